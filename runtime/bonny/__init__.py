@@ -1,0 +1,76 @@
+"""bonny: Kubernetes operators in Python; the names that a user needs.
+
+Each is loaded on first use (PEP 562): `invoke --list` and other light work does not pay for what it does not use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import AGE as AGE
+    from .api import Column as Column
+    from .api import Field as Field
+    from .api import Rule as Rule
+    from .api import Spec as Spec
+    from .api import Status as Status
+    from .api import Version as Version
+    from .api import WithConditions as WithConditions
+    from .api import WithObservedGeneration as WithObservedGeneration
+    from .axn import Action as Action
+    from .axn import Axn as Axn
+    from .controller import Controller as Controller
+    from .controller import discover as discover
+    from .core.queue import Reason as Reason
+    from .errors import Retry as Retry
+    from .errors import Terminal as Terminal
+    from .kinds import Kind as Kind
+    from .kinds import Owned as Owned
+    from .kinds import Scope as Scope
+    from .operator import Operator as Operator
+    from .resource import Resource as Resource
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AGE": "api",
+    "Action": "axn",
+    "Axn": "axn",
+    "Column": "api",
+    "Controller": "controller",
+    "Field": "api",
+    "Kind": "kinds",
+    "Operator": "operator",
+    "Owned": "kinds",
+    "Reason": "core.queue",
+    "Resource": "resource",
+    "Retry": "errors",
+    "Rule": "api",
+    "Scope": "kinds",
+    "Spec": "api",
+    "Status": "api",
+    "Terminal": "errors",
+    "Version": "api",
+    "WithConditions": "api",
+    "WithObservedGeneration": "api",
+    "discover": "controller",
+}
+
+__all__ = [  # noqa: PLE0604  the same names twice would drift apart
+    "__version__",
+    *sorted(_HOMES),
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bonny' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,47 @@
+"""Framing: cuts a byte stream into lines, whatever the sizes of its chunks.
+
+A watch sends one JSON document a line. Bytes are joined before anything is decoded, so a cut inside a UTF-8
+sequence is harmless, and a line may be longer than any buffer.
+"""
+
+from __future__ import annotations
+
+from ..errors import BonnyError
+
+__all__ = ["LineTooLong", "Lines"]
+
+# etcd refuses objects over 1.5 MiB and the API server over 2 MiB (3 MiB of request); a JSON encoding can be longer than
+# what is stored. 16 MiB is far above both, and still ends a stream that never sends a line break.
+LONGEST_LINE = 16 * 1024 * 1024
+
+
+class LineTooLong(BonnyError):
+    """A line grew beyond `LONGEST_LINE` without an end."""
+
+
+class Lines:
+    """Collects chunks; `feed` returns the lines that they completed, without line ends and without empty lines."""
+
+    __slots__ = ("_parts", "_size")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Add `chunk`; return the lines that are now complete.
+
+        Raises: `LineTooLong`.
+        """
+        if b"\n" not in chunk:
+            self._parts.append(chunk)
+            self._size += len(chunk)
+            if self._size > LONGEST_LINE:
+                raise LineTooLong(f"a line is longer than {LONGEST_LINE} bytes")
+            return []
+        *complete, rest = chunk.split(b"\n")
+        if self._parts:
+            complete[0] = b"".join([*self._parts, complete[0]])
+        self._parts = [rest] if rest else []
+        self._size = len(rest)
+        return [line for line in complete if line and not line.isspace()]

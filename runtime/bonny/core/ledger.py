@@ -1,0 +1,227 @@
+"""Ledger: what a controller remembers of its own work, so that it acts on every foreign change and on none of its own.
+
+Four kinds of entries, all in memory and all about one kind's keys:
+
+- handled states: what the last successful handling of a key saw; equal means nothing to do.
+- tombstones: objects that are gone and whose `delete` has not succeeded yet.
+- witnesses: what an applied descendant looked like in the parts that we own; equal means no request.
+- own writes: versions that our writes made, and the barriers that wait for a stream to show them.
+
+Versions are used to wait, and to recognise exactly the event of an own write; never to drop anything older: events
+often come before the answer to the write, and a foreign change can hide behind our own (docs/decisions/0004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any, Final
+
+from ..kinds import Kind
+from ..resource import Key
+from .fields import digest
+from .objects import Item, OwnerRef
+
+__all__ = ["Barriers", "Handled", "Ledger", "OwnWrites", "Tombstone", "Witness", "handled_state", "witness_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """What of an object decides whether there is something to do."""
+
+    uid: str
+    content: int | bytes
+    """The generation where the server keeps one, else a hash of the object without status and bookkeeping."""
+
+    labels: Mapping[str, str] | None
+    annotations: Mapping[str, str] | None
+    finalizers: tuple[str, ...]
+    owners: tuple[OwnerRef, ...]
+    deletion: str | None
+    status: bytes = b""
+    """A hash of the status, for controllers that ask for status changes."""
+
+
+def handled_state(item: Item, *, with_status: bool) -> Handled:
+    """The state of `item` as a handling sees it."""
+    meta = item.meta
+    content: int | bytes = meta.generation
+    status = b""
+    if not meta.generation or with_status:
+        decoded = item.decode()
+        status = digest(decoded.get("status")) if with_status else b""
+        if not meta.generation:
+            content = digest({name: value for name, value in decoded.items() if name not in ("status", "metadata")})
+    return Handled(
+        uid=meta.uid,
+        content=content,
+        labels=meta.labels,
+        annotations=meta.annotations,
+        finalizers=meta.finalizers,
+        owners=meta.owner_references,
+        deletion=meta.deletion_timestamp,
+        status=status,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """An object that is gone: its last state, and when we learned of it (monotonic seconds)."""
+
+    item: Item
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What we applied and how the server stored it, in the parts that we own."""
+
+    wanted: bytes
+    """Digest of what we sent."""
+
+    uid: str
+    version: str
+    stored: bytes
+    """Digest of the answer, projected onto the fields that we own."""
+
+
+class Ledger:
+    """The memory of one controller for one kind."""
+
+    def __init__(self) -> None:
+        self.handled: dict[Key, Handled] = {}
+        self.witnesses: dict[Key, dict[tuple[Kind, Key], Witness]] = {}
+        """By handled key, then by kind and key of the descendant."""
+
+        self._tombstones: dict[Key, dict[str, Tombstone]] = {}
+
+    # --- tombstones ---------------------------------------------------------------------------------------------------
+
+    def bury(self, item: Item, *, now: float) -> None:
+        """The object is gone; its `delete` is owed. A UID that is already buried keeps its time."""
+        stones = self._tombstones.setdefault(item.key, {})
+        known = stones.get(item.meta.uid)
+        stones[item.meta.uid] = Tombstone(item, known.since if known is not None else now)
+
+    def tombstones(self, key: Key) -> tuple[Tombstone, ...]:
+        """What is buried under `key`, oldest first."""
+        return tuple(self._tombstones.get(key, {}).values())
+
+    def lift(self, key: Key, uid: str) -> None:
+        """The `delete` of this UID succeeded, was given up, or was never owed."""
+        stones = self._tombstones.get(key, {})
+        stones.pop(uid, None)
+        if not stones:
+            self._tombstones.pop(key, None)
+
+    def forget(self, key: Key) -> None:
+        """The object is gone and its deletion is settled."""
+        self.handled.pop(key, None)
+        self.witnesses.pop(key, None)
+
+    def forget_writes(self) -> None:
+        """The server's versions went backwards: nothing that we remember of our writes holds any longer."""
+        self.handled.clear()
+        self.witnesses.clear()
+
+
+# Far more than one handling writes; a bound for the case that a stream never shows our writes.
+REMEMBERED_WRITES: Final = 8
+
+
+@dataclass(slots=True)
+class _Writes:
+    """The writes to one object: how many are under way, the versions they made, the events seen meanwhile."""
+
+    pending: int = 0
+    versions: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+
+
+class OwnWrites:
+    """Recognises the events of own writes on one stream by their exact version, in whichever order they come."""
+
+    def __init__(self) -> None:
+        self._writes: dict[Key, _Writes] = {}
+
+    def begin(self, key: Key) -> None:
+        """A write to `key` is about to be sent."""
+        self._writes.setdefault(key, _Writes()).pending += 1
+
+    def end(self, key: Key, version: str | None) -> list[str]:
+        """The write was answered with `version`, or failed (None).
+
+        Returns: the versions of events that came meanwhile and are now known to be foreign.
+        """
+        writes = self._writes[key]
+        writes.pending -= 1
+        if version is not None:
+            if version in writes.held:
+                writes.held.remove(version)
+            else:
+                writes.versions = [*writes.versions, version][-REMEMBERED_WRITES:]
+        if writes.pending:
+            return []
+        foreign, writes.held = writes.held, []
+        if not writes.versions:
+            del self._writes[key]
+        return foreign
+
+    def is_own(self, key: Key, version: str) -> bool:
+        """Ask once for each event of the watch: is it, or may it yet turn out to be, the echo of an own write?"""
+        writes = self._writes.get(key)
+        if writes is None:
+            return False
+        if version in writes.versions:
+            # Events come in order: what was written before this one will not be shown any more.
+            writes.versions = writes.versions[writes.versions.index(version) + 1 :]
+            if not writes.versions and not writes.pending:
+                del self._writes[key]
+            return True
+        if writes.pending:
+            writes.held.append(version)
+            return True
+        return False
+
+
+class Barriers:
+    """Keys that wait until one stream shows a version that they wrote."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[Key, int] = {}
+        self._order: list[tuple[int, Key]] = []
+
+    def __len__(self) -> int:
+        return len(self._wanted)
+
+    def require(self, key: Key, version: int) -> None:
+        """`key` must not be handled before the stream is at `version`."""
+        if version > self._wanted.get(key, 0):
+            self._wanted[key] = version
+            heappush(self._order, (version, key))
+
+    def blocks(self, key: Key, *, at: int) -> bool:
+        """Whether `key` still waits while the stream is at the version `at`."""
+        return self._wanted.get(key, 0) > at
+
+    def met(self, *, at: int) -> list[Key]:
+        """Take out and return the keys that wait no longer."""
+        met = []
+        while self._order and self._order[0][0] <= at:
+            version, key = heappop(self._order)
+            # A key that wrote again since waits for its newer version.
+            if self._wanted.get(key) == version:
+                del self._wanted[key]
+                met.append(key)
+        return met
+
+    def drop(self, key: Key) -> None:
+        """Stop waiting for `key`: its time is over, or the versions fell."""
+        self._wanted.pop(key, None)
+
+
+def witness_of(wanted: Any, live: Mapping[str, Any], owned: Any) -> Witness:
+    """A witness from what was sent, the answer, and the part of the answer that we own."""
+    metadata = live["metadata"]
+    return Witness(digest(wanted), metadata["uid"], metadata["resourceVersion"], digest(owned))

@@ -1,0 +1,330 @@
+"""Work queue: hands each object key to at most one worker at a time.
+
+You need it to feed keys from a new source: a watch, a timer, a webhook.
+You do not need it to write a controller: `Controller` owns its queue.
+Elsewhere: how long to wait after a failure (`backoff`).
+
+Rules, each with a test of its name in tests/unit/core/test_queue.py:
+- A key is queued once, however often it is added; its reasons are kept as a set and handed out together.
+- A key that a worker holds is never handed out; what is added meanwhile comes after `done`.
+- Live keys go before low ones; a low key that waited 10 s counts as live, so hot keys starve nobody.
+- A key comes back after `retry` with its reasons; one that is added as live meanwhile does not wait any longer.
+- A key has at most one timer. It is set by the worker, and survives whatever else happens to the key until it fires.
+- A parked key waits for `unpark` or its time, whichever is first, whatever is added meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from heapq import heapify, heappop, heappush
+from typing import Final, Generic, TypeVar
+
+from ..errors import OptionError
+from .backoff import Backoff
+
+__all__ = ["Priority", "Queue", "QueueOptions", "Reason", "Statistics", "Work"]
+
+# Long enough for a burst of live changes to pass, short enough that a person who waits does not notice.
+AGEING_SECONDS: Final = 10.0
+# Void places below this number are not worth a clean-up.
+SLACK: Final = 64
+# 0.2 s is about the time in which a conflict or a slow child sorts itself out; 300 s bounds the harm of a wrong object.
+BACKOFF: Final = Backoff(base=0.2, cap=300.0)
+
+
+class Reason(StrEnum):
+    """Why a key is queued. The values are label values of metrics and reach handlers as `axn.reasons`."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    CHILD = "child"
+    REQUEUE = "requeue"
+    RESYNC = "resync"
+
+
+class Priority(IntEnum):
+    """LIVE: somebody may be waiting for it. LOW: first adds of an initial list, and timers."""
+
+    LIVE = 0
+    LOW = 1
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """Limits of one controller's queue. Times are seconds."""
+
+    backoff: Backoff = BACKOFF
+    """Waits of a key after failures. Default 0.2 s doubling to 300 s."""
+
+    ageing: float = AGEING_SECONDS
+    """A low key that waited this long counts as live. Default 10 s."""
+
+    def __post_init__(self) -> None:
+        if self.ageing < 0:
+            raise OptionError(f"QueueOptions.ageing is {self.ageing}: use 0 or more seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[K]):
+    """A key handed to a worker. `failures` counts the tries in a row that failed; `queued` is when it became ready."""
+
+    key: K
+    reasons: frozenset[Reason]
+    failures: int
+    queued: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A snapshot. `oldest` is the age of the longest-waiting ready key in seconds, 0.0 when none waits."""
+
+    ready: int
+    delayed: int
+    parked: int
+    working: int
+    timers: int
+    oldest: float
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What is known of one key that is queued, delayed, parked or worked on.
+
+    `ticket` identifies the entry's place in one of the waiting lines; places with an older ticket are void.
+    """
+
+    reasons: set[Reason] = field(default_factory=set)
+    priority: Priority = Priority.LOW
+    ticket: int = 0
+    ready_since: float | None = None
+    due: float | None = None
+    parked: bool = False
+    working: bool = False
+    again: Priority | None = None
+    """How it was added while a worker held it; None if it was not."""
+
+    failures: int = 0
+    handed: frozenset[Reason] = frozenset()
+
+
+class Queue(Generic[K]):
+    """See the module. All methods are O(log n) or better; `now` is a monotonic clock in seconds."""
+
+    def __init__(self, options: QueueOptions) -> None:
+        self._options = options
+        self._entries: dict[K, _Entry] = {}
+        self._live: deque[tuple[int, K]] = deque()
+        self._low: deque[tuple[int, K]] = deque()
+        self._waiting: list[tuple[float, int, K]] = []
+        self._timers: dict[K, tuple[int, Reason]] = {}
+        self._tickets = 0
+        self._ready = 0
+        self._delayed = 0
+        self._parked = 0
+        self._working = 0
+
+    # --- putting in ---------------------------------------------------------------------------------------------------
+
+    def add(self, key: K, reason: Reason, *, now: float, priority: Priority = Priority.LIVE) -> None:
+        """Queue `key` at once."""
+        entry = self._entries.setdefault(key, _Entry())
+        entry.reasons.add(reason)
+        if entry.working:
+            entry.again = priority if entry.again is None else min(entry.again, priority)
+        elif entry.parked:
+            entry.priority = min(entry.priority, priority)
+        elif entry.due is not None and priority is Priority.LOW:
+            pass  # it waits after a failure, and nothing new happened to it
+        elif entry.ready_since is None or priority < entry.priority:
+            self._make_ready(key, entry, priority, now)
+
+    def set_timer(self, key: K, reason: Reason, *, at: float) -> None:
+        """Queue `key` as low at the time `at`; replaces the timer that it had."""
+        self._tickets += 1
+        self._timers[key] = (self._tickets, reason)
+        self._push(at, self._tickets, key)
+
+    def cancel_timer(self, key: K) -> None:
+        """Harmless when there is none."""
+        self._timers.pop(key, None)
+
+    # --- taking out ---------------------------------------------------------------------------------------------------
+
+    def take(self, *, now: float) -> Work[K] | None:
+        """Hand out the next ready key, or None. The caller owes a `done`, `retry` or `park` for it."""
+        self._promote(now)
+        for line in (self._live, self._low):
+            while line:
+                ticket, key = line.popleft()
+                entry = self._entries.get(key)
+                if entry is None or entry.ticket != ticket or entry.ready_since is None:
+                    continue
+                work = Work(key, frozenset(entry.reasons), entry.failures, entry.ready_since)
+                entry.handed = work.reasons
+                entry.reasons.clear()
+                entry.ready_since = None
+                entry.working = True
+                self._ready -= 1
+                self._working += 1
+                return work
+        return None
+
+    def done(self, key: K, *, now: float) -> None:
+        """The work on `key` succeeded: its failures are forgotten."""
+        entry = self._release(key)
+        entry.failures = 0
+        self._settle(key, entry, now)
+
+    def retry(self, key: K, *, now: float, chance: float, after: float | None = None, failed: bool = True) -> float:
+        """The work on `key` did not succeed: try again after `after` seconds, or the backoff; return that wait.
+
+        `failed=False` leaves the count of failures alone (the handler asked for another try).
+        """
+        entry = self._release(key)
+        entry.failures += failed
+        wait = after if after is not None else self._options.backoff.delay(max(entry.failures, 1), chance=chance)
+        entry.reasons |= entry.handed
+        if entry.again is Priority.LIVE:
+            self._settle(key, entry, now)
+            return 0.0
+        entry.again = None
+        self._wait(key, entry, now + wait)
+        return wait
+
+    def park(self, key: K, *, until: float) -> None:
+        """Give `key` back unhandled: it waits for `unpark`, at most until the time `until`."""
+        entry = self._release(key)
+        entry.again = None
+        entry.reasons |= entry.handed
+        entry.parked = True
+        # What waited behind a barrier was due before; it goes on as live.
+        entry.priority = Priority.LIVE
+        self._parked += 1
+        self._wait(key, entry, until)
+
+    def unpark(self, key: K, *, now: float) -> None:
+        """What `key` was parked for is there. Harmless when it is not parked."""
+        entry = self._entries.get(key)
+        if entry is not None and entry.parked:
+            self._make_ready(key, entry, entry.priority, now)
+
+    def forget(self, key: K) -> None:
+        """Drop `key`, its timer and all that is known of it, unless a worker holds it."""
+        self.cancel_timer(key)
+        entry = self._entries.get(key)
+        if entry is None or entry.working:
+            return
+        self._leave_line(entry)
+        del self._entries[key]
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def next_due(self) -> float | None:
+        """When the next timer fires or the next delayed or parked key becomes ready; None when there is none."""
+        while self._waiting:
+            due, ticket, key = self._waiting[0]
+            if self._stands(ticket, key):
+                return due
+            heappop(self._waiting)
+        return None
+
+    def statistics(self, *, now: float) -> Statistics:
+        oldest = now
+        for line in (self._live, self._low):
+            for ticket, key in line:
+                entry = self._entries.get(key)
+                if entry is not None and entry.ticket == ticket and entry.ready_since is not None:
+                    oldest = min(oldest, entry.ready_since)
+                    break
+        return Statistics(
+            self._ready, self._delayed, self._parked, self._working, timers=len(self._timers), oldest=now - oldest
+        )
+
+    # --- places -------------------------------------------------------------------------------------------------------
+
+    def _leave_line(self, entry: _Entry) -> None:
+        self._ready -= entry.ready_since is not None
+        self._parked -= entry.parked
+        self._delayed -= entry.due is not None and not entry.parked
+        entry.ready_since = None
+        entry.due = None
+        entry.parked = False
+
+    def _make_ready(self, key: K, entry: _Entry, priority: Priority, now: float) -> None:
+        since = now if entry.ready_since is None else entry.ready_since
+        self._leave_line(entry)
+        self._tickets += 1
+        entry.ticket = self._tickets
+        entry.priority = priority
+        entry.ready_since = since
+        self._ready += 1
+        (self._live if priority is Priority.LIVE else self._low).append((entry.ticket, key))
+
+    def _wait(self, key: K, entry: _Entry, due: float) -> None:
+        parked = entry.parked
+        if entry.due is not None and not parked:
+            self._delayed -= 1
+        self._tickets += 1
+        entry.ticket = self._tickets
+        entry.due = due
+        self._delayed += not parked
+        self._push(due, entry.ticket, key)
+
+    def _push(self, due: float, ticket: int, key: K) -> None:
+        heappush(self._waiting, (due, ticket, key))
+        if len(self._waiting) > 2 * (self._delayed + self._parked + len(self._timers)) + SLACK:
+            # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times.
+            self._waiting = [place for place in self._waiting if self._stands(place[1], place[2])]
+            heapify(self._waiting)
+
+    def _stands(self, ticket: int, key: K) -> bool:
+        """Whether a place in the waiting line still means something."""
+        entry = self._entries.get(key)
+        timer = self._timers.get(key)
+        return (entry is not None and entry.due is not None and entry.ticket == ticket) or (
+            timer is not None and timer[0] == ticket
+        )
+
+    def _promote(self, now: float) -> None:
+        """Move what is due, and what aged, to where it is taken from."""
+        while (due := self.next_due()) is not None and due <= now:
+            _, ticket, key = heappop(self._waiting)
+            timer = self._timers.get(key)
+            if timer is not None and timer[0] == ticket:
+                del self._timers[key]
+                self.add(key, timer[1], now=now, priority=Priority.LOW)
+            else:
+                entry = self._entries[key]
+                self._make_ready(key, entry, entry.priority, now)
+        while self._low:
+            ticket, key = self._low[0]
+            entry_or_none = self._entries.get(key)
+            if entry_or_none is None or entry_or_none.ticket != ticket or entry_or_none.ready_since is None:
+                self._low.popleft()
+            elif now - entry_or_none.ready_since >= self._options.ageing:
+                self._low.popleft()
+                self._make_ready(key, entry_or_none, Priority.LIVE, now)
+            else:
+                break
+
+    def _release(self, key: K) -> _Entry:
+        entry = self._entries[key]
+        if not entry.working:
+            raise ValueError(f"{key} is not being worked on")
+        entry.working = False
+        self._working -= 1
+        return entry
+
+    def _settle(self, key: K, entry: _Entry, now: float) -> None:
+        if entry.again is not None:
+            priority, entry.again = entry.again, None
+            self._make_ready(key, entry, priority, now)
+        else:
+            del self._entries[key]

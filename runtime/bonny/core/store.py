@@ -1,0 +1,140 @@
+"""Store: the objects of one stream, as the server last told them.
+
+You need it to read what a watch has seen. Keys are (namespace, name); entries keep their UID, so a re-created object of
+the same name is recognised. It is filled by the changes of `watch`, and every call returns what really changed.
+
+Guarantees: within one history of the server an entry never goes back to an older version; a list that is under way
+serves the old entries until its sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from ..resource import Key
+from .objects import Item
+from .watch import Begin, Change, Gone, Put, Sweep
+
+__all__ = ["Delta", "IndexFunction", "Store"]
+
+IndexFunction: TypeAlias = Callable[[Item], Iterable[str]]
+"""Gives the index values of an object; it is found under each of them."""
+
+
+class Delta(NamedTuple):
+    """One difference: `old` is None for an addition, `new` for a removal; both differ in UID for a re-creation.
+
+    `live` tells an event of the watch from a difference that a list found: a list may hide steps in between.
+    """
+
+    key: Key
+    old: Item | None
+    new: Item | None
+    live: bool
+
+
+class Store:
+    """Items by key, with indexes on demand."""
+
+    def __init__(self) -> None:
+        self._items: dict[Key, Item] = {}
+        self._epochs: dict[Key, int] = {}
+        self._epoch = 0
+        self._any_version = False
+        self._indexes: dict[str, tuple[IndexFunction, dict[str, set[Key]]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items.values())
+
+    def keys(self) -> Iterable[Key]:
+        return self._items.keys()
+
+    def get(self, key: Key) -> Item | None:
+        return self._items.get(key)
+
+    def apply(self, change: Change) -> list[Delta]:
+        """Take over one change; return the differences that it made."""
+        match change:
+            case Put(item, live):
+                return self._put(item, live=live)
+            case Gone(item):
+                return self._remove(item)
+            case Begin(restored):
+                self._epoch += 1
+                self._any_version = restored
+                return []
+            case Sweep():
+                return self._sweep()
+
+    # --- indexes ------------------------------------------------------------------------------------------------------
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Keep an index called `name` from now on; adding it twice is harmless."""
+        if name in self._indexes:
+            return
+        self._indexes[name] = (function, {})
+        for key, item in self._items.items():
+            self._index(name, key, None, item)
+
+    def lookup(self, name: str, value: str) -> frozenset[Key]:
+        """The keys whose objects have `value` in the index called `name`."""
+        return frozenset(self._indexes[name][1].get(value, ()))
+
+    def _index(self, name: str, key: Key, old: Item | None, new: Item | None) -> None:
+        function, entries = self._indexes[name]
+        before = set(function(old)) if old is not None else set()
+        after = set(function(new)) if new is not None else set()
+        for value in before - after:
+            entries[value].discard(key)
+            if not entries[value]:
+                del entries[value]
+        for value in after - before:
+            entries.setdefault(value, set()).add(key)
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def _replace(self, key: Key, new: Item | None) -> Item | None:
+        old = self._items.pop(key, None) if new is None else self._items.get(key)
+        if new is not None:
+            self._items[key] = new
+        for name in self._indexes:
+            self._index(name, key, old, new)
+        return old
+
+    def _put(self, item: Item, *, live: bool) -> list[Delta]:
+        key = item.key
+        self._epochs[key] = self._epoch
+        old = self._items.get(key)
+        if old is not None:
+            if old.meta.resource_version == item.meta.resource_version and old.meta.uid == item.meta.uid:
+                return []
+            if not self._any_version and item.version < old.version:
+                return []
+        self._replace(key, item)
+        return [Delta(key, old, item, live)]
+
+    def _remove(self, item: Item) -> list[Delta]:
+        """Remove `item`, unless something newer holds its place."""
+        key = item.key
+        held = self._items.get(key)
+        if held is None or (held.meta.uid != item.meta.uid and held.version > item.version):
+            return []
+        self._replace(key, None)
+        self._epochs.pop(key, None)
+        # The event's object is the last state before the deletion, newer than what we held.
+        return [Delta(key, item, None, live=True)]
+
+    def _sweep(self) -> list[Delta]:
+        self._any_version = False
+        lacking = [key for key, epoch in self._epochs.items() if epoch != self._epoch]
+        deltas = []
+        for key in lacking:
+            del self._epochs[key]
+            old = self._replace(key, None)
+            if old is not None:
+                deltas.append(Delta(key, old, None, live=False))
+        return deltas
