@@ -1,0 +1,222 @@
+"""Client: requests to the API server as methods, each described by a `Kind` and a name.
+
+You need it in handlers that read or write beyond their descendants: `axn.client`.
+You do not need it to create what an object owns: register descendants.
+
+Guarantees: every request has a deadline; a 401 is answered by reading the credentials again and one more try; a 429 is
+waited out within the deadline. Nothing else is repeated here: the key that caused the request is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from ..core.objects import decode_failure
+from ..kinds import Kind
+from ..resource import Key, Resource, key_of
+from .config import Cluster, Connection
+from .errors import refusal
+from .transport import Answer, StreamAnswer, Transport
+
+__all__ = ["Client", "path_of"]
+
+# The API server's own limit for non-watch requests is 60 s; half of it leaves a worker free for others sooner.
+REQUEST_SECONDS: Final = 30.0
+# The server's constant advice under overload is 1 s (apiserver, priority and fairness).
+THROTTLED_SECONDS: Final = 1.0
+
+APPLY: Final = "application/apply-patch+yaml"
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+JSON: Final = "application/json"
+
+
+def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
+    """The URL path of a kind's collection, or of one object, or of its subresource."""
+    parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
+    if namespace:
+        parts += ["namespaces", namespace]
+    parts.append(kind.plural)
+    parts += [part for part in (name, subresource) if part]
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+class Client:
+    """The API server of one cluster, as one identity. Create it within a running event loop; `close` it."""
+
+    def __init__(self, cluster: Cluster, *, user_agent: str, timeout: float = REQUEST_SECONDS) -> None:
+        self.cluster = cluster
+        self._timeout = timeout
+        self._transport = Transport(user_agent=user_agent)
+        self._connection: Connection | None = None
+        self._read_at = float("-inf")
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def connection(self, *, renew: bool = False) -> Connection:
+        """The current address and credentials; `renew` reads them again. Raises: `UsageError`."""
+        now = time.monotonic()
+        if self._connection is None or renew or now - self._read_at > self.cluster.max_age:
+            self._connection = await self.cluster.connect()
+            self._read_at = now
+        return self._connection
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    async def get(self, kind: Kind, name: str, *, namespace: str | None = None) -> Resource:
+        """One object, uncached. Raises: `NotFound` and the other `ApiError`s. RBAC: get."""
+        return await self._object("GET", "get", kind, Key(namespace or "", name))
+
+    async def list(self, kind: Kind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
+        """All objects, read page by page. RBAC: list."""
+        found: list[Resource] = []
+        query = {"limit": "500", "labelSelector": label_selector or kind.label_selector}
+        while True:
+            answer = await self.exchange("GET", path_of(kind, namespace), query=query)
+            page = self._decoded(answer, "list", kind.resource)
+            found += ({"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page["items"])
+            token = page["metadata"].get("continue")
+            if not token:
+                return found
+            query["continue"] = token
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    async def apply(
+        self, kind: Kind, resource: Resource, *, manager: str, force: bool = True, subresource: str = ""
+    ) -> tuple[Resource, bool]:
+        """Server-side apply of `resource`; returns the stored object and whether it was created.
+
+        Raises: `Conflict` when another manager owns a field and `force` is off, or a precondition does not hold.
+        RBAC: patch, and create where it may not exist yet.
+        """
+        key = key_of(resource)
+        query = {"fieldManager": manager, "force": "true" if force else "false"}
+        path = path_of(kind, key.namespace or None, key.name, subresource)
+        answer = await self.exchange("PATCH", path, query=query, body=msgspec.json.encode(resource), content_type=APPLY)
+        named = f"{kind.resource}/{subresource}" if subresource else kind.resource
+        return self._decoded(answer, "apply", f"{named} {key}"), answer.status == 201
+
+    async def create(self, kind: Kind, resource: Resource, *, subresource: str = "") -> Resource:
+        """POST `resource`. What a controller owns is created by `apply`, never by this. RBAC: create."""
+        metadata = resource["metadata"]
+        name = metadata.get("name", "") if subresource else ""
+        path = path_of(kind, metadata.get("namespace"), name, subresource)
+        answer = await self.exchange("POST", path, body=msgspec.json.encode(resource), content_type=JSON)
+        return self._decoded(answer, "create", f"{kind.resource} {metadata.get('name', '')}".strip())
+
+    async def merge_patch(self, kind: Kind, key: Key, patch: Mapping[str, Any], *, subresource: str = "") -> Resource:
+        """JSON merge patch (RFC 7386). RBAC: patch."""
+        return await self._object(
+            "PATCH", "patch", kind, key, body=patch, content_type=MERGE_PATCH, subresource=subresource
+        )
+
+    async def json_patch(self, kind: Kind, key: Key, patch: Sequence[Mapping[str, Any]]) -> Resource:
+        """JSON patch (RFC 6902). A `test` that does not hold is answered with `Invalid`. RBAC: patch."""
+        return await self._object("PATCH", "patch", kind, key, body=patch, content_type=JSON_PATCH)
+
+    async def delete(self, kind: Kind, key: Key, *, uid: str | None = None, version: str | None = None) -> None:
+        """Delete one object, only if it still has `uid` and `version` where they are given.
+
+        Raises: `Conflict` when they differ, `NotFound` when it is gone. RBAC: delete.
+        """
+        conditions = {"uid": uid, "resourceVersion": version}
+        preconditions = {name: value for name, value in conditions.items() if value is not None}
+        body: Resource = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if preconditions:
+            body["preconditions"] = preconditions
+        await self._object("DELETE", "delete", kind, key, body=body, content_type=JSON)
+
+    async def _object(
+        self,
+        method: str,
+        verb: str,
+        kind: Kind,
+        key: Key,
+        *,
+        body: Any = None,
+        content_type: str = "",
+        subresource: str = "",
+    ) -> Resource:
+        path = path_of(kind, key.namespace or None, key.name, subresource)
+        encoded = None if body is None else msgspec.json.encode(body)
+        answer = await self.exchange(method, path, body=encoded, content_type=content_type)
+        return self._decoded(answer, verb, f"{kind.resource} {key}")
+
+    # --- exchange -----------------------------------------------------------------------------------------------------
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "",
+    ) -> Answer:
+        """One request as bytes, whatever its answer's status. Raises: `Unreachable`, `UsageError`."""
+        headers = {"Content-Type": content_type} if content_type else None
+        ends = time.monotonic() + self._timeout
+        renewed = False
+        while True:
+            connection = await self.connection()
+            left = max(ends - time.monotonic(), 0.1)
+            answer = await self._transport.request(
+                connection, method, target_of(path, query), body=body, headers=headers, timeout=left
+            )
+            if answer.status == 401 and not renewed:
+                renewed = True
+                await self.connection(renew=True)
+                continue
+            if answer.status == 429:
+                # Jitter spreads those that were refused together.
+                wait = (retry_after(answer.headers) or THROTTLED_SECONDS) * (1 + 0.25 * random.random())
+                if time.monotonic() + wait < ends:
+                    await asyncio.sleep(wait)
+                    continue
+            return answer
+
+    @asynccontextmanager
+    async def stream(self, path: str, *, query: Mapping[str, str], read_timeout: float) -> AsyncIterator[StreamAnswer]:
+        """An open answer, whatever its status. Raises: as `Transport.stream`."""
+        connection = await self.connection()
+        async with self._transport.stream(connection, target_of(path, query), read_timeout=read_timeout) as answer:
+            yield answer
+
+    def _decoded(self, answer: Answer, verb: str, resource: str) -> Resource:
+        if answer.status >= 300:
+            failure = decode_failure(answer.status, answer.body, retry_after(answer.headers))
+            raise refusal(failure, verb=verb, resource=resource)
+        try:
+            decoded: Resource = msgspec.json.decode(answer.body)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            failure = decode_failure(502, b"the answer is not JSON")
+            raise refusal(failure, verb=verb, resource=resource) from None
+        return decoded
+
+
+def target_of(path: str, query: Mapping[str, str] | None) -> str:
+    """Path and query as they are sent; parameters without a value are left out."""
+    given = {name: value for name, value in (query or {}).items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that the server asked for; None for none, or for a date, which no API server sends."""
+    value = headers.get("retry-after", "")
+    return float(value) if value.isdecimal() else None
