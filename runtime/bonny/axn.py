@@ -1,0 +1,353 @@
+"""Axn: the token of one action event; handlers register their wishes on it, the last steps carry them out.
+
+You need it in every handler and step. It says what happened (`action`, `resource`, `reasons`) and collects what shall
+be so: descendants, status, conditions. Nothing is sent while a handler runs, so a handler test is: build, call, compare
+(`bonny.testing.axn`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+from .api import Version
+from .client.api import Client
+from .core.ledger import Witness
+from .core.objects import Item
+from .core.queue import Reason
+from .errors import AlreadyApplied, OptionError
+from .kinds import Kind, Owned
+from .resource import Key, Resource, identify, key_of
+
+__all__ = ["Action", "Axn", "Descendant", "HandlingFailure", "Observation", "StatusChange", "Workplace"]
+
+S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
+R = TypeVar("R")
+V_co = TypeVar("V_co", covariant=True)
+
+StatusChange: TypeAlias = Callable[[Resource], Resource | None]
+"""Gets a status of its own to change; returns the new one, or None when it changed what it got."""
+
+
+class Action(StrEnum):
+    """What an action event is about; see docs/architecture.md for when each comes."""
+
+    ADD = "add"
+    MODIFY = "modify"
+    RECONCILE = "reconcile"
+    DELETE = "delete"
+
+
+class HasSpec(Protocol[S_co]):
+    """A version class with a typed spec."""
+
+    @property
+    def spec(self) -> S_co: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Descendant:
+    """An object that shall exist because the handled one does."""
+
+    resource: Resource
+    group: int
+    omit_owner_ref: bool
+    adopt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HandlingFailure:
+    """Why a handling did not succeed, as the `Reconciled` condition tells it.
+
+    `reason` is one word in CamelCase; `message` stays the same over retries and holds no content of objects.
+    """
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is known of a live object. `known` is False while its kind is not followed or not in sync."""
+
+    known: bool
+    item: Item | None
+
+
+class Workplace(Protocol):
+    """What the handling of one object may use of the running operator."""
+
+    operator: str
+    """The operator's name; its descendants carry it as app.kubernetes.io/managed-by."""
+
+    manager: str
+    """The field manager of all writes: `<operator>/<controller>`."""
+
+    client: Client
+    owns: Sequence[Owned]
+    witnesses: dict[tuple[Kind, Key], Witness]
+
+    def observe(self, kind: Kind, key: Key) -> Observation:
+        """What the stores know of an owned object."""
+
+    def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
+        """Surrounds a write to an object; what it yields is called with the version that the write made."""
+
+
+class Axn(Generic[V_co]):
+    """One action event on its way through the pipeline.
+
+    `V_co` is the version class of the controller (`Axn[Widget]`); `Axn[Any]` for objects without one.
+    """
+
+    def __init__(
+        self,
+        *,
+        action: Action,
+        resource: Resource,
+        version: type[Version] | None = None,
+        reasons: frozenset[Reason] = frozenset(),
+        controller: object = None,
+        options: Mapping[str, Any] | None = None,
+        kind: Kind | None = None,
+        workplace: Workplace | None = None,
+    ) -> None:
+        self.action = action
+        self.resource = resource
+        """The object as a plain mapping; for `delete` its last known state."""
+        self.reasons = reasons
+        """Why the handler runs."""
+        self.controller = controller
+        self.options: Mapping[str, Any] = options or {}
+        """The controller's own options."""
+        self.kind = kind
+        self.assigns: dict[str, Any] = {}
+        """For users' steps: what they hand to later steps."""
+        self.private: dict[str, Any] = {}
+        """For libraries' steps."""
+        self.halted = False
+        self.requeue_seconds: float | None = None
+        self.failure: HandlingFailure | None = None
+        self._version = version
+        self._spec: object = None
+        self._workplace = workplace
+        self._descendants: list[Descendant] = []
+        self._status_changes: list[StatusChange] = []
+        self._applied: set[str] = set()
+        self._sealed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # --- what happened ------------------------------------------------------------------------------------------------
+
+    def validate(self) -> None:
+        """For the step that calls the handler. Raises: `InvalidObject` naming the fields that do not fit the schema."""
+        if self._version is not None and self._spec is None:
+            self._spec = self._version.spec_of(self.resource)
+
+    @property
+    def spec(self: Axn[HasSpec[S]]) -> S:
+        """The validated spec; for controllers of kinds without a version class, the plain mapping."""
+        self.validate()
+        spec: Any = self._spec if self._spec is not None else self.resource.get("spec", {})
+        return cast("S", spec)
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether the schema of the object's status has conditions."""
+        return self._version is not None and self._version.has_conditions()
+
+    @property
+    def has_observed_generation(self) -> bool:
+        """Whether the schema of the object's status has observedGeneration."""
+        return self._version is not None and self._version.has_observed_generation()
+
+    @property
+    def key(self) -> Key:
+        return key_of(self.resource)
+
+    @property
+    def workplace(self) -> Workplace:
+        """For steps. Raises: `OptionError` in a handler test that sends something."""
+        if self._workplace is None:
+            raise OptionError("this Axn was built without a workplace: run what sends requests against a sandbox")
+        return self._workplace
+
+    @property
+    def client(self) -> Client:
+        """Requests beyond descendants and status. The controller's `rules` must allow them."""
+        return self.workplace.client
+
+    @property
+    def operator(self) -> str:
+        """The operator's name."""
+        return self.workplace.operator
+
+    def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
+        """The live object of that kind and name as the watch last told it, or None. The mapping is yours to change.
+
+        Its kind must be one that the controller owns. RBAC: list and watch, granted by `owns`.
+        """
+        workplace = self.workplace
+        for kind in workplace.owns:
+            if (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"]):
+                item = workplace.observe(kind, key_of(descendant)).item
+                return None if item is None else {"apiVersion": kind.api_version, "kind": kind.kind, **item.decode()}
+        raise OptionError(f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns`")
+
+    def identifier(self) -> tuple[str, str, str]:
+        """(namespace/name, apiVersion, Kind/action), for logs."""
+        return str(self.key), self.resource.get("apiVersion", ""), f"{self.resource.get('kind', '')}/{self.action}"
+
+    def call(self, coroutine: Coroutine[Any, Any, R]) -> R:
+        """Run `coroutine` on the operator's loop from a `def` handler's thread, and wait for its result."""
+        if self._loop is None:
+            coroutine.close()
+            raise OptionError("axn.call is for `def` handlers: in an `async def` handler, await the coroutine")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def lend_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """For the step that starts a `def` handler's thread."""
+        self._loop = loop
+
+    # --- what shall be so ---------------------------------------------------------------------------------------------
+
+    def register_descendant(
+        self, resource: Resource, *, group: int = 0, omit_owner_ref: bool = False, adopt: bool = False
+    ) -> None:
+        """Ask for `resource` to exist as given; what others set on it stays.
+
+        Groups are applied in ascending order, the objects of one group at the same time. The owner reference is left
+        out where Kubernetes allows none (across namespaces, cluster-scoped under a namespaced owner) or on request.
+        `adopt` takes over an object of this name that is not ours. Registering a name again replaces it.
+
+        Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name.
+        RBAC: create and patch, granted by `owns`.
+        """
+        self._may_change("descendants")
+        if self.action is Action.DELETE:
+            raise OptionError(f"{identify(self.resource)} is gone and can have no new descendants: use axn.client")
+        metadata = resource.get("metadata") or {}
+        if not (resource.get("apiVersion") and resource.get("kind") and metadata.get("name")):
+            raise OptionError("a descendant needs apiVersion, kind and metadata.name")
+        named = (resource["apiVersion"], resource["kind"], key_of(resource))
+        self._descendants = [
+            known
+            for known in self._descendants
+            if (known.resource["apiVersion"], known.resource["kind"], key_of(known.resource)) != named
+        ]
+        self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt))
+
+    @property
+    def descendants(self) -> list[Resource]:
+        """What was registered, in order of group, then of registration."""
+        return [descendant.resource for descendant in sorted(self._descendants, key=lambda known: known.group)]
+
+    def descendant_groups(self) -> Iterator[list[Descendant]]:
+        """For steps: the registered descendants, group by group."""
+        for group in sorted({descendant.group for descendant in self._descendants}):
+            yield [descendant for descendant in self._descendants if descendant.group == group]
+
+    def update_status(self, change: StatusChange) -> None:
+        """Change the status: `change` gets what this controller set so far and returns what it shall be.
+
+        It may be called again on a newer status after a conflict, so it should do nothing else.
+        Raises: `AlreadyApplied`. RBAC: patch <plural>/status, granted for your own kinds.
+        """
+        self._may_change("status")
+        self._status_changes.append(change)
+
+    def set_condition(
+        self,
+        type: str,  # noqa: A002  the API's own word
+        status: bool | None,
+        *,
+        message: str | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Set the condition `type` to True, False or (None) Unknown; lastTransitionTime moves only when that changes.
+
+        `reason` is one CamelCase word; default: the type for True, `Not<type>` for False, `Unknown` for None.
+        """
+        words = {True: type, False: f"Not{type}", None: "Unknown"}
+        condition = {
+            "type": type,
+            "status": {True: "True", False: "False", None: "Unknown"}[status],
+            "reason": reason or words[status],
+            "message": message or "",
+        }
+        generation = self.resource["metadata"].get("generation")
+        if generation:
+            condition["observedGeneration"] = generation
+        self.update_status(lambda known: _with_condition(known, condition))
+
+    def status_from(self, base: Resource) -> Resource:
+        """For steps and tests: the registered changes, made to a status of `base`, which stays as it is."""
+        status: Resource = _copied(base)
+        for change in self._status_changes:
+            changed = change(status)
+            status = status if changed is None else changed
+        return status
+
+    @property
+    def status(self) -> Resource:
+        """What was registered, on an empty status."""
+        return self.status_from({})
+
+    @property
+    def conditions(self) -> dict[str, Resource]:
+        """The registered conditions by type."""
+        return {condition["type"]: condition for condition in self.status.get("conditions", ())}
+
+    def requeue_after(self, seconds: float) -> None:
+        """Run the handler again after so many seconds, as `reconcile`, whether or not something changed."""
+        if seconds <= 0:
+            raise OptionError(f"requeue_after({seconds}): use more than 0 seconds, or raise Retry for another try")
+        self.requeue_seconds = seconds
+
+    def halt(self) -> None:
+        """Let no further step run for this event."""
+        self.halted = True
+
+    # --- states -------------------------------------------------------------------------------------------------------
+
+    def mark_applied(self, what: str) -> None:
+        """For steps: `what` (descendants, status) was sent; changing it from now on raises `AlreadyApplied`."""
+        self._applied.add(what)
+
+    def seal(self) -> None:
+        """For the worker: the handler's time is over; whatever it still registers raises `AlreadyApplied`."""
+        self._sealed = True
+
+    def _may_change(self, what: str) -> None:
+        if self._sealed:
+            raise AlreadyApplied(f"the time for handling {identify(self.resource)} is over: nothing more is taken")
+        if what in self._applied:
+            raise AlreadyApplied(f"the {what} of {identify(self.resource)} were already applied: register them before")
+
+
+def _with_condition(status: Resource, condition: Resource) -> Resource:
+    """`status` with `condition` in the place of the one of its type."""
+    conditions = list(status.get("conditions") or ())
+    position = next((at for at, known in enumerate(conditions) if known.get("type") == condition["type"]), None)
+    before = {} if position is None else conditions[position]
+    same = before.get("status") == condition["status"] and "lastTransitionTime" in before
+    moved = before["lastTransitionTime"] if same else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    merged = {**condition, "lastTransitionTime": moved}
+    if position is None:
+        conditions.append(merged)
+    else:
+        conditions[position] = merged
+    return {**status, "conditions": conditions}
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a JSON value; a tenth of the cost of copy.deepcopy."""
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,156 @@
+"""Controller: what is done for each object of a kind; the one class that users write.
+
+You write a subclass with `reconcile`, name your version class in brackets, and list in `owns` what it creates:
+
+    class WidgetController(Controller[Widget]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.register_descendant(...)
+
+Handlers may be `async def` (on the loop) or `def` (in a thread). They are called again after a crash, a restart or a
+failure, so they say what shall be, not what to do next.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from types import MappingProxyType, ModuleType
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+
+from .api import Version
+from .axn import Action, Axn
+from .errors import OptionError
+from .kinds import Kind, Owned
+from .resource import Resource
+
+__all__ = ["Controller", "discover"]
+
+V_co = TypeVar("V_co", covariant=True)
+
+# As controller-runtime's SyncPeriod: for state outside Kubernetes; changes inside are seen at once.
+RECONCILE_EVERY = 36_000.0
+
+
+class Controller(Generic[V_co]):
+    """Handles the objects of one or several kinds. One instance serves all of them.
+
+    Guarantees: one object is never handled twice at the same time; a failed handling is tried again with growing waits,
+    and others are not held up by it.
+    """
+
+    resource: ClassVar[type[Version] | Kind | tuple[type[Version] | Kind, ...]] = ()
+    """What it handles. Default: the version class in brackets."""
+
+    owns: ClassVar[tuple[Owned, ...]] = ()
+    """The kinds of its descendants: watched for drift, granted in RBAC."""
+
+    rules: ClassVar[tuple[Resource, ...]] = ()
+    """RBAC rules beyond what `resource` and `owns` give, as a Role writes them."""
+
+    options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Handlers see them as `axn.options`."""
+
+    reconcile_every: ClassVar[float] = RECONCILE_EVERY
+    """Seconds after which an unchanged object is handled again. Default 10 h. Spread by UID."""
+
+    max_concurrent: ClassVar[int] = 10
+    """Objects handled at the same time. Default 10."""
+
+    timeout: ClassVar[float] = 60.0
+    """Seconds that a handler may take. Default 60."""
+
+    on_status: ClassVar[bool] = False
+    """Whether a change of nothing but the status counts as one. Default False."""
+
+    # --- what users define --------------------------------------------------------------------------------------------
+
+    async def reconcile(self, axn: Axn[V_co]) -> None:
+        """Say what shall be so for the object. Called for `reconcile`, and for `add` and `modify` by default."""
+        raise NotImplementedError
+
+    async def add(self, axn: Axn[V_co]) -> None:
+        """The object is new, or new to this process. Default: `reconcile`."""
+        raise NotImplementedError
+
+    async def modify(self, axn: Axn[V_co]) -> None:
+        """The object changed. Default: `reconcile`."""
+        raise NotImplementedError
+
+    async def delete(self, axn: Axn[V_co]) -> None:
+        """The object is gone; `axn.resource` is its last known state. Not called while no replica runs."""
+        raise NotImplementedError
+
+    # --- what the runtime asks ----------------------------------------------------------------------------------------
+
+    version: ClassVar[type[Version] | None] = None
+    """The version class in brackets, if there is one."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for base in getattr(cls, "__orig_bases__", ()):
+            origin, arguments = get_origin(base), get_args(base)
+            if isinstance(origin, type) and issubclass(origin, Controller) and arguments:
+                (argument,) = arguments
+                if isinstance(argument, type) and issubclass(argument, Version):
+                    cls.version = argument
+                    if not cls.resource:
+                        cls.resource = argument
+        cls._check()
+
+    @classmethod
+    def _check(cls) -> None:
+        if cls.reconcile_every <= 0:
+            raise OptionError(f"{cls.__name__}.reconcile_every is {cls.reconcile_every}: use more than 0 seconds")
+        if cls.max_concurrent < 1:
+            raise OptionError(f"{cls.__name__}.max_concurrent is {cls.max_concurrent}: use 1 or more")
+        if cls.timeout <= 0:
+            raise OptionError(f"{cls.__name__}.timeout is {cls.timeout}: use more than 0 seconds")
+
+    @classmethod
+    def resources(cls) -> tuple[type[Version] | Kind, ...]:
+        """What it handles, always as a tuple. Raises: `OptionError` when nothing is named."""
+        named = cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
+        if not named:
+            raise OptionError(
+                f"{cls.__name__} handles nothing: write Controller[YourVersion], or set resource = Kind(...)"
+            )
+        return named
+
+    @classmethod
+    def kinds(cls, default_group: str) -> tuple[Kind, ...]:
+        """The kinds it handles; versions without a group are in `default_group`."""
+        return tuple(named if isinstance(named, Kind) else named.as_kind(default_group) for named in cls.resources())
+
+    @classmethod
+    def handles(cls, action: Action) -> bool:
+        """Whether a handler for `action` is defined."""
+        own = _defined(cls, action.value)
+        return own or (action in (Action.ADD, Action.MODIFY) and _defined(cls, "reconcile"))
+
+    @classmethod
+    def falls_back(cls, action: Action) -> bool:
+        """Whether `action` is handled by `reconcile`."""
+        return not _defined(cls, action.value)
+
+
+def _defined(controller: type[Controller[Any]], name: str) -> bool:
+    return getattr(controller, name) is not getattr(Controller, name)
+
+
+def discover(package: ModuleType) -> tuple[Any, ...]:
+    """Import every module below `package`; return the controllers and version classes that they define, in order.
+
+    A class counts where it is defined, not where it is imported, so a new file takes effect without an edit elsewhere.
+    Raises: what importing a module raises.
+    """
+    names = sorted(found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
+    modules = [package, *map(importlib.import_module, names)]
+    return tuple(
+        value
+        for module in modules
+        for _, value in sorted(vars(module).items())
+        if isinstance(value, type) and value.__module__ == module.__name__ and issubclass(value, (Controller, Version))
+    )

@@ -1,0 +1,229 @@
+"""Operator: what is served, assembled and run.
+
+    operator = Operator(
+        name="widgets-operator", group="example.com", controllers=discover(controllers), crds=discover(api)
+    )
+
+Start order: probes, streams, workers (each once its own streams are in sync). Stop order: intake, running handlers
+within the grace period, streams, probes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from .api import Version
+from .client.api import Client
+from .client.config import Cluster
+from .config import Config
+from .controller import Controller
+from .core.queue import QueueOptions
+from .errors import OptionError
+from .kinds import Kind, Owned
+from .naming import check_dns_label, check_group
+from .pipeline import Pipeline, Step
+from .servers.intake import Intake
+from .servers.reflector import Reflector
+from .servers.worker import Worker
+from .steps import default_steps
+from .steps.apply_descendants import MANAGED_BY
+from .web.probes import Probes, Report
+
+__all__ = ["Operator", "Process"]
+
+# A list or watch that gave no sign for this long, although each request has a deadline below it, is stuck.
+STUCK_SECONDS: Final = 300.0
+
+log = logging.getLogger("bonny.operator")
+
+
+class Operator:
+    """A declaration; `Process` runs it."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        group: str,
+        controllers: Iterable[type[Controller[Any]]] = (),
+        crds: Iterable[type[Version]] = (),
+        steps: Sequence[Step] | None = None,
+        version: str = "0.0.0",
+    ) -> None:
+        """`crds` are version classes; those of the controllers are added. `steps` replaces the default pipeline.
+
+        Raises: `UsageError` when a name is not what Kubernetes takes, `OptionError` when the parts do not fit together.
+        """
+        self.name = check_dns_label(name, "operator name")
+        self.group = check_group(group)
+        self.controllers = _unique_names(tuple(controllers))
+        named = [known for controller in self.controllers for known in controller.resources()]
+        versions = [known for known in (*crds, *named) if isinstance(known, type)]
+        self.crds: tuple[type[Version], ...] = tuple(dict.fromkeys(versions))
+        self.steps: tuple[Step, ...] = tuple(default_steps() if steps is None else steps)
+        self.version = version
+
+    @property
+    def user_agent(self) -> str:
+        return f"{self.name}/{self.version}"
+
+
+def _unique_names(controllers: tuple[type[Controller[Any]], ...]) -> tuple[type[Controller[Any]], ...]:
+    """Field managers and metrics carry a controller's name, so two of one name would undo each other's work."""
+    seen: dict[str, type[Controller[Any]]] = {}
+    for controller in controllers:
+        other = seen.setdefault(controller.__name__, controller)
+        if other is not controller:
+            raise OptionError(
+                f"two controllers are called {controller.__name__} ({other.__module__}, {controller.__module__}): "
+                "rename one"
+            )
+    return controllers
+
+
+class Process:
+    """One run of an operator: start it, wait, stop it."""
+
+    def __init__(self, operator: Operator, config: Config, cluster: Cluster) -> None:
+        self.operator = operator
+        self.config = config
+        self.cluster = cluster
+        self.workers: list[Worker] = []
+        self.reflectors: dict[tuple[str, str, str | None, str, str], Reflector] = {}
+        """By API version, plural, namespace and selectors."""
+
+        self.probes = Probes(host=config.http_host, port=config.http_port, health=self.health, readiness=self.readiness)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set, then stop in order.
+
+        Raises: `UsageError` when the credentials cannot be read or the probes' port is taken.
+        """
+        client = Client(self.cluster, user_agent=self.operator.user_agent)
+        try:
+            await client.connection()
+            await self.probes.start()
+            try:
+                self._assemble(client)
+                self._start()
+                await stop.wait()
+                await self._stop()
+            finally:
+                await self.probes.stop()
+        finally:
+            await client.close()
+        log.info("stopped")
+
+    # --- assembling ---------------------------------------------------------------------------------------------------
+
+    def _assemble(self, client: Client) -> None:
+        pipeline = Pipeline(self.operator.steps)
+        for controller_class in self.operator.controllers:
+            controller = controller_class()
+            for kind in controller_class.kinds(self.operator.group):
+                intake = Intake(
+                    primary=self._followed(client, kind),
+                    owned={owned: self._followed(client, self._ours(owned)) for owned in controller_class.owns},
+                    options=QueueOptions(),
+                )
+                worker = Worker(
+                    operator=self.operator.name,
+                    controller=controller,
+                    kind=kind,
+                    client=client,
+                    intake=intake,
+                    pipeline=pipeline,
+                )
+                self.workers.append(worker)
+
+    def _followed(self, client: Client, kind: Kind) -> list[Reflector]:
+        """The streams of a kind: one, or one for each watched namespace; shared by all who ask for the same."""
+        namespaces: Sequence[str | None] = self.config.watch_namespaces or (None,)
+        if not kind.namespaced or kind.namespace is not None:
+            namespaces = (kind.namespace,)
+        return [self._reflector(client, kind, namespace) for namespace in namespaces]
+
+    def _reflector(self, client: Client, kind: Kind, namespace: str | None) -> Reflector:
+        name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector)
+        if name not in self.reflectors:
+            self.reflectors[name] = Reflector(client, kind, namespace=namespace)
+        return self.reflectors[name]
+
+    def _ours(self, owned: Owned) -> Owned:
+        """Only what this operator manages: the cluster's other Secrets stay out of its memory."""
+        ours = f"{MANAGED_BY}={self.operator.name}"
+        return replace(owned, label_selector=f"{owned.label_selector},{ours}" if owned.label_selector else ours)
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        log.info(
+            "started",
+            extra={
+                "operator": self.operator.name,
+                "cluster": self.cluster.source,
+                "watches": self.config.watched,
+                "controllers": ",".join(worker.name for worker in self.workers) or "none",
+                "port": self.probes.port,
+            },
+        )
+        runs: list[Reflector | Worker] = [*self.reflectors.values(), *self.workers]
+        self._tasks = [asyncio.create_task(_forever(run), name=str(run)) for run in runs]
+
+    async def _stop(self) -> None:
+        log.info("stopping", extra={"grace_seconds": self.config.grace})
+        for worker in self.workers:
+            worker.stop()
+        ends = time.monotonic() + self.config.grace
+        drained = await asyncio.gather(
+            *(worker.drain(seconds=max(ends - time.monotonic(), 0.0)) for worker in self.workers)
+        )
+        if not all(drained):
+            log.warning("handlers were cancelled: the grace period was over")
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- probes -------------------------------------------------------------------------------------------------------
+
+    def health(self) -> Report:
+        """Red when a stream makes no attempt within its deadline, or a part of the process ended."""
+        now = time.monotonic()
+        ended = [f"{task.get_name()} ended" for task in self._tasks if task.done()]
+        stuck = [
+            f"{reflector}: no sign for {now - reflector.last_contact:.0f} s"
+            for reflector in self.reflectors.values()
+            if now - reflector.last_contact > STUCK_SECONDS
+        ]
+        return Report(not (ended or stuck), tuple(ended + stuck))
+
+    def readiness(self) -> Report:
+        """Green when every stream is in sync or waits for a person, unless all of them wait."""
+        streams = list(self.reflectors.values())
+        ready = all(stream.synced or stream.blocked for stream in streams)
+        useless = bool(streams) and all(stream.blocked for stream in streams)
+        return Report(bool(self._tasks) and ready and not useless, tuple(map(_state, streams)))
+
+
+def _state(stream: Reflector) -> str:
+    if stream.trouble is None:
+        return f"{stream}: {'in sync' if stream.synced else 'syncing'}, {len(stream.store)} objects"
+    trouble = stream.trouble
+    return f"{stream}: {trouble.kind.value} ({trouble.verb} {trouble.status}: {trouble.message})"
+
+
+async def _forever(part: Reflector | Worker) -> None:
+    """Run a part that never ends by itself; an error of our own making is reported, and it goes on."""
+    while True:
+        try:
+            return await part.run()
+        except Exception:
+            log.exception("a part of the operator failed: please report this", extra={"part": str(part)})
+            # A pause, so that an error which comes at once does not fill the log.
+            await asyncio.sleep(1.0)

@@ -1,0 +1,182 @@
+"""Intake: turns what the streams of one controller and kind show into queued keys.
+
+It decides who has to look (the object itself, or the owner of a changed child), how soon (first adds of a list wait
+behind live changes), and recognises the events of the controller's own writes. What a worker then does about a key is
+decided from the store and the ledger, never from the event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from ..core.ledger import Barriers, Ledger, OwnWrites
+from ..core.objects import Item, version_number
+from ..core.queue import Priority, Queue, QueueOptions, Reason
+from ..core.store import Delta
+from ..kinds import Kind, Owned
+from ..resource import Key
+from ..steps.apply_descendants import OWNER_UID
+from .reflector import Reflector
+
+__all__ = ["Intake"]
+
+# The store shows an own write within milliseconds. A stream that does not must not hold its keys for longer than this.
+BARRIER_SECONDS: Final = 5.0
+UID_INDEX: Final = "uid"
+
+
+class Intake:
+    """Queue, ledger and streams of one controller for one kind."""
+
+    def __init__(
+        self, *, primary: Sequence[Reflector], owned: Mapping[Owned, Sequence[Reflector]], options: QueueOptions
+    ) -> None:
+        self.queue: Queue[Key] = Queue(options)
+        self.ledger = Ledger()
+        self.wake = asyncio.Event()
+        """Set whenever a key may have become ready."""
+        self.barriers_missed = 0
+        """How often a key went on because a stream did not show an own write in time."""
+
+        self._primary = list(primary)
+        self._owned = {kind: list(sources) for kind, sources in owned.items()}
+        self._writes = {id(source): OwnWrites() for source in self.sources}
+        self._barriers = {id(source): Barriers() for source in self.sources}
+        for source in self._primary:
+            source.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
+        for source in self.sources:
+            source.subscribe(self)
+
+    @property
+    def owns(self) -> Sequence[Owned]:
+        return list(self._owned)
+
+    @property
+    def sources(self) -> list[Reflector]:
+        """Every stream, each once."""
+        named = [*self._primary, *(source for sources in self._owned.values() for source in sources)]
+        return list({id(source): source for source in named}.values())
+
+    # --- what workers ask ---------------------------------------------------------------------------------------------
+
+    def home(self, key: Key) -> Reflector:
+        """The primary stream that `key` belongs to."""
+        return _for_namespace(self._primary, key) or self._primary[0]
+
+    def item(self, key: Key) -> Item | None:
+        return self.home(key).store.get(key)
+
+    def source(self, kind: Kind, key: Key) -> Reflector | None:
+        """The stream that shows the object `key` of an owned kind; None when it is not followed."""
+        for owned, sources in self._owned.items():
+            if (owned.api_version, owned.kind) == (kind.api_version, kind.kind):
+                return _for_namespace(sources, key)
+        return None
+
+    async def settled(self) -> None:
+        """Return once every stream is in sync, or waits for a person."""
+        await asyncio.gather(*(source.settled() for source in self.sources))
+
+    # --- own writes ---------------------------------------------------------------------------------------------------
+
+    def begin_write(self, kind: Kind, key: Key) -> None:
+        source = self._stream_of(kind, key)
+        if source is not None:
+            self._writes[id(source)].begin(key)
+
+    def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
+        """The write to `key` that the handling of `owner` made was answered, or failed (None)."""
+        source = self._stream_of(kind, key)
+        if source is None:
+            return
+        if self._writes[id(source)].end(key, version):
+            self._enqueue(owner, Reason.CHANGED if source in self._primary else Reason.CHILD)
+        number = version_number(version or "")
+        if number > source.version:
+            self._barriers[id(source)].require(owner, number)
+
+    def waits(self, key: Key) -> bool:
+        """Whether a stream has yet to show what the last handling of `key` wrote."""
+        return any(self._barriers[id(source)].blocks(key, at=source.version) for source in self.sources)
+
+    def give_up_waiting(self, key: Key) -> None:
+        """The time is over: handle `key` with what the stores hold."""
+        self.barriers_missed += 1
+        for source in self.sources:
+            self._barriers[id(source)].drop(key)
+
+    def _stream_of(self, kind: Kind, key: Key) -> Reflector | None:
+        home = self.home(key)
+        own = (home.kind.api_version, home.kind.kind) == (kind.api_version, kind.kind)
+        return home if own else self.source(kind, key)
+
+    # --- what streams tell --------------------------------------------------------------------------------------------
+
+    def seen(self, source: Reflector, delta: Delta) -> None:
+        """A difference: queue whom it concerns."""
+        own = delta.live and delta.new is not None and self._is_own(source, delta.key, delta.new)
+        if source in self._primary:
+            self._seen_primary(source, delta, own=own)
+        if any(source in sources for sources in self._owned.values()) and not own:
+            self._seen_child(source, delta)
+
+    def advanced(self, source: Reflector) -> None:
+        """The stream reached a newer version: keys that waited for it go on."""
+        for key in self._barriers[id(source)].met(at=source.version):
+            if not self.waits(key):
+                self.queue.unpark(key, now=time.monotonic())
+                self.wake.set()
+
+    def restored(self, source: Reflector) -> None:
+        """The server's versions fell: forget what is remembered by version, and look at everything again."""
+        self._writes[id(source)] = OwnWrites()
+        self._barriers[id(source)] = Barriers()
+        self.ledger.forget_writes()
+        for primary in self._primary:
+            for key in [item.key for item in primary.store]:
+                self._enqueue(key, Reason.CHANGED)
+
+    def _is_own(self, source: Reflector, key: Key, item: Item) -> bool:
+        return self._writes[id(source)].is_own(key, item.meta.resource_version)
+
+    def _seen_primary(self, source: Reflector, delta: Delta, *, own: bool) -> None:
+        old, new = delta.old, delta.new
+        if old is not None and (new is None or new.meta.uid != old.meta.uid):
+            self.ledger.bury(old, now=time.monotonic())
+            self._enqueue(delta.key, Reason.DELETED)
+        if new is None or own:
+            return
+        if old is None:
+            first = not delta.live and not source.synced
+            self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
+        else:
+            self._enqueue(delta.key, Reason.CHANGED)
+
+    def _seen_child(self, source: Reflector, delta: Delta) -> None:
+        # The children of a first list are looked at with their owners, which are all new then, too.
+        first = not delta.live and not source.synced
+        for key in self._owners(delta):
+            self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
+
+    def _owners(self, delta: Delta) -> set[Key]:
+        """The keys of our objects that the child named as its owners, before or after the change."""
+        uids = {uid for item in (delta.old, delta.new) if item is not None for uid in _owner_uids(item)}
+        return {key for uid in uids for source in self._primary for key in source.store.lookup(UID_INDEX, uid)}
+
+    def _enqueue(self, key: Key, reason: Reason, *, priority: Priority = Priority.LIVE) -> None:
+        self.queue.add(key, reason, now=time.monotonic(), priority=priority)
+        self.wake.set()
+
+
+def _owner_uids(item: Item) -> Iterable[str]:
+    label = (item.meta.labels or {}).get(OWNER_UID)
+    references = [reference.uid for reference in item.meta.owner_references]
+    return references if label is None else [label, *references]
+
+
+def _for_namespace(sources: Sequence[Reflector], key: Key) -> Reflector | None:
+    """Of streams that differ in their namespace, the one that shows `key`."""
+    return next((source for source in sources if source.namespace in (None, key.namespace)), None)

@@ -1,0 +1,202 @@
+"""Reflector: follows the objects of one kind and keeps them in a store; the shell around `core.watch`.
+
+You need it for another consumer of a kind: `subscribe`. Two consumers of the same kind, namespace and selectors share
+one reflector, one stream and one store (`bonny.operator` sees to that).
+
+It never ends by itself: whatever the server says or does not say, it waits and goes on, and says so in `trouble`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from typing import Protocol
+
+from ..client.api import Client, path_of, retry_after
+from ..client.errors import Unreachable, missing_rule
+from ..core import watch
+from ..core.framing import Lines, LineTooLong
+from ..core.store import Delta, Store
+from ..errors import UsageError
+from ..kinds import Kind
+
+__all__ = ["Reflector", "Subscriber"]
+
+# Trouble of these kinds is nobody's to mend: streams end early when a client or the CPU is slow, and versions expire.
+ORDINARY = (watch.TroubleKind.EXPIRED, watch.TroubleKind.SHORT, watch.TroubleKind.SILENT)
+# Trouble of these kinds lasts until a person acts; the rest of the operator does not wait for it.
+BLOCKING = (watch.TroubleKind.FORBIDDEN, watch.TroubleKind.MISSING)
+
+log = logging.getLogger("bonny.servers.reflector")
+
+
+class Subscriber(Protocol):
+    """Gets every difference of a store, in order, on the loop."""
+
+    def seen(self, source: Reflector, delta: Delta) -> None:
+        """One object was added, changed, re-created or removed."""
+
+    def advanced(self, source: Reflector) -> None:
+        """The store has reached a newer version, or a complete list."""
+
+    def restored(self, source: Reflector) -> None:
+        """The server's versions went backwards: nothing that is remembered by version holds any longer."""
+
+
+class Reflector:
+    """One kind in one namespace (None: all of them)."""
+
+    def __init__(
+        self, client: Client, kind: Kind, *, namespace: str | None, options: watch.WatchOptions | None = None
+    ) -> None:
+        self.kind = kind
+        self.namespace = kind.namespace or namespace if kind.namespaced else None
+        self.store = Store()
+        self.last_contact = time.monotonic()
+        """When the server last answered, or a wait was last begun (monotonic seconds)."""
+        self._client = client
+        self._options = options or watch.WatchOptions()
+        self._path = path_of(kind, self.namespace)
+        self._selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
+        self._subscribers: list[Subscriber] = []
+        self._stream = watch.start(self._options).stream
+        self._changed = asyncio.Event()
+
+    def __str__(self) -> str:
+        return f"{self.kind.resource} in {self.namespace}" if self.namespace else self.kind.resource
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether an object can leave this stream without being deleted: its labels or fields changed."""
+        return bool(self.kind.label_selector or self.kind.field_selector)
+
+    @property
+    def synced(self) -> bool:
+        """A complete list is in the store."""
+        return self._stream.synced
+
+    @property
+    def version(self) -> int:
+        """The newest version that the store is known to hold."""
+        return self._stream.version
+
+    @property
+    def trouble(self) -> watch.Trouble | None:
+        """What is wrong, while it is."""
+        return self._stream.trouble
+
+    @property
+    def blocked(self) -> bool:
+        """Whether it waits for a person: a missing CRD or permission."""
+        return self.trouble is not None and self.trouble.kind in BLOCKING
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Tell `subscriber` of every difference from now on."""
+        self._subscribers.append(subscriber)
+
+    async def settled(self) -> None:
+        """Return once it is synced, or blocked."""
+        while not (self.synced or self.blocked):
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        command: watch.Command = watch.start(self._options).command
+        while True:
+            match command:
+                case watch.List() as request:
+                    command = await self._list(request)
+                case watch.Watch() as request:
+                    command = await self._watch(request)
+                case watch.Wait(seconds, renew_credentials):
+                    await self._wait(seconds, renew=renew_credentials)
+                    command = self._step(watch.Tick())
+                case None:
+                    # A watch ended without a decision: cannot be, and must not spin.
+                    command = self._step(watch.Broken("the watch ended for no known reason"))
+
+    # --- performing ---------------------------------------------------------------------------------------------------
+
+    async def _list(self, request: watch.List) -> watch.Command:
+        query = {**self._selectors, "limit": str(request.limit), "continue": request.continue_token}
+        try:
+            answer = await self._client.exchange("GET", self._path, query=query)
+        except (Unreachable, UsageError) as error:
+            return self._step(watch.Broken(str(error)))
+        return self._step(watch.Reply(answer.status, answer.body, retry_after(answer.headers)))
+
+    async def _watch(self, request: watch.Watch) -> watch.Command:
+        query = {
+            **self._selectors,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": request.version,
+            "timeoutSeconds": f"{request.timeout:.0f}",
+        }
+        try:
+            async with self._client.stream(self._path, query=query, read_timeout=request.deadline) as answer:
+                if answer.status != 200:
+                    body = b"".join([chunk async for chunk in answer.chunks])
+                    return self._step(watch.Reply(answer.status, body, retry_after(answer.headers)))
+                self._step(watch.Heard())
+                lines = Lines()
+                async for chunk in answer.chunks:
+                    for line in lines.feed(chunk):
+                        command = self._step(watch.Line(line))
+                        if command is not None:
+                            return command
+            return self._step(watch.Closed())
+        except TimeoutError:
+            return self._step(watch.Silent())
+        except (Unreachable, UsageError, LineTooLong) as error:
+            return self._step(watch.Broken(str(error)))
+
+    async def _wait(self, seconds: float, *, renew: bool) -> None:
+        await asyncio.sleep(seconds)
+        if renew:
+            try:
+                await self._client.connection(renew=True)
+            except UsageError as error:
+                log.warning("credentials cannot be read", extra={"stream": str(self), "error": str(error)})
+
+    def _step(self, event: watch.Event) -> watch.Command:
+        """Decide, and tell the subscribers what changed."""
+        self.last_contact = now = time.monotonic()
+        before = self._stream
+        outcome = watch.step(before, event, now=now, chance=random.random(), options=self._options)
+        # Subscribers tell a first list from later ones by `synced`, so it turns true only after they saw the changes.
+        for change in outcome.changes:
+            self._apply(change)
+        self._stream = outcome.stream
+        if before.trouble != outcome.stream.trouble:
+            self._report(before.trouble, outcome.stream.trouble)
+        if before.version != outcome.stream.version or before.synced != outcome.stream.synced:
+            for subscriber in self._subscribers:
+                subscriber.advanced(self)
+        if before.trouble != outcome.stream.trouble or before.synced != outcome.stream.synced:
+            self._changed.set()
+        return outcome.command
+
+    def _apply(self, change: watch.Change) -> None:
+        if isinstance(change, watch.Begin) and change.restored:
+            log.warning("versions went backwards: the server was restored", extra={"stream": str(self)})
+            for subscriber in self._subscribers:
+                subscriber.restored(self)
+        for delta in self.store.apply(change):
+            for subscriber in self._subscribers:
+                subscriber.seen(self, delta)
+
+    def _report(self, before: watch.Trouble | None, after: watch.Trouble | None) -> None:
+        if after is None:
+            log.info("following again", extra={"stream": str(self)})
+            return
+        extra = {"stream": str(self), "verb": after.verb, "status": after.status, "error": after.message}
+        if after.kind is watch.TroubleKind.FORBIDDEN:
+            verbs = ("get", "list", "watch")
+            extra["missing_rule"] = missing_rule(group=self.kind.group, plural=self.kind.plural, verbs=verbs)
+        repeated = before is not None and before.kind is after.kind
+        level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
+        log.log(level, "cannot follow", extra={**extra, "kind": after.kind.value})

@@ -1,0 +1,262 @@
+"""Worker: takes keys of one controller and kind from the queue and lets each pass through the pipeline.
+
+What is to be done about a key is decided here, from the store and the ledger:
+
+    gone, `delete` owed             -> delete, once for each UID, until it succeeds or is given up
+    never handled under this UID    -> add
+    differs from the last handling  -> modify
+    a child changed, or a timer     -> reconcile
+    else                            -> nothing
+
+A key leaves the queue only when its handling succeeded; a failure brings it back with a growing wait of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+import zlib
+from typing import Any, Final
+
+from ..axn import Action, Axn
+from ..client.api import Client
+from ..client.errors import NotFound, Refusal
+from ..controller import Controller
+from ..core.ledger import Handled, Tombstone, handled_state
+from ..core.objects import Item
+from ..core.queue import Reason, Work
+from ..errors import BonnyError, Retry, Terminal
+from ..kinds import Kind
+from ..pipeline import Pipeline
+from ..resource import Key, Resource
+from ..steps.delegate import HandlerTimeout
+from .intake import BARRIER_SECONDS, Intake
+from .workplace import Desk
+
+__all__ = ["Worker"]
+
+# A delete handler that still fails after an hour will hardly ever succeed; it is reported and given up.
+DELETE_SECONDS: Final = 3600.0
+WAKING: Final = frozenset({Reason.CHILD, Reason.REQUEUE, Reason.RESYNC})
+
+log = logging.getLogger("bonny.servers.worker")
+
+
+class Worker:
+    """Up to `max_concurrent` handlings at a time, never two of one key."""
+
+    def __init__(
+        self,
+        *,
+        operator: str,
+        controller: Controller[Any],
+        kind: Kind,
+        client: Client,
+        intake: Intake,
+        pipeline: Pipeline,
+    ) -> None:
+        self.name = type(controller).__name__
+        self.kind = kind
+        self.intake = intake
+        self.handled = 0
+        """Handlings that succeeded, since the start."""
+        self._operator = operator
+        self._controller = controller
+        self._client = client
+        self._pipeline = pipeline
+        self._running: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        self._stopped: dict[Key, Handled] = {}
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Hand out keys until `drain`."""
+        await self.intake.settled()
+        wake = self.intake.wake
+        while not self._stopping:
+            wake.clear()
+            while len(self._running) < self._controller.max_concurrent and not self._stopping:
+                work = self.intake.queue.take(now=time.monotonic())
+                if work is None:
+                    break
+                task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
+                self._running.add(task)
+                task.add_done_callback(self._returned)
+            due = self.intake.queue.next_due()
+            # Without a free slot only a returning worker changes anything, and that wakes us.
+            free = len(self._running) < self._controller.max_concurrent
+            seconds = max(due - time.monotonic(), 0.0) if due is not None and free else None
+            try:
+                async with asyncio.timeout(seconds):
+                    await wake.wait()
+            except TimeoutError:
+                continue
+
+    def stop(self) -> None:
+        """Take no further key; what runs goes on."""
+        self._stopping = True
+        self.intake.wake.set()
+
+    async def drain(self, *, seconds: float) -> bool:
+        """Wait for what runs; cancel what is left after `seconds`. Returns whether everything ended by itself."""
+        self.stop()
+        if not self._running:
+            return True
+        _, pending = await asyncio.wait(self._running, timeout=seconds)
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending, timeout=1.0)
+        return not pending
+
+    def _returned(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self.intake.wake.set()
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a worker failed: please report this", exc_info=task.exception())
+
+    # --- one key ------------------------------------------------------------------------------------------------------
+
+    async def _handle(self, work: Work[Key]) -> None:
+        key, queue = work.key, self.intake.queue
+        if self.intake.waits(key):
+            if time.monotonic() - work.queued < BARRIER_SECONDS:
+                queue.park(key, until=work.queued + BARRIER_SECONDS)
+                return
+            self.intake.give_up_waiting(key)
+        try:
+            await self._settle_deletions(key)
+            item = self.intake.item(key)
+            if item is None:
+                self._forget(key)
+            elif item.meta.deletion_timestamp is None:
+                await self._settle_object(item, work.reasons)
+        except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
+            await self._failed(work, error)
+            return
+        queue.done(key, now=time.monotonic())
+
+    async def _settle_object(self, item: Item, reasons: frozenset[Reason]) -> None:
+        """Handle what there is to handle, and set the key's timer."""
+        key = item.key
+        state = handled_state(item, with_status=self._controller.on_status)
+        action = self._action(key, state, reasons)
+        if action is None:
+            return
+        self._stopped.pop(key, None)
+        try:
+            axn = await self._process(action, item, reasons)
+        except Terminal:
+            self._stopped[key] = state
+            raise
+        self.intake.ledger.handled[key] = state
+        self.handled += 1
+        if axn.requeue_seconds is not None:
+            self.intake.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
+        else:
+            self.intake.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
+
+    def _action(self, key: Key, state: Handled, reasons: frozenset[Reason]) -> Action | None:
+        last = self.intake.ledger.handled.get(key)
+        if self._stopped.get(key) == state and not reasons & {Reason.CHILD}:
+            return None
+        if last is None or last.uid != state.uid:
+            return Action.ADD
+        if last != state:
+            return Action.MODIFY
+        return Action.RECONCILE if reasons & WAKING else None
+
+    async def _settle_deletions(self, key: Key) -> None:
+        """Call `delete` for every object of this name that is gone."""
+        ledger = self.intake.ledger
+        for stone in ledger.tombstones(key):
+            if self._controller.handles(Action.DELETE) and await self._is_gone(stone):
+                if time.monotonic() - stone.since > DELETE_SECONDS:
+                    log.error("delete was given up", extra={"controller": self.name, "object": str(key)})
+                else:
+                    await self._process(Action.DELETE, stone.item, frozenset({Reason.DELETED}))
+            ledger.lift(key, stone.item.meta.uid)
+            last = ledger.handled.get(key)
+            if last is not None and last.uid == stone.item.meta.uid:
+                ledger.forget(key)
+
+    async def _is_gone(self, stone: Tombstone) -> bool:
+        """Whether the object does not exist any more; on a narrowed stream it may only have left the selection."""
+        current = self.intake.item(stone.item.key)
+        if current is not None and current.meta.uid == stone.item.meta.uid:
+            return False
+        if not self.intake.home(stone.item.key).narrowed:
+            return True
+        try:
+            live = await self._client.get(self.kind, stone.item.meta.name, namespace=stone.item.meta.namespace or None)
+        except NotFound:
+            return True
+        return bool(live["metadata"]["uid"] != stone.item.meta.uid)
+
+    async def _process(self, action: Action, item: Item, reasons: frozenset[Reason]) -> Axn[Any]:
+        """Build the axn and let it pass through the pipeline."""
+        began = time.monotonic()
+        resource: Resource = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, **item.decode()}
+        axn: Axn[Any] = Axn(
+            action=action,
+            resource=resource,
+            version=self._controller.version,
+            reasons=reasons,
+            controller=self._controller,
+            options=self._controller.options,
+            kind=self.kind,
+            workplace=Desk(
+                operator=self._operator,
+                manager=f"{self._operator}/{self.name}",
+                client=self._client,
+                intake=self.intake,
+                key=item.key,
+            ),
+        )
+        await self._pipeline.run(axn)
+        extra = {"controller": self.name, "object": str(item.key), "action": action.value}
+        reasons_text = ",".join(sorted(reasons))
+        log.info("handled", extra={**extra, "reasons": reasons_text, "seconds": round(time.monotonic() - began, 4)})
+        return axn
+
+    def _forget(self, key: Key) -> None:
+        """Nothing of this name exists any more, and its deletion is settled."""
+        self.intake.ledger.forget(key)
+        self._stopped.pop(key, None)
+        self.intake.queue.cancel_timer(key)
+
+    def _resync_seconds(self, key: Key) -> float:
+        """The period, shortened by up to a tenth for each key its own, so that a restart does not bring a wave."""
+        return self._controller.reconcile_every * (1 - 0.1 * zlib.crc32(str(key).encode()) / 2**32)
+
+    async def _failed(self, work: Work[Key], error: Exception) -> None:
+        if isinstance(error, HandlerTimeout) and error.thread is not None:
+            # A thread cannot be stopped: its key and its slot stay taken until it returns.
+            await asyncio.wait({error.thread})
+        key, queue, now = work.key, self.intake.queue, time.monotonic()
+        extra: dict[str, object] = {"controller": self.name, "object": str(key), "error": _text(error)}
+        match error:
+            case Terminal():
+                log.warning("stopped until it changes", extra=extra)
+                queue.cancel_timer(key)
+                queue.done(key, now=now)
+            case Retry(after=after):
+                wait = queue.retry(key, now=now, chance=random.random(), after=after, failed=False)
+                log.info("will try again", extra={**extra, "retry_in_seconds": round(wait, 3)})
+            case _:
+                after = error.retry_after if isinstance(error, Refusal) else None
+                wait = queue.retry(key, now=now, chance=random.random(), after=after)
+                extra["retry_in_seconds"] = round(wait, 3)
+                # Errors of our own say all there is to say; where others come from is worth a traceback.
+                unexpected = not isinstance(error, BonnyError)
+                log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
+        self.intake.wake.set()
+
+
+def _text(error: Exception) -> str:
+    """The error in one line, with the names of the steps that it passed."""
+    text = str(error) or type(error).__name__
+    return "; ".join([text, *getattr(error, "__notes__", ())])

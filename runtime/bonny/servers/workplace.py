@@ -1,0 +1,45 @@
+"""Workplace: what the handling of one object may use of the running operator; what steps see as `axn.workplace`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from ..axn import Observation
+from ..client.api import Client
+from ..core.ledger import Witness
+from ..kinds import Kind, Owned
+from ..resource import Key
+from .intake import Intake
+
+__all__ = ["Desk"]
+
+
+class Desk:
+    """The workplace for one key of one controller."""
+
+    def __init__(self, *, operator: str, manager: str, client: Client, intake: Intake, key: Key) -> None:
+        self.operator = operator
+        self.manager = manager
+        self.client = client
+        self.owns: Sequence[Owned] = intake.owns
+        self.witnesses: dict[tuple[Kind, Key], Witness] = intake.ledger.witnesses.setdefault(key, {})
+        self._intake = intake
+        self._key = key
+
+    def observe(self, kind: Kind, key: Key) -> Observation:
+        """What the stores know of an owned object; "not known" while its stream is not in sync."""
+        source = self._intake.source(kind, key)
+        if source is None:
+            return Observation(known=False, item=None)
+        return Observation(known=source.synced and source.trouble is None, item=source.store.get(key))
+
+    @contextmanager
+    def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:
+        """Lets the intake recognise the event of this write, and the key wait until it was seen."""
+        self._intake.begin_write(kind, key)
+        made: list[str] = []
+        try:
+            yield made.append
+        finally:
+            self._intake.end_write(kind, key, made[-1] if made else None, owner=self._key)

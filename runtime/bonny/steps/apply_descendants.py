@@ -1,0 +1,186 @@
+"""ApplyDescendants: makes the cluster hold what the handler registered, by server-side apply, and touches nothing else.
+
+Groups are applied in ascending order, the objects of a group at the same time; one that fails does not stop its group,
+and stops the next one. An object is sent only when the live one does not have what is wanted:
+
+- what we own of the live object (managedFields) equals what is wanted, value by value; or
+- what we sent last time is what is wanted now, and what we own of the live object is what the server made of it then
+  (it stores `cpu: 1000m` as `1`, so the first comparison never holds there).
+
+Whose is it? An object is ours when it carries its owner's UID, as a label or an owner reference. Before the first apply
+of a name that we do not see, an uncached GET must say 404 or show that UID. An apply that was not forced and turned out
+to have met an object of somebody else's is undone. Both are reported as `ForeignObject`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..axn import Axn, Descendant, Workplace
+from ..client.errors import NotFound
+from ..core.fields import digest, owned_fields, project
+from ..core.ledger import Witness, witness_of
+from ..errors import ForeignObject, UndeclaredKind
+from ..kinds import Owned
+from ..resource import Key, Resource, identify, key_of, owner_reference
+
+__all__ = ["MANAGED_BY", "OWNER_UID", "ApplyDescendants", "prepared"]
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+# Fixed, so that versions of an operator, and of this runtime, upgrade into each other.
+OWNER_UID: Final = "bonny.dev/owner-uid"
+
+
+class ApplyDescendants:
+    """Usage: `ApplyDescendants()`, after the controller and before `ApplyStatus`.
+
+    RBAC: get, list, watch, create and patch on the kinds in `owns`.
+    """
+
+    async def __call__(self, axn: Axn[Any]) -> None:
+        """Raises: `UndeclaredKind`, `ForeignObject`, `ApiError`; of several the first, the others as notes."""
+        try:
+            for group in axn.descendant_groups():
+                outcomes = await asyncio.gather(*(_apply(axn, wanted) for wanted in group), return_exceptions=True)
+                _raise_first([outcome for outcome in outcomes if isinstance(outcome, BaseException)])
+        finally:
+            axn.mark_applied("descendants")
+
+
+def _raise_first(errors: list[BaseException]) -> None:
+    if not errors:
+        return
+    first, *others = errors
+    for other in others:
+        first.add_note(f"also: {other}")
+    raise first
+
+
+def prepared(
+    descendant: Descendant, owner: Resource, *, operator: str, kind: Owned, owner_namespaced: bool
+) -> Resource:
+    """The object as it is sent: with our labels and, where Kubernetes allows it, the owner reference."""
+    resource = descendant.resource
+    metadata = dict(resource["metadata"])
+    metadata["labels"] = {
+        **(metadata.get("labels") or {}),
+        MANAGED_BY: operator,
+        OWNER_UID: owner["metadata"]["uid"],
+    }
+    if kind.namespaced and not metadata.get("namespace"):
+        metadata["namespace"] = owner["metadata"].get("namespace") or "default"
+    # A namespaced owner may own only within its namespace: the garbage collector deletes what points elsewhere.
+    reachable = not owner_namespaced or metadata.get("namespace") == owner["metadata"].get("namespace")
+    if reachable and not descendant.omit_owner_ref:
+        others = [known for known in metadata.get("ownerReferences") or () if known["uid"] != owner["metadata"]["uid"]]
+        metadata["ownerReferences"] = [*others, owner_reference(owner)]
+    return {**resource, "metadata": metadata}
+
+
+async def _apply(axn: Axn[Any], descendant: Descendant) -> None:
+    place = axn.workplace
+    kind = _declared(place, descendant.resource, axn)
+    owner_namespaced = axn.kind.namespaced if axn.kind is not None else bool(axn.key.namespace)
+    wanted = prepared(descendant, axn.resource, operator=place.operator, kind=kind, owner_namespaced=owner_namespaced)
+    key = key_of(wanted)
+    owner_uid = axn.resource["metadata"]["uid"]
+    seen = place.observe(kind, key)
+    witness = place.witnesses.get((kind, key))
+    if seen.item is not None:
+        if seen.known and _unchanged(wanted, seen.item.decode(), witness, manager=place.manager):
+            return
+        live: Resource | None = seen.item.decode()
+    else:
+        live = await _read(place, kind, key)
+    ours = live is not None and _carries(live, owner_uid)
+    if live is not None and not ours and not descendant.adopt:
+        raise ForeignObject(
+            f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
+            "or register it with adopt=True",
+            step="ApplyDescendants",
+        )
+    await _send(place, kind, wanted, force=live is not None)
+
+
+def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> Owned:
+    for kind in place.owns:
+        if (kind.api_version, kind.kind) == (resource["apiVersion"], resource["kind"]):
+            return kind
+    raise UndeclaredKind(
+        f"{type(axn.controller).__name__} registered {identify(resource)} but does not own that kind: "
+        f'add Owned("{resource["apiVersion"]}", "{resource["kind"]}") to its `owns`',
+        step="ApplyDescendants",
+    )
+
+
+def _unchanged(wanted: Resource, live: Resource, witness: Witness | None, *, manager: str) -> bool:
+    """Whether the live object has what is wanted, and nothing of ours that is no longer wanted."""
+    fields = owned_fields(live, manager)
+    if fields is None or live["metadata"].get("deletionTimestamp"):
+        return False
+    held = project(live, fields)
+    if held == _managed_part(wanted):
+        return True
+    return (
+        witness is not None
+        and witness.uid == live["metadata"]["uid"]
+        and witness.wanted == digest(wanted)
+        and witness.stored == digest(held)
+    )
+
+
+def _managed_part(wanted: Resource) -> Resource:
+    """What of an applied object managedFields records: all but its type and its name."""
+    metadata = {name: value for name, value in wanted["metadata"].items() if name not in ("name", "namespace")}
+    rest = {name: value for name, value in wanted.items() if name not in ("apiVersion", "kind", "metadata")}
+    return {**rest, "metadata": metadata}
+
+
+async def _read(place: Workplace, kind: Owned, key: Key) -> Resource | None:
+    try:
+        return await place.client.get(kind, key.name, namespace=key.namespace or None)
+    except NotFound:
+        return None
+
+
+def _carries(live: Resource, owner_uid: str) -> bool:
+    metadata = live["metadata"]
+    return (metadata.get("labels") or {}).get(OWNER_UID) == owner_uid or any(
+        reference["uid"] == owner_uid for reference in metadata.get("ownerReferences") or ()
+    )
+
+
+def _belongs_to(live: Resource) -> str:
+    """Whose the object seems to be, for the message."""
+    metadata = live["metadata"]
+    for reference in metadata.get("ownerReferences") or ():
+        return f" (it belongs to {reference['kind']} {reference['name']})"
+    manager = (metadata.get("labels") or {}).get(MANAGED_BY)
+    return f" (it is managed by {manager})" if manager else ""
+
+
+async def _send(place: Workplace, kind: Owned, wanted: Resource, *, force: bool) -> None:
+    """Apply `wanted`; `force` says that the object is known and ours to change."""
+    key = key_of(wanted)
+    with place.writing(kind, key) as wrote:
+        live, created = await place.client.apply(kind, wanted, manager=place.manager, force=force)
+        wrote(live["metadata"]["resourceVersion"])
+        if not force and not created:
+            await _undo(place, kind, wanted, live)
+    fields = owned_fields(live, place.manager) or {}
+    place.witnesses[kind, key] = witness_of(wanted, live, project(live, fields))
+
+
+async def _undo(place: Workplace, kind: Owned, wanted: Resource, live: Resource) -> None:
+    """Between our GET and our apply somebody created an object of this name: take our fields out of it again."""
+    empty: Resource = {name: wanted[name] for name in ("apiVersion", "kind")}
+    metadata = live["metadata"]
+    empty["metadata"] = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
+    await place.client.apply(kind, empty, manager=place.manager, force=False)
+    raise ForeignObject(
+        f"{identify(wanted)} was created by somebody else at the same moment{_belongs_to(live)}; "
+        "what we had set on it was undone",
+        step="ApplyDescendants",
+    )

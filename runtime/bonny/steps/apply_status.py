@@ -1,0 +1,120 @@
+"""ApplyStatus: writes the status that the handler registered, by server-side apply to the status subresource.
+
+The base of the registered changes is what this controller itself set and what still stands on the live object, so two
+controllers, or add and reconcile, do not erase each other's conditions. Nothing is sent when nothing changes. The write
+carries the UID and the resourceVersion that it was decided on; after a conflict the object is read again and the
+changes are made anew. An object that is gone is a warning, not an error.
+
+Where the schema has conditions the runtime adds its own, `Reconciled`: did the last handling succeed, and why not.
+A handling that failed does not get to claim `Ready` or `Available`: what stood before stays, or else they are False.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from ..axn import Action, Axn, HandlingFailure
+from ..client.errors import Conflict, NotFound
+from ..core.fields import owned_fields, project
+from ..resource import Resource
+
+__all__ = ["RECONCILED", "ApplyStatus"]
+
+RECONCILED: Final = "Reconciled"
+# kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
+SUMMARIES: Final = ("Ready", "Available")
+# A conflict means that somebody wrote within milliseconds; more than three in a row is a fight, left to the backoff.
+TRIES: Final = 3
+
+log = logging.getLogger("bonny.steps.apply_status")
+
+
+class ApplyStatus:
+    """Usage: `ApplyStatus()`, as the last step. `strict=True` makes a vanished object an error.
+
+    RBAC: patch on `<plural>/status`, and get on the kind.
+    """
+
+    reports_failure = True
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
+
+    async def __call__(self, axn: Axn[Any]) -> None:
+        """Raises: `ApiError`; `Conflict` after three tries."""
+        if axn.action is Action.DELETE:
+            return
+        _add_own_parts(axn)
+        live = axn.resource
+        for tries_left in reversed(range(TRIES)):
+            try:
+                await _write(axn, live)
+                break
+            except NotFound:
+                if self._strict:
+                    raise
+                log.warning("object is gone, status not written", extra={"object": str(axn.key)})
+                break
+            except Conflict:
+                if not tries_left:
+                    raise
+            fresh = await _read(axn)
+            if fresh is None:
+                break
+            live = fresh
+        axn.mark_applied("status")
+
+
+def _add_own_parts(axn: Axn[Any]) -> None:
+    """The runtime's own condition, and the generation that was handled."""
+    failure = axn.failure
+    if axn.has_conditions:
+        if failure is None:
+            axn.set_condition(RECONCILED, True, reason="Succeeded")
+        else:
+            axn.set_condition(RECONCILED, False, reason=failure.reason, message=failure.message)
+    generation = axn.resource["metadata"].get("generation")
+    if axn.has_observed_generation and failure is None and generation:
+        axn.update_status(lambda status: {**status, "observedGeneration": generation})
+
+
+def _withdrawn(wanted: Resource, base: Resource, failure: HandlingFailure) -> Resource:
+    """`wanted` without the summaries that a failed handling claimed before its descendants were applied."""
+    stood = {known.get("type"): known for known in base.get("conditions", ())}
+    conditions = [
+        stood.get(claimed["type"])
+        or {**claimed, "status": "False", "reason": failure.reason, "message": failure.message}
+        if claimed.get("type") in SUMMARIES and claimed.get("status") == "True"
+        else claimed
+        for claimed in wanted.get("conditions", ())
+    ]
+    return {**wanted, "conditions": conditions} if conditions else wanted
+
+
+async def _write(axn: Axn[Any], live: Resource) -> None:
+    place = axn.workplace
+    fields = owned_fields(live, place.manager, subresource="status")
+    base = (project(live, fields) if fields else {}).get("status", {})
+    wanted = axn.status_from(base)
+    if axn.failure is not None:
+        wanted = _withdrawn(wanted, base, axn.failure)
+    if wanted == base or axn.kind is None:
+        return
+    metadata = live["metadata"]
+    named = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata}
+    body = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": named, "status": wanted}
+    with place.writing(axn.kind, axn.key) as wrote:
+        stored, _ = await place.client.apply(axn.kind, body, manager=place.manager, subresource="status")
+        wrote(stored["metadata"]["resourceVersion"])
+
+
+async def _read(axn: Axn[Any]) -> Resource | None:
+    """The object as it is now, or None when it is gone or another one of its name."""
+    if axn.kind is None:
+        return None
+    try:
+        fresh = await axn.workplace.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None)
+    except NotFound:
+        return None
+    return fresh if fresh["metadata"]["uid"] == axn.resource["metadata"]["uid"] else None

@@ -1,0 +1,1 @@
+"""What an operator tells about itself: `logging` for lines on stderr."""

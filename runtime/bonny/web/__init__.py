@@ -1,0 +1,1 @@
+"""What an operator serves over HTTP: `probes` for the kubelet."""
