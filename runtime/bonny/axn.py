@@ -24,7 +24,17 @@ from .errors import AlreadyApplied, OptionError
 from .kinds import Kind, Owned
 from .resource import Key, Resource, identify, key_of
 
-__all__ = ["Action", "Axn", "Descendant", "HandlingFailure", "Observation", "StatusChange", "Workplace"]
+__all__ = [
+    "Action",
+    "Axn",
+    "Descendant",
+    "HandlingFailure",
+    "Observation",
+    "StatusChange",
+    "Workplace",
+    "condition",
+    "with_condition",
+]
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
@@ -89,12 +99,18 @@ class Workplace(Protocol):
     manager: str
     """The field manager of all writes: `<operator>/<controller>`."""
 
-    client: Client
     owns: Sequence[Owned]
     witnesses: dict[tuple[Kind, Key], Witness]
 
+    @property
+    def client(self) -> Client:
+        """Requests as the operator's identity."""
+
     def observe(self, kind: Kind, key: Key) -> Observation:
         """What the stores know of an owned object."""
+
+    def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
+        """The live object of the kind and name of `descendant`, decoded anew."""
 
     def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
         """Surrounds a write to an object; what it yields is called with the version that the write made."""
@@ -134,12 +150,15 @@ class Axn(Generic[V_co]):
         self.halted = False
         self.requeue_seconds: float | None = None
         self.failure: HandlingFailure | None = None
+        self.outdated = False
+        """Set by steps: what the handler looked at was changed by this handling."""
         self._version = version
         self._spec: object = None
         self._workplace = workplace
         self._descendants: list[Descendant] = []
         self._status_changes: list[StatusChange] = []
         self._applied: set[str] = set()
+        self._looked_at: set[tuple[str, str, Key]] = set()
         self._sealed = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -191,14 +210,19 @@ class Axn(Generic[V_co]):
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of that kind and name as the watch last told it, or None. The mapping is yours to change.
 
-        Its kind must be one that the controller owns. RBAC: list and watch, granted by `owns`.
+        A handler that looked at an object is run again when this very handling changed it, so what it concludes from
+        what it saw does not stay outdated. Its kind must be one that the controller owns.
+        Raises: `OptionError` for another kind. RBAC: list and watch, granted by `owns`.
         """
-        workplace = self.workplace
-        for kind in workplace.owns:
-            if (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"]):
-                item = workplace.observe(kind, key_of(descendant)).item
-                return None if item is None else {"apiVersion": kind.api_version, "kind": kind.kind, **item.decode()}
-        raise OptionError(f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns`")
+        metadata = descendant["metadata"]
+        namespace = metadata.get("namespace") or self.key.namespace
+        wanted = {**descendant, "metadata": {**metadata, "namespace": namespace}}
+        self._looked_at.add(_named(wanted))
+        return self.workplace.observed(wanted)
+
+    def looked_at(self, resource: Mapping[str, Any]) -> bool:
+        """For steps: whether the handler asked for this object by `observed`."""
+        return _named(resource) in self._looked_at
 
     def identifier(self) -> tuple[str, str, str]:
         """(namespace/name, apiVersion, Kind/action), for logs."""
@@ -235,12 +259,7 @@ class Axn(Generic[V_co]):
         metadata = resource.get("metadata") or {}
         if not (resource.get("apiVersion") and resource.get("kind") and metadata.get("name")):
             raise OptionError("a descendant needs apiVersion, kind and metadata.name")
-        named = (resource["apiVersion"], resource["kind"], key_of(resource))
-        self._descendants = [
-            known
-            for known in self._descendants
-            if (known.resource["apiVersion"], known.resource["kind"], key_of(known.resource)) != named
-        ]
+        self._descendants = [known for known in self._descendants if _named(known.resource) != _named(resource)]
         self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt))
 
     @property
@@ -274,17 +293,8 @@ class Axn(Generic[V_co]):
 
         `reason` is one CamelCase word; default: the type for True, `Not<type>` for False, `Unknown` for None.
         """
-        words = {True: type, False: f"Not{type}", None: "Unknown"}
-        condition = {
-            "type": type,
-            "status": {True: "True", False: "False", None: "Unknown"}[status],
-            "reason": reason or words[status],
-            "message": message or "",
-        }
-        generation = self.resource["metadata"].get("generation")
-        if generation:
-            condition["observedGeneration"] = generation
-        self.update_status(lambda known: _with_condition(known, condition))
+        wanted = condition(type, status, message=message, reason=reason, of=self.resource)
+        self.update_status(lambda known: with_condition(known, wanted))
 
     def status_from(self, base: Resource) -> Resource:
         """For steps and tests: the registered changes, made to a status of `base`, which stays as it is."""
@@ -331,14 +341,39 @@ class Axn(Generic[V_co]):
             raise AlreadyApplied(f"the {what} of {identify(self.resource)} were already applied: register them before")
 
 
-def _with_condition(status: Resource, condition: Resource) -> Resource:
-    """`status` with `condition` in the place of the one of its type."""
+def _named(resource: Mapping[str, Any]) -> tuple[str, str, Key]:
+    """What makes two mappings speak of the same object."""
+    return resource["apiVersion"], resource["kind"], key_of(resource)
+
+
+def condition(
+    type: str,  # noqa: A002  the API's own word
+    status: bool | None,
+    *,
+    of: Resource,
+    message: str | None = None,
+    reason: str | None = None,
+) -> Resource:
+    """A condition of the object `of`, but for its lastTransitionTime."""
+    words = {True: type, False: f"Not{type}", None: "Unknown"}
+    made = {
+        "type": type,
+        "status": {True: "True", False: "False", None: "Unknown"}[status],
+        "reason": reason or words[status],
+        "message": message or "",
+    }
+    generation = of["metadata"].get("generation")
+    return {**made, "observedGeneration": generation} if generation else made
+
+
+def with_condition(status: Resource, wanted: Resource) -> Resource:
+    """`status` with the condition `wanted` in the place of the one of its type."""
     conditions = list(status.get("conditions") or ())
-    position = next((at for at, known in enumerate(conditions) if known.get("type") == condition["type"]), None)
+    position = next((at for at, known in enumerate(conditions) if known.get("type") == wanted["type"]), None)
     before = {} if position is None else conditions[position]
-    same = before.get("status") == condition["status"] and "lastTransitionTime" in before
+    same = before.get("status") == wanted["status"] and "lastTransitionTime" in before
     moved = before["lastTransitionTime"] if same else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    merged = {**condition, "lastTransitionTime": moved}
+    merged = {**wanted, "lastTransitionTime": moved}
     if position is None:
         conditions.append(merged)
     else:

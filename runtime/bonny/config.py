@@ -19,7 +19,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from .errors import UsageError
@@ -50,7 +50,7 @@ class Config:
     http_port: int = 8080
     """Port of the probes; 0: any free one; it is logged."""
 
-    log_json: bool = False
+    log_json: bool = field(default_factory=lambda: not sys.stderr.isatty())
     log_level: int = logging.INFO
     grace: float = 25.0
     """How long running handlers may go on after SIGTERM. Default 25 s of a pod's 30."""
@@ -62,7 +62,7 @@ class Config:
         Raises: `UsageError` for an unknown BONNY_ variable and for a value that cannot be.
         """
         environ = os.environ if environ is None else environ
-        config = base or cls(log_json=not sys.stderr.isatty())
+        config = base or cls()
         given = {name: value for name, value in environ.items() if name.startswith(PREFIX) and value}
         for name, value in given.items():
             if name in INFORMATIVE:

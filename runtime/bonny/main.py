@@ -14,13 +14,13 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from .client.config import Cluster, find_cluster
+from .client.config import Cluster, find_cluster, own_namespace
 from .config import Config
 from .errors import UsageError
 from .operator import Operator, Process
 from .telemetry.logging import LogFormat, configure
 
-__all__ = ["main", "serve"]
+__all__ = ["defaults", "main", "serve"]
 
 # Decoded metadata lives long and holds no cycles; the default of 700 scans it far too often while a list is read.
 GC_THRESHOLD: Final = 50_000
@@ -43,12 +43,17 @@ def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
 
 def _run(operator: Operator) -> int:
     try:
-        config = Config.from_environment()
+        config = Config.from_environment(base=defaults(operator))
         cluster = find_cluster(kubeconfig=config.kubeconfig, context=config.context)
         return serve(operator, config, cluster)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def defaults(operator: Operator) -> Config:
+    """The settings of an operator whose environment says nothing."""
+    return Config(watch_namespaces=(own_namespace(),) if operator.watch == "namespace" else None)
 
 
 def serve(operator: Operator, config: Config, cluster: Cluster) -> int:

@@ -53,9 +53,12 @@ class Operator:
         controllers: Iterable[type[Controller[Any]]] = (),
         crds: Iterable[type[Version]] = (),
         steps: Sequence[Step] | None = None,
+        watch: str = "all",
         version: str = "0.0.0",
     ) -> None:
         """`crds` are version classes; those of the controllers are added. `steps` replaces the default pipeline.
+
+        `watch` says where the manifest lets it look: in "all" namespaces, or only in the "namespace" where it runs.
 
         Raises: `UsageError` when a name is not what Kubernetes takes, `OptionError` when the parts do not fit together.
         """
@@ -66,6 +69,9 @@ class Operator:
         versions = [known for known in (*crds, *named) if isinstance(known, type)]
         self.crds: tuple[type[Version], ...] = tuple(dict.fromkeys(versions))
         self.steps: tuple[Step, ...] = tuple(default_steps() if steps is None else steps)
+        if watch not in ("all", "namespace"):
+            raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
+        self.watch = watch
         self.version = version
 
     @property
@@ -98,6 +104,7 @@ class Process:
         """By API version, plural, namespace and selectors."""
 
         self.probes = Probes(host=config.http_host, port=config.http_port, health=self.health, readiness=self.readiness)
+        self._started = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -175,6 +182,7 @@ class Process:
         )
         runs: list[Reflector | Worker] = [*self.reflectors.values(), *self.workers]
         self._tasks = [asyncio.create_task(_forever(run), name=str(run)) for run in runs]
+        self._started = True  # told apart from having tasks: an operator without controllers is ready, too
 
     async def _stop(self) -> None:
         log.info("stopping", extra={"grace_seconds": self.config.grace})
@@ -208,7 +216,7 @@ class Process:
         streams = list(self.reflectors.values())
         ready = all(stream.synced or stream.blocked for stream in streams)
         useless = bool(streams) and all(stream.blocked for stream in streams)
-        return Report(bool(self._tasks) and ready and not useless, tuple(map(_state, streams)))
+        return Report(self._started and ready and not useless, tuple(map(_state, streams)))
 
 
 def _state(stream: Reflector) -> str:

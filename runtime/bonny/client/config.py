@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 from ..errors import UsageError
 
-__all__ = ["Cluster", "Connection", "InCluster", "Kubeconfig", "find_cluster"]
+__all__ = ["Cluster", "Connection", "InCluster", "Kubeconfig", "find_cluster", "own_namespace"]
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -150,6 +150,14 @@ def _connection(loaded: Any) -> Connection:
     )
 
 
+def own_namespace() -> str:
+    """The namespace of the pod that we run in; `default` outside of a cluster."""
+    try:
+        return (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip() or "default"
+    except OSError:
+        return "default"
+
+
 def find_cluster(
     *, kubeconfig: str | None = None, context: str | None = None, environ: Mapping[str, str] | None = None
 ) -> Cluster:
@@ -173,5 +181,5 @@ def find_cluster(
         return Kubeconfig(str(home), context)
     raise UsageError(
         f"no cluster to talk to: there is no kubeconfig at {home} and KUBECONFIG is not set; "
-        "point KUBECONFIG at one, or use --sandbox for a control plane of your own"
+        "point KUBECONFIG at one, or use `invoke run-local --sandbox` for a control plane of your own"
     )

@@ -154,6 +154,9 @@ class Worker:
             raise
         self.intake.ledger.handled[key] = state
         self.handled += 1
+        if axn.outdated:
+            # Queued while it is held, so it comes again once the streams show what was written.
+            self.intake.queue.add(key, Reason.CHILD, now=time.monotonic())
         if axn.requeue_seconds is not None:
             self.intake.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
         else:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from ..axn import Observation
 from ..client.api import Client
 from ..core.ledger import Witness
+from ..errors import OptionError
 from ..kinds import Kind, Owned
-from ..resource import Key
+from ..resource import Key, Resource, identify, key_of
 from .intake import Intake
 
 __all__ = ["Desk"]
@@ -33,6 +35,15 @@ class Desk:
         if source is None:
             return Observation(known=False, item=None)
         return Observation(known=source.synced and source.trouble is None, item=source.store.get(key))
+
+    def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
+        """The live object of the kind and name of `descendant`. Raises: `OptionError` when its kind is not owned."""
+        for kind in self.owns:
+            if (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"]):
+                name = key_of(descendant)
+                item = self.observe(kind, name if kind.namespaced else Key("", name.name)).item
+                return None if item is None else {"apiVersion": kind.api_version, "kind": kind.kind, **item.decode()}
+        raise OptionError(f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns`")
 
     @contextmanager
     def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:

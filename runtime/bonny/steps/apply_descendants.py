@@ -102,6 +102,7 @@ async def _apply(axn: Axn[Any], descendant: Descendant) -> None:
             step="ApplyDescendants",
         )
     await _send(place, kind, wanted, force=live is not None)
+    axn.outdated = axn.outdated or axn.looked_at(wanted)
 
 
 def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> Owned:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
-from ..axn import Action, Axn, HandlingFailure
+from ..axn import Action, Axn, HandlingFailure, condition, with_condition
 from ..client.errors import Conflict, NotFound
 from ..core.fields import owned_fields, project
 from ..resource import Resource
@@ -45,7 +45,6 @@ class ApplyStatus:
         """Raises: `ApiError`; `Conflict` after three tries."""
         if axn.action is Action.DELETE:
             return
-        _add_own_parts(axn)
         live = axn.resource
         for tries_left in reversed(range(TRIES)):
             try:
@@ -66,17 +65,18 @@ class ApplyStatus:
         axn.mark_applied("status")
 
 
-def _add_own_parts(axn: Axn[Any]) -> None:
-    """The runtime's own condition, and the generation that was handled."""
+def _with_own_parts(status: Resource, axn: Axn[Any]) -> Resource:
+    """`status` with the runtime's own condition, and the generation that was handled."""
     failure = axn.failure
-    if axn.has_conditions:
-        if failure is None:
-            axn.set_condition(RECONCILED, True, reason="Succeeded")
-        else:
-            axn.set_condition(RECONCILED, False, reason=failure.reason, message=failure.message)
+    if axn.has_conditions and failure is None:
+        status = with_condition(status, condition(RECONCILED, True, reason="Succeeded", of=axn.resource))
+    elif axn.has_conditions and failure is not None:
+        told = condition(RECONCILED, False, reason=failure.reason, message=failure.message, of=axn.resource)
+        status = with_condition(status, told)
     generation = axn.resource["metadata"].get("generation")
     if axn.has_observed_generation and failure is None and generation:
-        axn.update_status(lambda status: {**status, "observedGeneration": generation})
+        status = {**status, "observedGeneration": generation}
+    return status
 
 
 def _withdrawn(wanted: Resource, base: Resource, failure: HandlingFailure) -> Resource:
@@ -99,6 +99,7 @@ async def _write(axn: Axn[Any], live: Resource) -> None:
     wanted = axn.status_from(base)
     if axn.failure is not None:
         wanted = _withdrawn(wanted, base, axn.failure)
+    wanted = _with_own_parts(wanted, axn)
     if wanted == base or axn.kind is None:
         return
     metadata = live["metadata"]

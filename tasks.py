@@ -1,0 +1,79 @@
+"""Tasks of the template's own repository; `make test` and CI call these. `invoke --list` shows them."""
+
+import os
+import sys
+from pathlib import Path
+
+from invoke.collection import Collection
+from invoke.context import Context
+from invoke.tasks import task
+
+ROOT = Path(__file__).resolve().parent
+# Every task works from any folder, with the tools of the environment that invoke itself runs in.
+os.chdir(ROOT)
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+os.environ["PYTHONPATH"] = str(ROOT / "runtime")
+
+PYTHON_FILES = "runtime hooks tests tools bench tasks.py"
+
+
+@task
+def lint(c: Context) -> None:
+    """Check style, types, the direction of imports and the line budgets."""
+    c.run(f"ruff check {PYTHON_FILES}", echo=True)
+    c.run(f"ruff format --check {PYTHON_FILES}", echo=True)
+    c.run("mypy", echo=True)
+    c.run("lint-imports", echo=True)
+    c.run("python tools/lines.py", echo=True)
+
+
+@task
+def unit(c: Context) -> None:
+    """Tests with plain values and virtual time; no server."""
+    c.run("pytest tests/unit", echo=True, pty=sys.stdout.isatty())
+
+
+@task
+def template(c: Context) -> None:
+    """Render the template in several ways; check, install and test what comes out."""
+    c.run("pytest tests/template -m 'not slow'", echo=True, pty=sys.stdout.isatty())
+
+
+@task
+def integration(c: Context) -> None:
+    """Tests on a real etcd and kube-apiserver, which are found, fetched or built first."""
+    c.run("python -m bonny.sandbox fetch", echo=True)
+    c.run("pytest tests/integration -m 'not slow'", echo=True, pty=sys.stdout.isatty())
+
+
+@task(pre=[lint, unit, template, integration])
+def test(c: Context) -> None:
+    """Everything that CI runs, in CI's order."""
+
+
+@task(pre=[lint])
+def test_all(c: Context) -> None:
+    """All tests, the slow ones too."""
+    c.run("python -m bonny.sandbox fetch", echo=True)
+    c.run("pytest", echo=True, pty=sys.stdout.isatty())
+
+
+@task
+def demo(c: Context) -> None:
+    """From an empty folder to a running operator on a real API server, step by step."""
+    c.run("python tools/demo.py", pty=sys.stdout.isatty())
+
+
+@task
+def bench(c: Context) -> None:
+    """Measure requests, CPU and memory of an operator on a real API server."""
+    c.run("python bench/creations.py", pty=sys.stdout.isatty())
+
+
+@task
+def lock(c: Context) -> None:
+    """Resolve requirements.lock anew from pyproject.toml."""
+    c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
+
+
+namespace = Collection(bench, demo, integration, lint, lock, template, test, test_all, unit)

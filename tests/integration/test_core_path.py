@@ -1,0 +1,348 @@
+"""The path from a change to the cluster and back, with a hand-written operator on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.integration.conftest import Start
+from tests.support.handwritten import operator
+from tests.support.processes import OperatorProcess, handwritten, writes
+
+from bonny.api.crd import crds
+from bonny.resource import Resource
+from bonny.sandbox import Sandbox
+
+GROUP = "example.com"
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+OWNER_UID = "bonny.dev/owner-uid"
+
+
+def widget(name: str, *, size: int = 1, mode: str = "good", namespace: str = "default") -> Resource:
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Widget",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"size": size, "mode": mode},
+    }
+
+
+def conditions(resource: Resource | None) -> dict[str, Resource]:
+    return {known["type"]: known for known in ((resource or {}).get("status") or {}).get("conditions", ())}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _served(sandbox: Sandbox) -> None:
+    sandbox.apply(crds(operator.crds, GROUP))
+
+
+@pytest.fixture
+def at_work(sandbox: Sandbox, start_operator: Start) -> Iterator[OperatorProcess]:
+    """The hand-written operator, ready; its objects are removed afterwards."""
+    yield start_operator(handwritten()).wait_ready()
+    remove_all(sandbox)
+
+
+def remove_all(sandbox: Sandbox) -> None:
+    for api_version, kind in ((f"{GROUP}/v1", "Widget"), (f"{GROUP}/v1", "Region"), ("apps/v1", "Deployment")):
+        for found in sandbox.items(api_version, kind):
+            metadata = found["metadata"]
+            sandbox.delete(api_version, kind, metadata["name"], namespace=metadata.get("namespace", ""))
+    for found in sandbox.items("v1", "ConfigMap"):
+        sandbox.delete("v1", "ConfigMap", found["metadata"]["name"], namespace=found["metadata"]["namespace"])
+
+
+def until_served(sandbox: Sandbox) -> None:
+    """After a change of its schema the server answers 429 for a kind until its storage is made anew."""
+    sandbox.eventually(lambda: sandbox.request("GET", WIDGETS).status == 200)
+
+
+def live(sandbox: Sandbox, name: str) -> Resource | None:
+    return sandbox.get(f"{GROUP}/v1", "Widget", name)
+
+
+def child(sandbox: Sandbox, name: str) -> Resource | None:
+    return sandbox.get("v1", "ConfigMap", name)
+
+
+def until_data(sandbox: Sandbox, name: str, data: dict[str, str]) -> Resource:
+    return sandbox.eventually(
+        lambda: found if (found := child(sandbox, name)) is not None and found["data"] == data else None
+    )
+
+
+def test_a_new_object_gets_its_child_and_a_status(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    (owner,) = sandbox.apply(widget("w1", size=3))
+
+    made = until_data(sandbox, "w1", {"size": "3"})
+    status = sandbox.eventually(lambda: (live(sandbox, "w1") or {}).get("status"))
+
+    uid = owner["metadata"]["uid"]
+    assert made["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "handwritten", OWNER_UID: uid}
+    assert [(known["kind"], known["uid"]) for known in made["metadata"]["ownerReferences"]] == [("Widget", uid)]
+    assert status["observedGeneration"] == 1
+    told = {known["type"]: (known["status"], known["reason"]) for known in status["conditions"]}
+    assert told == {"Ready": ("True", "Ready"), "Reconciled": ("True", "Succeeded")}
+
+
+def test_a_change_reaches_the_child_and_an_edited_or_deleted_child_comes_back(
+    sandbox: Sandbox, at_work: OperatorProcess
+) -> None:
+    sandbox.apply(widget("w1", size=3))
+    until_data(sandbox, "w1", {"size": "3"})
+
+    sandbox.apply(widget("w1", size=7))
+    until_data(sandbox, "w1", {"size": "7"})
+    path = "/api/v1/namespaces/default/configmaps/w1"
+    sandbox.request("PATCH", path, {"data": {"size": "99"}}, content_type="application/merge-patch+json")
+    until_data(sandbox, "w1", {"size": "7"})
+    sandbox.delete("v1", "ConfigMap", "w1")
+    until_data(sandbox, "w1", {"size": "7"})
+
+
+def test_what_others_set_on_a_child_stays(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    sandbox.apply(widget("w1", size=3))
+    until_data(sandbox, "w1", {"size": "3"})
+    path = "/api/v1/namespaces/default/configmaps/w1"
+    sandbox.request("PATCH", path, {"data": {"theirs": "yes"}}, content_type="application/merge-patch+json")
+
+    sandbox.apply(widget("w1", size=4))
+
+    until_data(sandbox, "w1", {"size": "4", "theirs": "yes"})
+
+
+def test_delete_is_called_once_with_the_last_state(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    sandbox.apply(widget("w1", size=3))
+    until_data(sandbox, "w1", {"size": "3"})
+
+    sandbox.delete(f"{GROUP}/v1", "Widget", "w1")
+    sandbox.apply(widget("w2"))
+    until_data(sandbox, "w2", {"size": "1"})
+
+    sandbox.eventually(lambda: "deleted default/w1 size=3" in at_work.text)
+    assert at_work.text.count("deleted default/w1") == 1
+
+
+def test_a_re_created_object_is_a_delete_of_the_old_one_and_an_add(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    sandbox.apply(widget("w1", size=3))
+    until_data(sandbox, "w1", {"size": "3"})
+
+    sandbox.delete(f"{GROUP}/v1", "Widget", "w1")
+    sandbox.delete("v1", "ConfigMap", "w1")
+    (owner,) = sandbox.apply(widget("w1", size=4))
+
+    made = until_data(sandbox, "w1", {"size": "4"})
+    assert made["metadata"]["labels"][OWNER_UID] == owner["metadata"]["uid"]
+    sandbox.eventually(lambda: "deleted default/w1 size=3" in at_work.text)
+
+
+def test_an_object_of_somebody_else_is_neither_adopted_nor_overwritten(
+    sandbox: Sandbox, at_work: OperatorProcess
+) -> None:
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "w1", "namespace": "default"}}
+    sandbox.apply({**theirs, "data": {"precious": "yes"}})
+    before = child(sandbox, "w1")
+
+    sandbox.apply(widget("w1", size=3))
+
+    told = sandbox.eventually(lambda: conditions(live(sandbox, "w1")).get("Reconciled"))
+    assert (told["status"], told["reason"]) == ("False", "ForeignObject")
+    assert "ConfigMap default/w1" in told["message"]
+    assert conditions(live(sandbox, "w1"))["Ready"]["status"] == "False"
+    assert child(sandbox, "w1") == before
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [("raises", "HandlerFailed"), ("retries", "Retry"), ("terminal", "Terminal"), ("slow", "Timeout")],
+)
+def test_a_handling_that_fails_says_so_and_holds_up_nobody(
+    sandbox: Sandbox, at_work: OperatorProcess, mode: str, reason: str
+) -> None:
+    sandbox.apply(widget("bad", mode=mode))
+    sandbox.apply(widget("good"))
+
+    until_data(sandbox, "good", {"size": "1"})
+    told = sandbox.eventually(lambda: conditions(live(sandbox, "bad")).get("Reconciled"))
+    assert (told["status"], told["reason"]) == ("False", reason)
+    assert "secret" not in str((live(sandbox, "bad") or {})["status"])
+    assert child(sandbox, "bad") is None
+
+    sandbox.apply(widget("bad", mode="good", size=5))
+    until_data(sandbox, "bad", {"size": "5"})
+    sandbox.eventually(lambda: conditions(live(sandbox, "bad"))["Reconciled"]["status"] == "True")
+
+
+def test_an_object_that_does_not_fit_its_schema_fails_alone(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    """The server's schema is loosened, as an older or hand-edited CRD would be."""
+    (crd,) = [known for known in crds(operator.crds, GROUP) if known["spec"]["names"]["kind"] == "Widget"]
+    loose: Resource = {**crd, "spec": {**crd["spec"], "versions": [dict(crd["spec"]["versions"][0])]}}
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    loose["spec"]["versions"][0]["schema"] = {
+        "openAPIV3Schema": {"type": "object", "properties": {"spec": free, "status": free}}
+    }
+    sandbox.apply(loose)
+    try:
+        until_served(sandbox)
+        sandbox.eventually(
+            lambda: not sandbox.request("POST", f"{WIDGETS}?dryRun=All", widget("bad", size=4711))[0] > 201
+        )
+        sandbox.apply(widget("bad", size=4711))
+        sandbox.apply(widget("good"))
+
+        until_data(sandbox, "good", {"size": "1"})
+        told = sandbox.eventually(lambda: conditions(live(sandbox, "bad")).get("Reconciled"))
+        assert (told["status"], told["reason"]) == ("False", "Invalid")
+        assert "spec.size" in told["message"]
+        assert "4711" not in told["message"]
+    finally:
+        sandbox.delete(f"{GROUP}/v1", "Widget", "bad")
+        sandbox.apply(crd)
+        until_served(sandbox)
+
+
+def test_a_cluster_scoped_owner_and_a_core_kind_are_served_as_well(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    region = {"apiVersion": f"{GROUP}/v1", "kind": "Region", "metadata": {"name": "north"}, "spec": {"colour": "blue"}}
+    labels = {"app": "web"}
+    deployment: dict[str, Any] = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default", "labels": {"watched": "yes"}},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}},
+        },
+    }
+    sandbox.apply([region, deployment])
+
+    made = until_data(sandbox, "region-north", {"colour": "blue"})
+    assert made["metadata"]["ownerReferences"][0]["kind"] == "Region"
+    until_data(sandbox, "deployment-web", {"replicas": "2"})
+    # It looks at its child, so it is run once more when that is there.
+    sandbox.eventually(
+        lambda: conditions(sandbox.get(f"{GROUP}/v1", "Region", "north")).get("Ready", {}).get("status") == "True"
+    )
+
+
+def test_an_object_that_only_leaves_the_selection_is_not_deleted(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    deployment: dict[str, Any] = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default", "labels": {"watched": "yes"}},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "w", "image": "w"}]}},
+        },
+    }
+    sandbox.apply(deployment)
+    until_data(sandbox, "deployment-web", {"replicas": "1"})
+    path = "/apis/apps/v1/namespaces/default/deployments/web"
+    unlabelled = {"metadata": {"labels": {"watched": None}}}
+    sandbox.request("PATCH", path, unlabelled, content_type="application/merge-patch+json")
+    sandbox.apply({**deployment, "metadata": {**deployment["metadata"], "name": "other"}})
+    until_data(sandbox, "deployment-other", {"replicas": "1"})
+
+    sandbox.delete("apps/v1", "Deployment", "other")
+
+    sandbox.eventually(lambda: "deleted deployment default/other" in at_work.text)
+    assert "deleted deployment default/web" not in at_work.text
+
+
+def test_at_rest_and_after_a_restart_nothing_is_written(sandbox: Sandbox, start_operator: Start) -> None:
+    """100 objects are handled every second, by one process and then by the next; nobody sends a write."""
+    first = start_operator(handwritten()).wait_ready()
+    names = [f"w{number}" for number in range(100)]
+    sandbox.apply([widget(name, size=5) for name in names])
+    sandbox.eventually(
+        lambda: all(conditions(known).get("Reconciled") for known in sandbox.items(f"{GROUP}/v1", "Widget"))
+    )
+    before = writes(sandbox, "widgets", "configmaps")
+
+    def times(process: OperatorProcess) -> int:
+        handled = [line["object"] for line in process.lines("handled")]
+        return min(handled.count(f"default/{name}") for name in names)
+
+    sandbox.eventually(lambda: times(first) >= 5, within_seconds=30)
+    assert first.stop()[0] == 0
+    second = start_operator(handwritten()).wait_ready()
+    sandbox.eventually(lambda: times(second) >= 3, within_seconds=30)
+
+    assert writes(sandbox, "widgets", "configmaps") == before
+    remove_all(sandbox)
+
+
+def test_what_happened_while_nobody_looked_is_repaired_at_the_start(sandbox: Sandbox, start_operator: Start) -> None:
+    first = start_operator(handwritten()).wait_ready()
+    sandbox.apply([widget("edited", size=2), widget("deleted", size=2), widget("changed", size=2)])
+    for name in ("edited", "deleted", "changed"):
+        until_data(sandbox, name, {"size": "2"})
+    first.process.kill()
+    first.process.wait()
+    path = "/api/v1/namespaces/default/configmaps/edited"
+    sandbox.request("PATCH", path, {"data": {"size": "99"}}, content_type="application/merge-patch+json")
+    sandbox.delete("v1", "ConfigMap", "deleted")
+    sandbox.apply([widget("changed", size=8), widget("created", size=9)])
+
+    start_operator(handwritten()).wait_ready()
+
+    for name, size in (("edited", "2"), ("deleted", "2"), ("changed", "8"), ("created", "9")):
+        until_data(sandbox, name, {"size": size})
+    remove_all(sandbox)
+
+
+def test_sigterm_ends_it_within_five_seconds_with_exit_code_0(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    sandbox.apply(widget("w1"))
+    until_data(sandbox, "w1", {"size": "1"})
+
+    code, seconds = at_work.stop()
+
+    assert code == 0
+    assert seconds < 5
+    assert [line["message"] for line in (*at_work.lines("stopping"), *at_work.lines("stopped"))] == [
+        "stopping",
+        "stopped",
+    ]
+
+
+def test_the_probes_say_what_is_followed(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    assert at_work.probe("/healthz") == (200, "ok\n")
+    status, body = at_work.probe("/readyz")
+    assert status == 200
+    assert "widgets.example.com: in sync, 0 objects" in body
+
+
+def test_a_missing_crd_blocks_its_own_controller_only(sandbox: Sandbox, start_operator: Start) -> None:
+    name = "regions.example.com"
+    sandbox.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
+    sandbox.eventually(lambda: sandbox.request("GET", "/apis/example.com/v1/regions").status == 404)
+    at_work = start_operator(handwritten()).wait_ready()
+    try:
+        sandbox.apply(widget("w1", size=6))
+        until_data(sandbox, "w1", {"size": "6"})
+        assert "regions.example.com: missing" in at_work.probe("/readyz")[1]
+    finally:
+        sandbox.apply(crds(operator.crds, GROUP))
+    region = {"apiVersion": f"{GROUP}/v1", "kind": "Region", "metadata": {"name": "late"}, "spec": {"colour": "red"}}
+    sandbox.apply(region)
+    sandbox.eventually(lambda: child(sandbox, "region-late"), within_seconds=40)
+    remove_all(sandbox)
+
+
+def test_an_api_server_that_is_killed_and_comes_back_loses_nothing(start_operator: Start) -> None:
+    with Sandbox() as own:
+        own.apply(crds(operator.crds, GROUP))
+        at_work = start_operator(handwritten(), kubeconfig=own.kubeconfig).wait_ready()
+        own.apply(widget("before", size=2))
+        until_data(own, "before", {"size": "2"})
+
+        own.apiserver.kill()
+        own.apiserver.start()
+        own.apply([widget("before", size=3), widget("after", size=4)])
+
+        for name, size in (("before", "3"), ("after", "4")):
+            own.eventually(
+                lambda name=name, size=size: (child(own, name) or {})["data"] == {"size": size}, within_seconds=40
+            )
+        assert at_work.process.poll() is None

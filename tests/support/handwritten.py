@@ -1,0 +1,132 @@
+"""A hand-written operator for tests: two kinds of its own and one of Kubernetes' own. Run as a script."""
+
+import asyncio
+import sys
+from typing import Any, Literal
+
+from bonny import (
+    AGE,
+    Axn,
+    Column,
+    Controller,
+    Field,
+    Kind,
+    Operator,
+    Owned,
+    Resource,
+    Retry,
+    Scope,
+    Spec,
+    Status,
+    Terminal,
+    Version,
+    WithConditions,
+    WithObservedGeneration,
+)
+from bonny.main import main
+
+
+class WidgetSpec(Spec):
+    """What the user wants."""
+
+    size: int = Field(1, ge=1, le=100)
+    mode: Literal["good", "raises", "retries", "terminal", "slow"] = "good"
+
+
+class WidgetStatus(Status, WithConditions, WithObservedGeneration):
+    """What is."""
+
+
+class Widget(Version):
+    """Publishes its size."""
+
+    kind = "Widget"
+    plural = "widgets"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: WidgetSpec
+    status: WidgetStatus
+    columns = (Column("Size", "integer", ".spec.size"), AGE)
+
+
+class RegionSpec(Spec):
+    """What the user wants."""
+
+    colour: str = "red"
+
+
+class RegionStatus(Status, WithConditions, WithObservedGeneration):
+    """What is."""
+
+
+class Region(Version):
+    """A cluster-scoped kind with a child in a namespace."""
+
+    kind = "Region"
+    plural = "regions"
+    version = "v1"
+    scope = Scope.CLUSTER
+    storage = True
+    hub = True
+    spec: RegionSpec
+    status: RegionStatus
+
+
+def config_map(name: str, data: dict[str, str], *, namespace: str | None = None) -> Resource:
+    metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+class WidgetController(Controller[Widget]):
+    owns = (Owned("v1", "ConfigMap"),)
+    reconcile_every = 1.0
+    timeout = 0.5
+
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        axn.set_condition("Ready", True, message=f"size {axn.spec.size}")
+        match axn.spec.mode:
+            case "raises":
+                raise ValueError("a secret that must not be shown")
+            case "retries":
+                raise Retry("not yet", after=0.2)
+            case "terminal":
+                raise Terminal("never")
+            case "slow":
+                await asyncio.sleep(30)
+        axn.register_descendant(config_map(axn.key.name, {"size": str(axn.spec.size)}))
+
+    async def delete(self, axn: Axn[Widget]) -> None:
+        print(f"deleted {axn.key} size={axn.spec.size}", flush=True)
+
+
+class RegionController(Controller[Region]):
+    owns = (Owned("v1", "ConfigMap"),)
+
+    def reconcile(self, axn: Axn[Region]) -> None:
+        child = config_map(f"region-{axn.key.name}", {"colour": axn.spec.colour}, namespace="default")
+        axn.register_descendant(child)
+        axn.set_condition("Ready", axn.observed(child) is not None)
+
+
+class DeploymentController(Controller[Any]):
+    resource = Kind("apps/v1", "Deployment", label_selector="watched=yes")
+    owns = (Owned("v1", "ConfigMap"),)
+
+    async def reconcile(self, axn: Axn[Any]) -> None:
+        replicas = axn.spec.get("replicas", 1)
+        axn.register_descendant(config_map(f"deployment-{axn.key.name}", {"replicas": str(replicas)}))
+
+    async def delete(self, axn: Axn[Any]) -> None:
+        print(f"deleted deployment {axn.key}", flush=True)
+
+
+operator = Operator(
+    name="handwritten",
+    group="example.com",
+    controllers=[WidgetController, RegionController, DeploymentController],
+    version="1.0.0",
+)
+
+if __name__ == "__main__":
+    sys.exit(main(operator))
