@@ -11,7 +11,6 @@ from tests.support.processes import OperatorProcess
 from bonny.sandbox import Sandbox
 from bonny.sandbox.guard import Guard
 
-pytest_plugins = ["bonny.testing.plugin"]
 
 Start = Callable[..., OperatorProcess]
 

@@ -1,0 +1,45 @@
+"""Reading: typed values from the parts of an object, by the rules of the API server.
+
+You need it where a stored object becomes a `Spec` or `Status`.
+You do not need it in handlers: `axn.spec` was read before.
+
+What the schema of a model accepts, the model accepts, and the other way round: types are strict, enumerations and times
+come from strings, and null counts as left out unless the field is nullable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from ..errors import InvalidObject
+from .schema import structural, without_nulls
+
+__all__ = ["read"]
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
+    """Read decoded JSON, of which nothing at all reads as an empty object; `where` is its path, such as `spec`.
+
+    Raises: `InvalidObject` naming the fields, never their content.
+    """
+    encoded = msgspec.json.encode({} if data is None else data)
+    if b"null" in encoded:
+        encoded = msgspec.json.encode(without_nulls(data, structural(model, where=where)))
+    try:
+        return model.model_validate_json(encoded)
+    except ValidationError as error:
+        raise InvalidObject(_sentence(error, where)) from None
+
+
+def _sentence(error: ValidationError, where: str) -> str:
+    problems = []
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])
+        problems.append(f"{where}{path}: {problem['msg']}")
+    return "; ".join(problems)

@@ -1,0 +1,213 @@
+"""Schema: the structural OpenAPI schema that the API server checks objects with, made from a pydantic model.
+
+You need it to see what the API server will check: `structural(WidgetSpec, where="Widget.spec")`.
+You do not need it to read objects: see `bonny.api.reading`.
+
+Pydantic writes JSON Schema; this module turns it into the part that a CustomResourceDefinition may use, and refuses the
+rest with the path of the field, so that nothing is dropped in silence:
+
+- References are inlined; recursive models are refused.
+- `X | None = None` is an optional field, and null counts as left out. `X | None` without a default, or with another
+  one, becomes `nullable`: null is a value.
+- A default becomes a default of the schema, so the API server fills it in; `default_factory` stays on the Python side.
+- `Any` and untyped mappings are refused unless marked with `PreserveUnknown`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
+from typing import Any, Final, NoReturn
+
+from pydantic import BaseModel
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import PydanticJsonSchemaWarning
+
+from ..errors import OptionError
+from ..resource import Resource
+
+__all__ = ["PRESERVE_UNKNOWN", "difference", "ordered", "structural", "without_nulls"]
+
+PRESERVE_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
+
+# In the order in which they are written, for readers of the manifest.
+_KEPT: Final = (
+    "type",
+    "format",
+    "description",
+    "nullable",
+    "default",
+    "enum",
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    PRESERVE_UNKNOWN,
+    "required",
+    "properties",
+    "additionalProperties",
+    "items",
+)
+_DROPPED: Final = frozenset(("title", "examples", "$defs"))
+# Formats on which pydantic and the API server agree. The server ignores formats that it does not know.
+_FORMATS: Final = frozenset(("date", "date-time", "ipv4", "ipv6", "uuid"))
+_REFUSED: Final = {
+    "anyOf": "a union of types has no place in a structural schema: choose one type, or one field for each",
+    "oneOf": "a union of types has no place in a structural schema: choose one type, or one field for each",
+    "uniqueItems": "the API server refuses schemas with unique items: use a list instead of a set",
+    "prefixItems": "a tuple has no place in a structural schema: use a list of one type, or an object",
+    "propertyNames": "the API server cannot check keys: use dict[str, ...]",
+    "patternProperties": "the API server cannot check keys: use dict[str, ...]",
+}
+
+_Definitions = Mapping[str, Resource]
+
+
+def structural(model: type[BaseModel], *, where: str) -> Resource:
+    """The schema of `model`, the same bytes every time; `where` begins the paths in messages.
+
+    Raises: `OptionError` naming the field that a CustomResourceDefinition cannot express.
+    """
+    return deepcopy(_structural(model, where))
+
+
+@cache
+def _structural(model: type[BaseModel], where: str) -> Resource:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PydanticJsonSchemaWarning)  # of a default that JSON cannot hold
+            document = model.model_json_schema(mode="validation", by_alias=True)
+    except (PydanticUserError, PydanticJsonSchemaWarning) as error:
+        raise OptionError(f"{where} ({model.__name__}) cannot become a schema: {str(error).splitlines()[0]}") from None
+    return _convert(document, document.get("$defs", {}), where, ())
+
+
+def _convert(node: Resource, definitions: _Definitions, where: str, inside: tuple[str, ...]) -> Resource:
+    if "$ref" in node:
+        name = node["$ref"].rpartition("/")[2]
+        if name in inside:
+            _refuse(where, f"{name} contains itself, and a schema cannot: limit the depth, or use PreserveUnknown")
+        siblings = {key: value for key, value in node.items() if key != "$ref"}
+        return _convert({**definitions[name], **siblings}, definitions, where, (*inside, name))
+    optional = _non_null(node)
+    if optional is not None:
+        siblings = {key: value for key, value in node.items() if key != "anyOf"}
+        schema = _convert({**optional, **siblings}, definitions, where, inside)
+        return schema if node.get("default", ...) is None else ordered(_with_null(schema, where))
+    schema = {
+        key: _keyword(key, value, definitions, where, inside) for key, value in node.items() if key not in _DROPPED
+    }
+    return ordered(_checked(_spelled(schema), where))
+
+
+def _keyword(key: str, value: Any, definitions: _Definitions, where: str, inside: tuple[str, ...]) -> Any:
+    if key == "properties":
+        return {name: _convert(child, definitions, f"{where}.{name}", inside) for name, child in value.items()}
+    if key == "items":
+        return _convert(value, definitions, f"{where}[]", inside)
+    if key == "additionalProperties" and isinstance(value, dict):
+        return _convert(value, definitions, f"{where}.*", inside)
+    return value
+
+
+def _spelled(schema: Resource) -> Resource:
+    """The keywords of JSON Schema as Kubernetes spells them."""
+    if "default" in schema:
+        default = without_nulls(schema.pop("default"), schema)
+        schema |= {} if default is None else {"default": default}
+    if "const" in schema:
+        schema["enum"] = [schema.pop("const")]
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if exclusive in schema:
+            schema |= {bound: schema[exclusive], exclusive: True}
+    if schema.get("additionalProperties") is False or (
+        schema.get("additionalProperties") and PRESERVE_UNKNOWN in schema
+    ):
+        del schema["additionalProperties"]
+    return schema
+
+
+def _checked(schema: Resource, where: str) -> Resource:
+    """Refuse what a CustomResourceDefinition cannot express, or would not check."""
+    for key in schema:
+        if key not in _KEPT:
+            _refuse(where, _REFUSED.get(key, f"a CustomResourceDefinition has no keyword {key!r}: choose another type"))
+    if schema.get("format", "date") not in _FORMATS:
+        _refuse(where, f"the API server has no format {schema['format']!r} that means the same: use str with a pattern")
+    if "enum" in schema and "type" not in schema:
+        _refuse(where, "the values of an enumeration must be of one type")
+    if schema.get("type") == "null":
+        _refuse(where, "null alone is no type: name one, for example `int | None`")
+    if PRESERVE_UNKNOWN not in schema and ("type" not in schema or schema.get("additionalProperties") is True):
+        _refuse(
+            where,
+            "its content has no type: name one, or write Annotated[..., PreserveUnknown()] so that the API server "
+            "keeps the field unchecked",
+        )
+    return schema
+
+
+def _with_null(schema: Resource, where: str) -> Resource:
+    if "enum" in schema:  # also with null among the values (tried on 1.36)
+        _refuse(
+            where, "the API server refuses null for an enumeration: give it the default None, or a value of its own"
+        )
+    return {**schema, "nullable": True}
+
+
+def _non_null(node: Resource) -> Resource | None:
+    """The other half of `X | None`; None for everything else."""
+    choices = node.get("anyOf", [])
+    others = [choice for choice in choices if choice.get("type") != "null"]
+    return others[0] if len(others) == 1 and len(choices) == 2 else None
+
+
+def ordered(schema: Resource) -> Resource:
+    """The keywords of one level in the order of a manifest."""
+    return {key: schema[key] for key in _KEPT if key in schema}
+
+
+def _refuse(where: str, why: str) -> NoReturn:
+    raise OptionError(f"{where}: {why}")
+
+
+def without_nulls(value: Any, schema: Resource) -> Any:
+    """Drop what the API server drops before it fills in defaults: nulls of fields that are not nullable."""
+    if isinstance(value, Mapping):
+        fields, other = schema.get("properties", {}), schema.get("additionalProperties")
+        kept = {}
+        for name, child in value.items():
+            described = fields.get(name, other)
+            if child is not None or described is None or "nullable" in described:
+                kept[name] = without_nulls(child, described or {})
+        return kept
+    if isinstance(value, list):
+        return [without_nulls(item, schema.get("items", {})) for item in value]
+    return value
+
+
+def difference(one: Any, other: Any, path: str = "") -> str | None:
+    """The path of the first difference of two schemas that clients could notice; None where there is none.
+
+    Descriptions and the order of keys do not count.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted(one.keys() | other.keys()):
+            text = key == "description" and not path.endswith(".properties")
+            found = None if text else difference(one.get(key), other.get(key), f"{path}.{key}")
+            if found is not None:
+                return found
+        return None
+    return None if one == other else path or "."

@@ -1,0 +1,78 @@
+"""Spec and Status: the two halves of an object, and the parts of a status that all kinds share.
+
+You need it to declare what users want (`Spec`) and what the operator reports (`Status` with its mixins).
+You do not need it for nested objects: derive those from `bonny.api.model.Model`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ..errors import OptionError
+from .markers import ListMap
+from .model import Model
+
+__all__ = ["Condition", "Spec", "Status", "WithConditions", "WithObservedGeneration"]
+
+
+class Spec(Model):
+    """What the user wants. Fields without a default are required."""
+
+
+class Status(Model):
+    """What the operator reports. Every field has a default, because an object starts without a status."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        for name, field in cls.model_fields.items():
+            if field.is_required():
+                raise OptionError(
+                    f"class {cls.__qualname__} in {cls.__module__}: {name} has no default, and an object starts "
+                    f"without a status: write for example `{name}: int | None = None`"
+                )
+
+
+class Condition(Model):
+    """One aspect of the current state, in the form that all of Kubernetes shares (meta/v1 Condition)."""
+
+    type: Annotated[
+        str,
+        Field(
+            max_length=316,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+        ),
+    ]
+    """The aspect, in CamelCase: `Ready`."""
+
+    status: Literal["True", "False", "Unknown"]
+    """Whether it holds."""
+
+    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    """The metadata.generation that the condition was set for."""
+
+    last_transition_time: datetime
+    """When the status last changed."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
+    """Why it last changed, as one word in CamelCase."""
+
+    message: Annotated[str, Field(max_length=32768)]
+    """The details, for people; may be empty."""
+
+
+class WithConditions(Model):
+    """Mixin of a status that holds conditions, such as Ready."""
+
+    conditions: Annotated[list[Condition], ListMap("type")] = Field(default_factory=list)
+    """Latest observations of the state, one of each type."""
+
+
+class WithObservedGeneration(Model):
+    """Mixin of a status that tells which generation was handled last."""
+
+    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    """The metadata.generation that was handled last."""

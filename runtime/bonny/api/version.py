@@ -1,0 +1,212 @@
+"""Version: one version of one of your kinds, written as a class.
+
+You need it to declare an API: its names, its typed spec and status, its columns in `kubectl get`.
+You do not need it to handle kinds of others: `bonny.kinds.Kind` names those.
+Elsewhere: how fields become a schema (`schema`), how versions become a CustomResourceDefinition (`crd`).
+
+    class Widget(Version):
+        \"\"\"A thing of some size.\"\"\"
+
+        kind = "Widget"
+        plural = "widgets"
+        version = "v1"
+        storage = True
+        hub = True
+        spec: WidgetSpec
+        status: WidgetStatus
+        columns = (Column("Size", "integer", ".spec.size"), AGE)
+
+The class is a declaration and is never instantiated: objects stay plain mappings, `spec_of` and `status_of` read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Final, Literal, get_type_hints
+
+from ..errors import OptionError, UsageError
+from ..kinds import Kind, Scope
+from ..naming import check_group, check_kind, check_plural, check_version, names_of
+from .reading import read
+from .status import Spec, Status
+
+__all__ = ["AGE", "Column", "Rule", "Version"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`, as in `Column("Size", "integer", ".spec.size")`."""
+
+    name: str
+    """The heading."""
+
+    type: Literal["boolean", "date", "integer", "number", "string"]
+    """How the value is shown; a date is shown as an age."""
+
+    path: str
+    """Where the value is, as a JSONPath without the braces: `.spec.size`. An object without it shows nothing."""
+
+    _: KW_ONLY
+
+    description: str = ""
+    """One line for `kubectl explain` and the documentation. Default: none."""
+
+    priority: int = 0
+    """0 (the default) is always shown, 1 and above only with `-o wide`."""
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("."):
+            raise OptionError(
+                f"the path {self.path!r} of column {self.name!r} does not start with a dot: "
+                "write for example '.spec.size'"
+            )
+
+
+AGE: Final = Column("Age", "date", ".metadata.creationTimestamp")
+"""What `kubectl get` shows for kinds without columns; once there are columns, ask for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition in CEL that the API server checks on every write; `self` is the whole object.
+
+    `Rule("self.spec.size < 50 || self.spec.colour == 'red'", message="blue widgets are small")`
+    """
+
+    expression: str
+    """True for objects that are accepted. With `oldSelf` it is checked on updates only."""
+
+    _: KW_ONLY
+
+    message: str
+    """What the user reads when it is refused."""
+
+
+class Version:
+    """Base of your API classes; see the top of this module for an example."""
+
+    kind: ClassVar[str]
+    """CamelCase, as objects write it."""
+
+    version: ClassVar[str]
+    """`v1`, `v1beta1`, `v2alpha1`."""
+
+    plural: ClassVar[str] = ""
+    """The name in URLs. Default: what `naming.names_of` makes of the kind."""
+
+    group: ClassVar[str | None] = None
+    """The API group. Default None: that of the operator."""
+
+    scope: ClassVar[Scope] = Scope.NAMESPACED
+    """Whether objects live in a namespace. Default: they do."""
+
+    storage: ClassVar[bool] = False
+    """Whether objects are stored in this version: True on exactly one version of a kind. Default False."""
+
+    served: ClassVar[bool] = True
+    """Whether clients can use this version. Default True."""
+
+    hub: ClassVar[bool] = False
+    """Whether the operator works with this version: True on exactly one, served, version of a kind. Default False."""
+
+    columns: ClassVar[tuple[Column, ...]] = ()
+    """Columns of `kubectl get`. Default: name and age."""
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    """Conditions on whole objects. Default: none."""
+
+    short_names: ClassVar[tuple[str, ...]] = ()
+    """Other names for `kubectl get`, such as `wd`. Default: none."""
+
+    categories: ClassVar[tuple[str, ...]] = ()
+    """Groups of kinds for `kubectl get`, such as `all`. Default: none."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not hasattr(cls, "kind"):
+            return  # a base class that several kinds share
+        try:
+            check_kind(cls.kind)
+            cls.plural = check_plural(cls.plural or names_of(cls.kind).plural)
+            check_version(getattr(cls, "version", ""))
+            if cls.group is not None:
+                check_group(cls.group)
+            for name in cls.short_names + cls.categories:
+                check_plural(name)
+        except UsageError as error:
+            raise OptionError(f"class {cls.__qualname__} in {cls.__module__}: {error}") from None
+
+    @classmethod
+    def as_kind(cls, default_group: str) -> Kind:
+        """The `Kind` that this version is served as; `default_group` is the operator's."""
+        group = cls.group or default_group
+        return Kind(f"{group}/{cls.version}", cls.kind, plural=cls.plural, scope=cls.scope)
+
+    @classmethod
+    def spec_model(cls) -> type[Spec]:
+        """The class that `spec` is annotated with. Raises: `OptionError` when it is not a `Spec`."""
+        return _models(cls)[0]
+
+    @classmethod
+    def status_model(cls) -> type[Status] | None:
+        """The class that `status` is annotated with; None where a kind has no status."""
+        return _models(cls)[1]
+
+    @classmethod
+    def has_conditions(cls) -> bool:
+        """Whether its status can hold conditions."""
+        return _status_has(cls, "conditions")
+
+    @classmethod
+    def has_observed_generation(cls) -> bool:
+        """Whether its status can hold the generation that was handled last."""
+        return _status_has(cls, "observed_generation")
+
+    @classmethod
+    def spec_of(cls, resource: Mapping[str, Any]) -> Spec:
+        """The typed spec of `resource`. Raises: `InvalidObject` naming the fields, never their content."""
+        return read(cls.spec_model(), resource.get("spec"), where="spec")
+
+    @classmethod
+    def status_of(cls, resource: Mapping[str, Any]) -> Status | None:
+        """The typed status of `resource`, empty where it has none yet; None for kinds without. Raises: as `spec_of`."""
+        model = cls.status_model()
+        return None if model is None else read(model, resource.get("status"), where="status")
+
+
+def _status_has(version: type[Version], field: str) -> bool:
+    model = version.status_model()
+    return model is not None and field in model.model_fields
+
+
+def _models(version: type[Version]) -> tuple[type[Spec], type[Status] | None]:
+    """The classes of spec and status, resolved on first use: they may be defined further down in the module."""
+    if version not in _RESOLVED:
+        _RESOLVED[version] = _resolve(version)
+    return _RESOLVED[version]
+
+
+_RESOLVED: Final[dict[type[Version], tuple[type[Spec], type[Status] | None]]] = {}
+
+
+def _resolve(version: type[Version]) -> tuple[type[Spec], type[Status] | None]:
+    where = f"class {version.__qualname__} in {version.__module__}"
+    try:
+        hints = get_type_hints(version)
+    except NameError as error:
+        raise OptionError(
+            f"{where}: its annotations name {error.name!r}, which is not defined there: import it"
+        ) from None
+    spec, status = hints.get("spec"), hints.get("status")
+    if not (isinstance(spec, type) and issubclass(spec, Spec)):
+        raise OptionError(
+            f"{where}: annotate spec with a class derived from Spec, for example `spec: {version.kind}Spec`"
+        )
+    if status is None:
+        return spec, None
+    if not (isinstance(status, type) and issubclass(status, Status)):
+        raise OptionError(
+            f"{where}: annotate status with a class derived from Status, for example `status: {version.kind}Status`"
+        )
+    return spec, status

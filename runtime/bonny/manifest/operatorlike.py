@@ -1,0 +1,54 @@
+"""OperatorLike: what a manifest is made from; `bonny.Operator` and `bonny.Controller` have this shape.
+
+You need it to make manifests from something else, as tests do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..api import Version
+from ..kinds import Kind, Owned
+from ..resource import Resource
+
+__all__ = ["ControllerLike", "OperatorLike"]
+
+
+class ControllerLike(Protocol):
+    """What one controller says of the permissions that it needs."""
+
+    @property
+    def owns(self) -> tuple[Owned, ...]:
+        """The kinds that it creates."""
+
+    @property
+    def rules(self) -> tuple[Resource, ...]:
+        """Permissions beyond those, as a Role writes them."""
+
+    def resources(self) -> tuple[type[Version] | Kind, ...]:
+        """What it handles."""
+
+
+class OperatorLike(Protocol):
+    """What an operator says of itself."""
+
+    @property
+    def name(self) -> str:
+        """The name of its Deployment, ServiceAccount, roles and, unless another is given, of its namespace."""
+
+    @property
+    def group(self) -> str:
+        """The API group of the versions that name none."""
+
+    @property
+    def watch(self) -> str:
+        """`all` namespaces, or only the `namespace` where it runs."""
+
+    @property
+    def controllers(self) -> Sequence[ControllerLike]:
+        """Its controllers."""
+
+    @property
+    def crds(self) -> Sequence[type[Version]]:
+        """The versions of its own kinds."""

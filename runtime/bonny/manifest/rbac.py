@@ -1,0 +1,149 @@
+"""RBAC: the permissions that an operator needs, from what its controllers declare.
+
+You need it to see or check permissions: `grants(operator, namespace="widgets")`.
+You do not need it to ask for more: write `rules` on the controller.
+
+What is granted for a kind is what the runtime does with it, and no more:
+
+- handled kinds: get, list, watch; your own kinds also patch of `<plural>/status`;
+- kinds in `owns`: get, list, watch, create, patch; and of those that own them, update of `<plural>/finalizers`, which
+  clusters with OwnerReferencesPermissionEnforcement ask of whoever writes a blocking owner reference;
+- `rules`, as they are written. A wildcard is refused: nobody can say what it grants after the next upgrade.
+
+Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final, NamedTuple
+
+from ..errors import OptionError
+from ..kinds import Kind, Scope, resource_scope
+from ..resource import Resource
+from .operatorlike import ControllerLike, OperatorLike
+
+__all__ = ["CLUSTER", "grants", "watched_namespaces"]
+
+CLUSTER: Final = ""
+"""In the place of a namespace: the rules of the ClusterRole."""
+
+READ: Final = ("get", "list", "watch")
+WRITE: Final = ("create", "patch")
+# For readers: from looking to destroying; verbs that are not here follow by name.
+_ORDER: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+_KEYS: Final = frozenset(("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs"))
+
+
+class _Grant(NamedTuple):
+    """One verb on one resource in one place."""
+
+    place: str
+    group: str
+    resource: str
+    names: tuple[str, ...]
+    verb: str
+
+
+def watched_namespaces(operator: OperatorLike, *, namespace: str) -> tuple[str, ...] | None:
+    """The namespaces that the operator watches when it runs in `namespace`; None: all."""
+    match operator.watch:
+        case "all":
+            return None
+        case "namespace":
+            return (namespace,)
+    raise OptionError(
+        f"watch of operator {operator.name} is {operator.watch!r}: write 'all', or 'namespace' for its own"
+    )
+
+
+def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource]]:
+    """The policy rules by namespace, `CLUSTER` for the ClusterRole; merged, sorted, without repetition.
+
+    Raises: `OptionError` naming the controller whose `rules` cannot be granted.
+    """
+    watched = watched_namespaces(operator, namespace=namespace)
+    everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
+    wanted: dict[str, set[_Grant]] = {}
+    for controller in operator.controllers:
+        for grant in _of_controller(controller, operator.group, everywhere):
+            wanted.setdefault(grant.place, set()).add(grant)
+    return {place: _merged(wanted[place]) for place in sorted(wanted)}
+
+
+def _of_controller(controller: ControllerLike, default_group: str, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
+    for named in controller.resources():
+        if isinstance(named, Kind):
+            kind = named
+        else:
+            kind = named.as_kind(default_group)
+            if named.status_model() is not None:
+                yield from _on(kind, ("patch",), everywhere, subresource="/status")
+        yield from _on(kind, READ, everywhere)
+        if controller.owns:
+            yield from _on(kind, ("update",), everywhere, subresource="/finalizers")
+    for owned in controller.owns:
+        yield from _on(owned, READ + WRITE, everywhere)
+    for rule in controller.rules:
+        yield from _extra(rule, getattr(controller, "__name__", "a controller"), everywhere)
+
+
+def _on(kind: Kind, verbs: Iterable[str], everywhere: tuple[str, ...], *, subresource: str = "") -> Iterator[_Grant]:
+    if not kind.namespaced:
+        places: tuple[str, ...] = (CLUSTER,)
+    else:
+        places = everywhere if kind.namespace is None else (kind.namespace,)
+    for place, verb in product(places, verbs):
+        yield _Grant(place, kind.group, f"{kind.plural}{subresource}", (), verb)
+
+
+def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
+    """A rule as a Role writes it; resources whose scope is not known count as namespaced."""
+    where = f"a rule of {controller} ({json.dumps(rule)})"
+    unknown = sorted(rule.keys() - _KEYS)
+    if unknown:
+        raise OptionError(f"{where} has the key {unknown[0]!r}: use {', '.join(sorted(_KEYS))}")
+    scalar = next((key for key, values in rule.items() if isinstance(values, str)), None)
+    if scalar is not None:
+        raise OptionError(f"{where}: {scalar} is not a list: write [{rule[scalar]!r}]")
+    if any("*" in value for values in rule.values() for value in values):
+        raise OptionError(f"{where} has a wildcard: name each group, resource and verb")
+    urls = [("", url, (CLUSTER,)) for url in rule.get("nonResourceURLs", ())]
+    resources = [
+        (group, resource, (CLUSTER,) if resource_scope(group, resource) is Scope.CLUSTER else everywhere)
+        for group, resource in product(rule.get("apiGroups", ()), rule.get("resources", ()))
+    ]
+    if not rule.get("verbs") or not urls + resources:
+        raise OptionError(f"{where} grants nothing: give it verbs, and apiGroups with resources or nonResourceURLs")
+    names = tuple(sorted(rule.get("resourceNames", ())))
+    for (group, resource, places), verb in product(urls + resources, rule["verbs"]):
+        for place in places:
+            yield _Grant(place, group, resource, names, verb)
+
+
+def _merged(grants_here: set[_Grant]) -> list[Resource]:
+    """As few rules as say the same: one for all resources of a group that have the same verbs."""
+    verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
+    for grant in grants_here:
+        if not grant.names or grant._replace(names=()) not in grants_here:
+            verbs.setdefault((grant.group, grant.resource, grant.names), set()).add(grant.verb)
+    resources: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (group, resource, names), allowed in sorted(verbs.items()):
+        resources.setdefault((group, names, _in_order(allowed)), []).append(resource)
+    rules = sorted((group, members, names, allowed) for (group, names, allowed), members in resources.items())
+    return [_rule(*rule) for rule in rules]
+
+
+def _rule(group: str, members: list[str], names: tuple[str, ...], verbs: tuple[str, ...]) -> Resource:
+    if members[0].startswith("/"):
+        return {"nonResourceURLs": members, "verbs": list(verbs)}
+    rule: Resource = {"apiGroups": [group], "resources": members}
+    if names:
+        rule["resourceNames"] = list(names)
+    return {**rule, "verbs": list(verbs)}
+
+
+def _in_order(verbs: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(verbs, key=lambda verb: (_ORDER.index(verb) if verb in _ORDER else len(_ORDER), verb)))

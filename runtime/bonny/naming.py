@@ -1,0 +1,196 @@
+"""Naming: what things may be called, and which names follow from the name of a kind.
+
+You need it where a person types a name: tasks, the generator, `Version` classes.
+You do not need it for the names of objects at run time; the API server checks those.
+
+Every check returns the name that it was given, so that it reads as a filter, and raises `UsageError` with one sentence:
+what is wrong, the rule, an example.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from typing import Final, NamedTuple
+
+from .errors import UsageError
+
+__all__ = [
+    "Names",
+    "camel_case",
+    "check_dns_label",
+    "check_group",
+    "check_image",
+    "check_kind",
+    "check_plural",
+    "check_version",
+    "module_to_kind",
+    "module_version",
+    "names_of",
+    "snake_case",
+]
+
+# RFC 1123 and 1035 as Kubernetes applies them (k8s.io/apimachinery, pkg/util/validation).
+LABEL_LENGTH: Final = 63
+SUBDOMAIN_LENGTH: Final = 253
+_DNS_1123_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_DNS_1035_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
+_VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
+
+# The API server refuses CRDs in these groups unless they carry an approval of the Kubernetes project (KEP 1111).
+RESERVED_GROUPS: Final = ("k8s.io", "kubernetes.io")
+
+# Names that generated modules import from this runtime: a class of the same name would hide the import.
+RESERVED_KINDS: Final = frozenset(
+    ("Axn", "Controller", "Kind", "Operator", "Owned", "Resource", "Scope", "WithConditions", "WithObservedGeneration")
+) | frozenset(("Column", "Condition", "Field", "Model", "PreserveUnknown", "Rule", "Spec", "Status", "Version"))
+
+# File names that Windows keeps for devices, whatever their suffix.
+_WINDOWS_DEVICES: Final = frozenset(
+    ("aux", "con", "nul", "prn", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10)))
+)
+
+# The grammar of an image reference (github.com/distribution/reference): [registry[:port]/]path[:tag][@digest].
+# Upper-case letters are allowed only in the registry and the tag.
+_HOST_PART: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_DOMAIN: Final = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]{{1,5}})?"
+_PATH_PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_TAG: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+_DIGEST: Final = r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})"
+_IMAGE: Final = re.compile(rf"(?P<name>(?:{_DOMAIN}/)?{_PATH_PART}(?:/{_PATH_PART})*)(?::{_TAG})?(?:@{_DIGEST})?")
+IMAGE_NAME_LENGTH: Final = 255
+
+
+class Names(NamedTuple):
+    """The names under which the API server serves one kind."""
+
+    kind: str
+    plural: str
+    singular: str
+    short_names: tuple[str, ...] = ()
+
+
+def names_of(kind: str) -> Names:
+    """The names that follow from `kind`: `names_of("Policy")` has plural `policies` and singular `policy`.
+
+    Does not: know irregular plurals (`Person` gives `persons`); name those on the `Version` class.
+    """
+    singular = check_kind(kind).lower()
+    return Names(kind, _pluralize(singular), singular)
+
+
+def _pluralize(singular: str) -> str:
+    if re.search(r"[^aeiou]y$", singular):
+        return singular[:-1] + "ies"
+    if re.search(r"(s|x|z|ch|sh)$", singular):
+        return singular + "es"
+    return singular + "s"
+
+
+def snake_case(kind: str) -> str:
+    """The module that holds `kind`: `CronTab` gives `cron_tab`, `HTTPRoute` gives `http_route`.
+
+    Guarantees: the result can be imported, and be a file on Windows; where it could not, it ends in an underscore
+    (`Class` gives `class_`, `Con` gives `con_`).
+    """
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).lower()
+    return f"{split}_" if keyword.iskeyword(split) or split in _WINDOWS_DEVICES else split
+
+
+def camel_case(name: str) -> str:
+    """The wire name of the Python attribute `name`: `max_size` gives `maxSize`, `class_` gives `class`."""
+    head, *rest = name.split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def module_to_kind(module: str) -> str:
+    """The kind that a module is named after: `widgets_operator.api.v1.cron_tab` gives `CronTab`."""
+    name = camel_case(module.rpartition(".")[2])
+    return name[:1].upper() + name[1:]
+
+
+def module_version(module: str) -> str:
+    """The version that a dotted path names: `App.V1Alpha1.Widget` gives `v1alpha1`; `v1` where it names none."""
+    versions = (part.lower() for part in module.split("."))
+    return next((version for version in versions if _VERSION.fullmatch(version)), "v1")
+
+
+def check_kind(kind: str) -> str:
+    """A kind as the API server takes it, and as Python can define it as a class."""
+    if not _KIND.fullmatch(kind) or len(kind) > LABEL_LENGTH:
+        raise UsageError(
+            f"{kind!r} is not a kind: use CamelCase, an upper-case letter and then letters and digits, "
+            f"{LABEL_LENGTH} at most, for example CronTab"
+        )
+    if keyword.iskeyword(kind):
+        raise UsageError(
+            f"{kind!r} cannot be a kind here: it is a word of the Python language; use for example My{kind}"
+        )
+    if kind in RESERVED_KINDS:
+        raise UsageError(
+            f"{kind!r} cannot be a kind here: a class of the runtime has this name; "
+            f"use a longer one, for example My{kind}"
+        )
+    return kind
+
+
+def check_plural(plural: str) -> str:
+    """A plural as the API server takes it in the names of resources and CRDs."""
+    if not _DNS_1035_LABEL.fullmatch(plural) or len(plural) > LABEL_LENGTH:
+        raise UsageError(
+            f"{plural!r} is not a plural: use lower-case letters, digits and hyphens, a letter first and no hyphen "
+            f"last, {LABEL_LENGTH} characters at most, for example crontabs"
+        )
+    return plural
+
+
+def check_version(version: str) -> str:
+    """An API version of the form that Kubernetes gives an order of stability."""
+    if not _VERSION.fullmatch(version) or len(version) > LABEL_LENGTH:
+        raise UsageError(
+            f"{version!r} is not an API version: use v and a number, then alpha or beta and a number for unstable "
+            "ones, for example v1, v1beta1 or v2alpha1"
+        )
+    return version
+
+
+def check_group(group: str) -> str:
+    """An API group of one's own: a DNS name with a dot, outside the groups of the Kubernetes project."""
+    labels = group.split(".")
+    if len(labels) < 2 or len(group) > SUBDOMAIN_LENGTH or not all(_is_label(label) for label in labels):
+        raise UsageError(
+            f"{group!r} is not an API group: use a domain name that you own, lower-case, with at least one dot and "
+            f"{SUBDOMAIN_LENGTH} characters at most, for example example.com"
+        )
+    if any(group == reserved or group.endswith(f".{reserved}") for reserved in RESERVED_GROUPS):
+        raise UsageError(
+            f"{group!r} cannot be your API group: {' and '.join(RESERVED_GROUPS)} are reserved for the Kubernetes "
+            "project; use a domain name that you own, for example example.com"
+        )
+    return group
+
+
+def check_dns_label(name: str, what: str = "name") -> str:
+    """A name of an object or namespace; `what` says in the message what it is the name of."""
+    if not _is_label(name):
+        raise UsageError(
+            f"{name!r} is not a {what}: use lower-case letters, digits and hyphens, no hyphen at either end, "
+            f"{LABEL_LENGTH} characters at most, for example widgets-operator"
+        )
+    return name
+
+
+def check_image(image: str) -> str:
+    """A container image reference: registry with port, path, tag and digest, as container runtimes read it."""
+    match = _IMAGE.fullmatch(image)
+    if match is None or len(match["name"]) > IMAGE_NAME_LENGTH:
+        raise UsageError(
+            f"{image!r} is not a container image: use [registry[:port]/]path[:tag][@digest] with a lower-case path, "
+            "for example registry.example.com/widgets-operator:1.0.0"
+        )
+    return image
+
+
+def _is_label(name: str) -> bool:
+    return len(name) <= LABEL_LENGTH and _DNS_1123_LABEL.fullmatch(name) is not None

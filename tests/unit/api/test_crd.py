@@ -1,0 +1,206 @@
+"""CRD: what a set of version classes becomes, and which sets are refused."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from pydantic import create_model
+
+from bonny.api import AGE, Column, Field, Rule, Scope, Spec, Status, Version
+from bonny.api.crd import crds
+from bonny.errors import OptionError
+
+
+class WidgetSpec(Spec):
+    """What the user wants."""
+
+    size: int = Field(1, ge=1)
+
+
+class WidgetStatus(Status):
+    """What the operator reports."""
+
+    ready: bool | None = None
+
+
+class Widget(Version):
+    """A thing of some size.
+
+    It has a second paragraph.
+    """
+
+    kind = "Widget"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: WidgetSpec
+    status: WidgetStatus
+    columns = (Column("Size", "integer", ".spec.size", description="How big.", priority=1), AGE)
+    rules = (Rule("self.spec.size < 50", message="too big"),)
+    short_names = ("wd",)
+    categories = ("all",)
+
+
+def version(name: str = "v1", *, spec: type[Spec] = WidgetSpec, **attributes: Any) -> type[Version]:
+    """A version class of Widget, with what is given."""
+    body = {"kind": "Widget", "version": name, "__module__": __name__, "__annotations__": {"spec": spec}}
+    return type(f"Widget{name}", (Version,), body | attributes)
+
+
+def hub(name: str = "v1", **attributes: Any) -> type[Version]:
+    """The version that is stored and watched."""
+    return version(name, **{"storage": True, "hub": True} | attributes)
+
+
+def test_a_version_class_becomes_a_custom_resource_definition() -> None:
+    assert crds([Widget], "example.com") == [
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {
+                "group": "example.com",
+                "names": {
+                    "kind": "Widget",
+                    "listKind": "WidgetList",
+                    "plural": "widgets",
+                    "singular": "widget",
+                    "shortNames": ["wd"],
+                    "categories": ["all"],
+                },
+                "scope": "Namespaced",
+                "versions": [
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {
+                            "openAPIV3Schema": {
+                                "type": "object",
+                                "description": "A thing of some size.\n\nIt has a second paragraph.",
+                                "x-kubernetes-validations": [{"rule": "self.spec.size < 50", "message": "too big"}],
+                                "properties": {
+                                    "spec": {
+                                        "type": "object",
+                                        "description": "What the user wants.",
+                                        "default": {},
+                                        "properties": {"size": {"type": "integer", "default": 1, "minimum": 1}},
+                                    },
+                                    "status": {
+                                        "type": "object",
+                                        "description": "What the operator reports.",
+                                        "properties": {"ready": {"type": "boolean"}},
+                                    },
+                                },
+                            }
+                        },
+                        "subresources": {"status": {}},
+                        "additionalPrinterColumns": [
+                            {
+                                "name": "Size",
+                                "type": "integer",
+                                "jsonPath": ".spec.size",
+                                "description": "How big.",
+                                "priority": 1,
+                            },
+                            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+                        ],
+                    }
+                ],
+            },
+        }
+    ]
+
+
+def test_a_kind_without_a_status_has_no_status_subresource() -> None:
+    (definition,) = crds([hub()], "example.com")
+
+    (described,) = definition["spec"]["versions"]
+    assert "subresources" not in described
+    assert list(described["schema"]["openAPIV3Schema"]["properties"]) == ["spec"]
+
+
+def test_a_spec_with_required_fields_is_required_itself() -> None:
+    strict = create_model("Strict", __base__=Spec, size=(int, ...))
+
+    (definition,) = crds([hub(spec=strict)], "example.com")
+
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["required"] == ["spec"]
+    assert "default" not in schema["properties"]["spec"]
+
+
+def test_versions_stand_in_the_order_of_kubernetes_however_they_are_given() -> None:
+    several = [version("v1alpha1"), hub("v1"), version("v2beta1"), version("v10"), version("v2alpha2", served=False)]
+    texts = {str(crds(order, "example.com")) for order in permutations(several)}
+    (definition,) = crds(several, "example.com")
+
+    assert [each["name"] for each in definition["spec"]["versions"]] == ["v10", "v1", "v2beta1", "v2alpha2", "v1alpha1"]
+    assert [each["served"] for each in definition["spec"]["versions"]] == [True, True, True, False, True]
+    assert len(texts) == 1
+
+
+def test_each_group_and_kind_has_a_definition_of_its_own() -> None:
+    gadget = hub(kind="Gadget", scope=Scope.CLUSTER)
+    elsewhere = hub(group="other.org")
+
+    names = [each["metadata"]["name"] for each in crds([Widget, gadget, elsewhere], "example.com")]
+
+    assert names == ["gadgets.example.com", "widgets.example.com", "widgets.other.org"]
+
+
+def test_a_base_class_without_a_kind_is_no_version() -> None:
+    class Shared(Version):
+        """What several kinds share."""
+
+    assert crds([Shared], "example.com") == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "why"),
+    [
+        ([version("v1", hub=True)], r"Widget \(example.com\) has no version with storage = True: .* one of v1$"),
+        ([version("v1", storage=True)], r"Widget \(example.com\) has no version with hub = True"),
+        ([hub("v1"), hub("v2")], r"Widget \(example.com\) has 2 versions with hub = True: set it .* one of v2, v1"),
+        ([hub("v1"), version("v2", storage=True)], "2 versions with storage = True"),
+        ([hub("v1", served=False)], "Widgetv1 is the hub and not served, .*: set served = True"),
+        ([hub("v1"), version("v1")], "a version of Widget is declared twice .*: remove one"),
+        ([hub("v1"), version("v2", scope=Scope.CLUSTER)], "scope of .*Widgetv2 and .*Widgetv1 differ"),
+        ([hub("v1"), version("v2", plural="others")], "plural of .*Widgetv2 and .*Widgetv1 differ"),
+        ([hub("v1"), hub(kind="Gadget", plural="widgets")], "Gadget and Widget have the same plural: .*another plural"),
+    ],
+)
+def test_versions_that_do_not_fit_together_are_refused(versions: list[type[Version]], why: str) -> None:
+    with pytest.raises(OptionError, match=why):
+        crds(versions, "example.com")
+
+
+def test_versions_with_different_fields_are_refused_by_the_first_field() -> None:
+    longer = create_model("Longer", __base__=WidgetSpec, shape=(list[str] | None, None))
+
+    with pytest.raises(OptionError, match=r"Widget v2 and v1 differ at spec\.shape: .*copies objects unchanged"):
+        crds([hub("v1"), version("v2", spec=longer)], "example.com")
+
+
+def test_versions_with_different_limits_are_refused() -> None:
+    wider = create_model("Wider", __base__=Spec, size=(int, Field(1, ge=0)))
+
+    with pytest.raises(OptionError, match=r"Widget v2 and v1 differ at spec\.size\.minimum"):
+        crds([hub("v1"), version("v2", spec=wider)], "example.com")
+
+
+def test_versions_that_describe_the_same_fields_in_other_words_agree() -> None:
+    reworded = create_model("Reworded", __base__=Spec, size=(int, Field(1, ge=1, description="Other words.")))
+
+    (definition,) = crds([hub("v1"), version("v2", spec=reworded)], "example.com")
+
+    assert len(definition["spec"]["versions"]) == 2
+
+
+def test_a_field_without_a_schema_is_named_with_kind_and_version() -> None:
+    loose = create_model("Loose", __base__=Spec, free=(Any, ...))
+
+    with pytest.raises(OptionError, match=r"^Widget v1: spec\.free: its content has no type"):
+        crds([hub(spec=loose)], "example.com")

@@ -1,0 +1,190 @@
+"""RBAC: what is granted for what a controller declares, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import pytest
+
+from bonny.api import Scope, Spec, Status, Version
+from bonny.errors import OptionError
+from bonny.kinds import Kind, Owned
+from bonny.manifest.rbac import CLUSTER, grants
+from bonny.resource import Resource
+
+
+class WidgetSpec(Spec):
+    """What the user wants."""
+
+
+class WidgetStatus(Status):
+    """What the operator reports."""
+
+
+class Widget(Version):
+    """Namespaced, with a status."""
+
+    kind = "Widget"
+    version = "v1"
+    spec: WidgetSpec
+    status: WidgetStatus
+
+
+class Realm(Version):
+    """Cluster-scoped, without a status."""
+
+    kind = "Realm"
+    version = "v1"
+    scope = Scope.CLUSTER
+    spec: WidgetSpec
+
+
+@dataclass(frozen=True)
+class Handling:
+    """A controller, as far as permissions go."""
+
+    handled: tuple[type[Version] | Kind, ...]
+    owns: tuple[Owned, ...] = ()
+    rules: tuple[Resource, ...] = ()
+
+    @property
+    def __name__(self) -> str:
+        return "WidgetController"
+
+    def resources(self) -> tuple[type[Version] | Kind, ...]:
+        return self.handled
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An operator, as far as manifests go."""
+
+    controllers: Sequence[Handling]
+    crds: Sequence[type[Version]] = ()
+    watch: str = "all"
+    name: str = "widgets-operator"
+    group: str = "example.com"
+
+
+def rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
+    """The rules in one line each, by place."""
+    found = grants(Declared(controllers, watch=watch), namespace="here")
+    return {place: [_line(rule) for rule in rules] for place, rules in found.items()}
+
+
+def _line(rule: Resource) -> str:
+    if "nonResourceURLs" in rule:
+        return f"{' '.join(rule['nonResourceURLs'])}: {' '.join(rule['verbs'])}"
+    names = "".join(f" {name!r}" for name in rule.get("resourceNames", ()))
+    return f"{rule['apiGroups'][0]}/{','.join(rule['resources'])}{names}: {' '.join(rule['verbs'])}"
+
+
+def test_an_operator_without_controllers_is_granted_nothing() -> None:
+    assert rules_of() == {}
+
+
+def test_a_kind_of_ones_own_is_read_and_its_status_written() -> None:
+    assert rules_of(Handling((Widget,))) == {
+        CLUSTER: ["example.com/widgets: get list watch", "example.com/widgets/status: patch"]
+    }
+
+
+def test_a_kind_without_a_status_gets_no_permission_for_one() -> None:
+    assert rules_of(Handling((Realm,))) == {CLUSTER: ["example.com/realms: get list watch"]}
+
+
+def test_a_kind_of_others_is_only_read() -> None:
+    assert rules_of(Handling((Kind("apps/v1", "Deployment"),))) == {CLUSTER: ["apps/deployments: get list watch"]}
+
+
+def test_owned_kinds_are_written_and_their_owner_may_be_named_as_blocking() -> None:
+    assert rules_of(Handling((Widget,), owns=(Owned("v1", "ConfigMap"), Owned("v1", "Secret")))) == {
+        CLUSTER: [
+            "/configmaps,secrets: get list watch create patch",
+            "example.com/widgets: get list watch",
+            "example.com/widgets/finalizers: update",
+            "example.com/widgets/status: patch",
+        ]
+    }
+
+
+def test_what_two_controllers_need_is_granted_once() -> None:
+    reader = Handling((Kind("v1", "ConfigMap"),))
+    writer = Handling((Realm,), owns=(Owned("v1", "ConfigMap"),))
+
+    assert rules_of(reader, writer)[CLUSTER][0] == "/configmaps: get list watch create patch"
+
+
+def test_an_operator_of_one_namespace_gets_a_role_there_and_a_cluster_role_only_for_cluster_scoped_kinds() -> None:
+    assert rules_of(Handling((Widget,)), Handling((Realm,)), watch="namespace") == {
+        CLUSTER: ["example.com/realms: get list watch"],
+        "here": ["example.com/widgets: get list watch", "example.com/widgets/status: patch"],
+    }
+
+
+def test_a_kind_of_one_namespace_is_granted_only_there() -> None:
+    assert rules_of(Handling((Kind("v1", "Secret", namespace="vault"),))) == {"vault": ["/secrets: get list watch"]}
+
+
+def test_extra_rules_are_granted_as_they_are_written() -> None:
+    rules = (
+        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["token"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["impersonate", "get"]},
+        {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
+    )
+
+    assert rules_of(Handling((Widget,), rules=rules), watch="namespace") == {
+        CLUSTER: ["/metrics: get", "/nodes: get impersonate"],
+        "here": [
+            "/events: create",
+            "/secrets 'token': get",
+            "events.k8s.io/events: create",
+            "example.com/widgets: get list watch",
+            "example.com/widgets/status: patch",
+        ],
+    }
+
+
+def test_a_named_object_is_left_out_where_all_objects_are_granted() -> None:
+    named = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["token"], "verbs": ["get", "delete"]}
+
+    assert rules_of(Handling((Kind("v1", "Secret"),), rules=(named,))) == {
+        CLUSTER: ["/secrets: get list watch", "/secrets 'token': delete"]
+    }
+
+
+def test_the_order_of_controllers_does_not_matter() -> None:
+    several = (
+        Handling((Widget,), owns=(Owned("v1", "ConfigMap"),)),
+        Handling((Realm,), rules=({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "get"]},)),
+        Handling((Kind("apps/v1", "Deployment"),)),
+    )
+
+    assert len({str(rules_of(*order)) for order in permutations(several)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ({"apiGroups": ["*"], "resources": ["pods"], "verbs": ["get"]}, "has a wildcard"),
+        ({"apiGroups": [""], "resources": ["*"], "verbs": ["get"]}, "has a wildcard"),
+        ({"apiGroups": [""], "resources": ["pods/*"], "verbs": ["get"]}, "has a wildcard"),
+        ({"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}, "has a wildcard"),
+        ({"nonResourceURLs": ["/metrics/*"], "verbs": ["get"]}, "has a wildcard"),
+        ({"apiGroups": [""], "resources": ["pods"]}, "grants nothing"),
+        ({"resources": ["pods"], "verbs": ["get"]}, "grants nothing"),
+        ({"apiGroup": [""], "resources": ["pods"], "verbs": ["get"]}, "has the key 'apiGroup': use apiGroups"),
+        ({"apiGroups": "", "resources": "pods", "verbs": "get"}, "is not a list"),
+    ],
+)
+def test_a_rule_that_cannot_be_granted_is_refused_with_its_controller(rule: Resource, why: str) -> None:
+    with pytest.raises(OptionError, match=f"a rule of WidgetController .*{why}"):
+        rules_of(Handling((Widget,), rules=(rule,)))
+
+
+def test_a_watch_of_another_word_is_refused() -> None:
+    with pytest.raises(OptionError, match="watch of operator widgets-operator is 'some': write 'all', or 'namespace'"):
+        rules_of(watch="some")
