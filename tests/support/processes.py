@@ -35,7 +35,7 @@ class OperatorProcess:
                 "BONNY_HTTP_HOST": "127.0.0.1",
                 "BONNY_HTTP_PORT": "0",
                 "BONNY_LOG_FORMAT": "json",
-                "PYTHONPATH": str(RUNTIME),
+                "PYTHONPATH": os.pathsep.join((str(RUNTIME), str(RUNTIME.parent))),
                 "PYTHONUNBUFFERED": "1",
             },
         )

@@ -1,0 +1,13 @@
+"""The hand-written operator of the tests, with a period of 10 s: 1,000 objects left alone."""
+
+import sys
+
+from tests.support.handwritten import WidgetController, operator
+
+from bonny import Operator
+from bonny.main import main
+
+WidgetController.reconcile_every = 10.0
+
+if __name__ == "__main__":
+    sys.exit(main(Operator(name=operator.name, group=operator.group, controllers=[WidgetController])))
