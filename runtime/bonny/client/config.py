@@ -75,12 +75,14 @@ class InCluster:
 
     async def connect(self) -> Connection:
         try:
-            token = (self.folder / "token").read_text(encoding="utf-8").strip()
-        except OSError as error:
+            token = (self.folder / "token").read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
             raise UsageError(
-                f"the ServiceAccount token {self.folder}/token cannot be read ({error.strerror}): "
+                f"the ServiceAccount token {self.folder}/token cannot be read ({type(error).__name__}): "
                 "set automountServiceAccountToken: true on the pod"
             ) from error
+        if not token:
+            raise UsageError(f"the ServiceAccount token {self.folder}/token is empty: wait for the kubelet, or restart")
         return Connection(server=self.server, authorization=f"Bearer {token}", ca_file=str(self.folder / "ca.crt"))
 
 
@@ -116,7 +118,8 @@ class Kubeconfig:
         except ConfigException as error:
             raise UsageError(self._explain(str(error))) from error
         except Exception as error:
-            raise UsageError(f"the kubeconfig {self.files} cannot be read: {type(error).__name__}: {error}") from error
+            what = " ".join(str(error).split())  # parsers draw pictures of several lines
+            raise UsageError(f"the kubeconfig {self.files} cannot be read: {type(error).__name__}: {what}") from error
         return _connection(loaded)
 
     def _explain(self, what: str) -> str:
@@ -171,7 +174,7 @@ def find_cluster(
     if named:
         paths = [path for path in named.split(os.pathsep) if path]
         if not any(Path(path).is_file() for path in paths):
-            where = "--kubeconfig" if kubeconfig else "KUBECONFIG"
+            where = "BONNY_KUBECONFIG" if kubeconfig else "KUBECONFIG"
             raise UsageError(f"the kubeconfig {named} named by {where} does not exist: correct the path")
         return Kubeconfig(named, context)
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")

@@ -1,0 +1,200 @@
+"""End to end: a rendered repository, installed, generated into, deployed with its own manifest, run and stopped."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.integration.conftest import Start
+from tests.support.baking import bake, install, invoke
+from tests.support.processes import OperatorProcess
+
+from bonny.resource import Resource
+from bonny.sandbox import Sandbox
+
+SLUG = "widgets-operator"
+V1, V2 = "example.com/v1", "example.com/v2alpha1"
+
+DEPLOYMENTS = '''"""Deployment: publishes the wanted replicas of every Deployment in a ConfigMap."""
+
+from typing import Any
+
+from bonny import Axn, Controller, Kind, Owned
+
+
+class DeploymentController(Controller[Any]):
+    resource = Kind("apps/v1", "Deployment")
+    owns = (Owned("v1", "ConfigMap"),)
+
+    async def reconcile(self, axn: Axn[Any]) -> None:
+        axn.register_descendant(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"{axn.key.name}-replicas"},
+                "data": {"replicas": str(axn.spec.get("replicas", 1))},
+            }
+        )
+'''
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A rendered repository with two kinds, one of them in two versions, and a controller of a core kind."""
+    baked = bake(tmp_path_factory.mktemp("end-to-end") / "bake")
+    assert baked.code == 0, baked.said
+    install(baked.project)
+    for words in ("Widget widgets --version v2alpha1", "Widget widgets --version v1", "Gadget gadgets"):
+        done = invoke(baked.project, "gen-controller", *words.split())
+        assert done.returncode == 0, done.stderr
+    (baked.project / "src/widgets_operator/controllers/deployment.py").write_text(DEPLOYMENTS, "utf-8")
+    return baked.project
+
+
+@pytest.fixture(scope="module")
+def manifest(project: Path) -> list[Resource]:
+    done = invoke(project, "manifest", "--local", "--out", "-")
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+@pytest.fixture
+def own(manifest: list[Resource]) -> Any:
+    """A sandbox of its own, with the manifest applied: other tests' CRDs have the same names."""
+    with Sandbox() as sandbox:
+        sandbox.apply(manifest)
+        yield sandbox
+
+
+@pytest.fixture
+def start(own: Sandbox, project: Path, start_operator: Start) -> Any:
+    """Starts the operator as its ServiceAccount, with the rights of its manifest."""
+
+    def started() -> OperatorProcess:
+        identity = own.service_account_kubeconfig(SLUG, SLUG)
+        python = str(project / ".venv/bin/python")
+        return start_operator([python, "-m", "widgets_operator"], kubeconfig=identity, cwd=project).wait_ready()
+
+    return started
+
+
+def sample(project: Path, name: str) -> Resource:
+    loaded: Resource = yaml.safe_load((project / "samples" / name).read_text("utf-8"))
+    return loaded
+
+
+def is_ready(resource: Resource | None) -> bool:
+    conditions = ((resource or {}).get("status") or {}).get("conditions") or ()
+    return any(known["type"] == "Ready" and known["status"] == "True" for known in conditions)
+
+
+def children(sandbox: Sandbox, owner: Resource) -> list[Resource]:
+    uid = owner["metadata"]["uid"]
+    return sandbox.items("v1", "ConfigMap", label_selector=f"bonny.dev/owner-uid={uid}")
+
+
+def data_of(sandbox: Sandbox, owner: Resource) -> list[dict[str, str]]:
+    return [found["data"] for found in children(sandbox, owner)]
+
+
+def test_a_rendered_operator_serves_its_kinds_with_the_rights_of_its_manifest(
+    own: Sandbox, project: Path, start: Any
+) -> None:
+    operator = start()
+    widget, gadget = sample(project, "widget-v2alpha1.yaml"), sample(project, "gadget-v1.yaml")
+
+    # create
+    owner, other = own.apply([widget, gadget])
+    own.eventually(lambda: is_ready(own.get(V2, "Widget", owner["metadata"]["name"])))
+    own.eventually(lambda: is_ready(own.get(V1, "Gadget", other["metadata"]["name"])))
+    assert data_of(own, owner) == [{"size": str(widget["spec"]["size"])}]
+
+    # the other version of the kind: readable as the hub, and handled
+    as_v1 = {**sample(project, "widget-v1.yaml")}
+    as_v1["metadata"] = {**as_v1["metadata"], "name": "written-as-v1"}
+    (second,) = own.apply(as_v1)
+    own.eventually(lambda: is_ready(own.get(V2, "Widget", "written-as-v1")))
+    assert len(children(own, second)) == 1
+
+    # update, drift, deletion of the child
+    own.apply({**widget, "spec": {**widget["spec"], "size": 42}})
+    own.eventually(lambda: data_of(own, owner) == [{"size": "42"}])
+    (child,) = children(own, owner)
+    name, namespace = child["metadata"]["name"], child["metadata"]["namespace"]
+    path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+    own.request("PATCH", path, {"data": {"size": "0"}}, content_type="application/merge-patch+json")
+    own.eventually(lambda: data_of(own, owner) == [{"size": "42"}])
+    own.delete("v1", "ConfigMap", name, namespace=namespace)
+    own.eventually(lambda: data_of(own, owner) == [{"size": "42"}])
+
+    # a core resource
+    labels = {"app": "web"}
+    (deployment,) = own.apply(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {
+                "replicas": 3,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web"}]}},
+            },
+        }
+    )
+    own.eventually(lambda: data_of(own, deployment) == [{"replicas": "3"}])
+
+    # delete
+    own.delete(V2, "Widget", owner["metadata"]["name"])
+    own.eventually(lambda: own.get(V2, "Widget", owner["metadata"]["name"]) is None)
+
+    # SIGTERM
+    code, seconds = operator.stop()
+    assert (code, seconds < 5) == (0, True)
+    assert not operator.lines("cannot follow")
+    assert not operator.lines("handling failed")
+
+
+def test_a_restart_takes_up_what_is_there_and_what_changed_meanwhile(own: Sandbox, project: Path, start: Any) -> None:
+    first = start()
+    widget = sample(project, "widget-v2alpha1.yaml")
+    (owner,) = own.apply(widget)
+    own.eventually(lambda: is_ready(own.get(V2, "Widget", owner["metadata"]["name"])))
+    first.process.kill()
+    first.process.wait()
+    own.apply({**widget, "spec": {**widget["spec"], "size": 9}})
+
+    start()
+
+    own.eventually(lambda: data_of(own, owner) == [{"size": "9"}])
+
+
+def test_without_its_role_it_names_the_missing_rule_and_goes_on_when_it_is_granted(
+    own: Sandbox, project: Path, manifest: list[Resource], start: Any, start_operator: Start
+) -> None:
+    (binding,) = [known for known in manifest if known["kind"] == "ClusterRoleBinding"]
+    own.delete("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", binding["metadata"]["name"])
+    identity = own.service_account_kubeconfig(SLUG, SLUG)
+    python = str(project / ".venv/bin/python")
+    operator = start_operator([python, "-m", "widgets_operator"], kubeconfig=identity, cwd=project)
+
+    told = own.eventually(lambda: operator.lines("cannot follow"))
+    rules = {line["missing_rule"] for line in told}
+    assert '- {apiGroups: ["example.com"], resources: ["widgets"], verbs: [get, list, watch]}' in rules
+    own.eventually(lambda: operator.probe("/readyz")[0] == 503)
+    own.apply([binding, sample(project, "widget-v2alpha1.yaml")])
+
+    own.eventually(lambda: is_ready(own.get(V2, "Widget", "widget-sample")), within_seconds=60)
+    assert operator.process.poll() is None
+
+
+def test_the_rendered_tests_and_checks_are_green_with_these_kinds(project: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(project, tmp_path / SLUG, symlinks=True))
+    (copy / ".venv").unlink() if (copy / ".venv").is_symlink() else shutil.rmtree(copy / ".venv")
+    install(copy)
+
+    for task in ("lint", "test"):
+        done = invoke(copy, task)
+        assert done.returncode == 0, done.stdout + done.stderr
