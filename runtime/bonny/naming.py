@@ -32,6 +32,8 @@ __all__ = [
 
 # RFC 1123 and 1035 as Kubernetes applies them (k8s.io/apimachinery, pkg/util/validation).
 LABEL_LENGTH: Final = 63
+# The kind of a list, `WidgetList`, must be a label, too (apiextensions, spec.names.listKind).
+KIND_LENGTH: Final = LABEL_LENGTH - len("List")
 SUBDOMAIN_LENGTH: Final = 253
 _DNS_1123_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_1035_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -118,10 +120,10 @@ def module_version(module: str) -> str:
 
 def check_kind(kind: str) -> str:
     """A kind as the API server takes it, and as Python can define it as a class."""
-    if not _KIND.fullmatch(kind) or len(kind) > LABEL_LENGTH:
+    if not _KIND.fullmatch(kind) or len(kind) > KIND_LENGTH:
         raise UsageError(
             f"{kind!r} is not a kind: use CamelCase, an upper-case letter and then letters and digits, "
-            f"{LABEL_LENGTH} at most, for example CronTab"
+            f"{KIND_LENGTH} at most, for example CronTab"
         )
     if keyword.iskeyword(kind):
         raise UsageError(

@@ -1,0 +1,16 @@
+"""Tasks of this repository; `invoke --list` shows them all. Write your own below the imports."""
+
+import sys
+from pathlib import Path
+
+from invoke.collection import Collection
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "vendor"))
+
+from bonny.tasks import *  # noqa: E402, F403
+from bonny.tasks import sandbox  # noqa: E402
+
+ns = Collection.from_module(sys.modules[__name__])
+ns.add_collection(Collection.from_module(sandbox))
+ns.configure({"root": str(ROOT)})

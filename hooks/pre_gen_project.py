@@ -1,0 +1,140 @@
+"""Refuses answers that Python, Kubernetes or a registry would refuse later: one sentence each, nothing written.
+
+Every answer arrives percent-encoded, so that no quote, backslash or newline in it can become code here.
+"""
+
+import json
+import keyword
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+ANSWERS: dict[str, str] = {
+    name: value
+    for name, value in json.loads(unquote("<< cookiecutter | tojson | urlencode >>")).items()
+    if not name.startswith("_")
+}
+
+# Longest answers. The slug names a namespace and starts other names (63 in Kubernetes): 13 are left for their endings.
+LONGEST = {
+    "operator_name": 100,
+    "operator_slug": 50,
+    "description": 200,
+    "author": 100,
+    "api_group": 189,
+    "image_repository": 200,
+}
+
+# What is beside the operator's own package: what it imports, its tests and tools, and files that Windows keeps.
+TAKEN = {
+    *("aiohttp", "kubernetes", "msgspec", "pydantic", "pyyaml", "yaml", "bonny"),
+    *("hatchling", "invoke", "jinja2", "mypy", "pip", "pytest", "pytest_asyncio", "ruff", "types_pyyaml", "uv"),
+    *("aux", "con", "nul", "prn", *(f"{device}{number}" for device in ("com", "lpt") for number in range(10))),
+    *("api", "controllers", "samples", "src", "tasks", "test", "tests", "vendor"),
+}
+
+WORD = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+SLUG = re.compile(r"[a-z](?:-?[a-z0-9])*")
+GROUP = re.compile(rf"{WORD}(?:\.{WORD})+")
+REGISTRY = rf"(?:{WORD}(?:\.{WORD})*(?::[0-9]{{1,5}})?/)?"
+PATH = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+IMAGE = re.compile(rf"{REGISTRY}{PATH}(?:/{PATH})*")
+
+
+def problem_of_text(name: str) -> str | None:
+    """What any line of text must be: not empty, not too long, printable, and no template code."""
+    text = ANSWERS[name]
+    if not text.strip():
+        return f"{name} is empty: give at least one word"
+    if len(text) > LONGEST[name]:
+        return f"{name} has {len(text)} characters: use at most {LONGEST[name]}"
+    for character in text:
+        if character != " " and unicodedata.category(character)[0] in "CZ":
+            return f"{name} holds the character U+{ord(character):04X}: use one line of printable text and plain spaces"
+    if code := re.search("<[%#<]", text):
+        return f"{name} holds {code[0]}, which begins template code here: leave it out"
+    return None
+
+
+def problem_of_slug(name: str) -> str | None:
+    """The slug is a namespace, a ServiceAccount, a distribution and, with `_` for `-`, a Python package."""
+    slug = ANSWERS[name]
+    if not SLUG.fullmatch(slug):
+        return (
+            f"{name} {slug!r} cannot be the name of a namespace and a Python package: begin with a letter and use "
+            "lower-case letters, digits and single '-' between them, for example widgets-operator"
+        )
+    package = slug.replace("-", "_")
+    words = {*TAKEN, *sys.stdlib_module_names, *keyword.kwlist, *keyword.softkwlist}
+    if package in words:
+        return f"{name} {slug!r} is taken by Python, by Windows or by a package that the operator needs: try my-{slug}"
+    if slug == "default" or slug.startswith("kube-"):
+        return f"{name} {slug!r} would be one of Kubernetes' own namespaces: try my-{slug}"
+    return None
+
+
+def problem_of_group(name: str) -> str | None:
+    """The group is a domain; Kubernetes keeps some for itself."""
+    group = ANSWERS[name]
+    if not GROUP.fullmatch(group) or any(len(label) > 63 for label in group.split(".")):
+        return (
+            f"{name} {group!r} is not a lower-case domain with a dot in it: use one of yours, for example example.com"
+        )
+    if re.search(r"(^|\.)(k8s|kubernetes)\.io$", group):
+        return f"{name} {group!r} is kept for Kubernetes itself: use a domain of yours, for example example.com"
+    return None
+
+
+def problem_of_image(name: str) -> str | None:
+    """The repository only: the tag is chosen when an image is built."""
+    image = ANSWERS[name]
+    if not IMAGE.fullmatch(image):
+        return (
+            f"{name} {image!r} is not a lower-case image name without tag and digest: write for example "
+            "registry.example.com/team/widgets-operator"
+        )
+    return None
+
+
+CHECKS: dict[str, tuple[Callable[[str], str | None], ...]] = {
+    "operator_name": (problem_of_text,),
+    "operator_slug": (problem_of_text, problem_of_slug),
+    "description": (problem_of_text,),
+    "author": (problem_of_text,),
+    "api_group": (problem_of_text, problem_of_group),
+    "image_repository": (problem_of_text, problem_of_image),
+}
+
+
+def problems() -> Iterator[str]:
+    """The first problem of each answer; one that only repeats a refused answer is not mentioned again."""
+    refused: list[str] = []
+    for name, checks in CHECKS.items():
+        if any(text in ANSWERS[name] for text in refused):
+            continue
+        found = next(filter(None, (check(name) for check in checks)), None)
+        if found:
+            yield found
+            refused += filter(None, [ANSWERS[name]])
+
+
+def remove_nested_folders() -> None:
+    """Remove what a slug such as `a/b/c` made above the project: cookiecutter itself removes only the last folder."""
+    parts = Path(ANSWERS["operator_slug"]).parts
+    if len(parts) > 1 and not Path(*parts).is_absolute() and ".." not in parts:
+        project = Path.cwd()
+        for folder in (project, *project.parents[: len(parts) - 1]):
+            try:
+                folder.rmdir()  # only empty ones go
+            except OSError:
+                return
+
+
+if found := list(problems()):
+    for sentence in found:
+        print(f"Refused: {sentence}.", file=sys.stderr)
+    remove_nested_folders()
+    sys.exit(1)

@@ -1,0 +1,1 @@
+"""Scaffold: what an operator repository is made of: its layout (`project`) and the templates of `gen-controller`."""

@@ -1,0 +1,71 @@
+"""Project: the operator repository in which a task runs, as its pyproject.toml describes it.
+
+You need it to find the operator's package from wherever `invoke` was called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from ..operator import Operator
+
+__all__ = ["Project"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """Where things are. `image` is the repository without tag; `version` that of the distribution."""
+
+    root: Path
+    package: str
+    image: str
+    version: str
+
+    @classmethod
+    def at(cls, root: Path) -> Project:
+        """Read `pyproject.toml` in `root`.
+
+        Raises: `UsageError` when the file is not that of an operator repository.
+        """
+        path = root / "pyproject.toml"
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+            bonny = table["tool"]["bonny"]
+            return cls(root=root, package=bonny["package"], image=bonny["image"], version=table["project"]["version"])
+        except OSError as error:
+            raise UsageError(
+                f"{path} cannot be read ({error.strerror}): run this task in an operator's repository"
+            ) from error
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{path} is not valid TOML ({error}): mend it and try again") from error
+        except (KeyError, TypeError) as error:
+            raise UsageError(
+                f"{path} lacks [project] version, or package and image in [tool.bonny]: add them, "
+                'for example package = "widgets_operator"'
+            ) from error
+
+    @property
+    def source(self) -> Path:
+        """The folder of the operator's own package."""
+        return self.root / "src" / self.package
+
+    def load_operator(self) -> Operator:
+        """Import the operator that operator.py declares, whether or not the project is installed.
+
+        Raises: `UsageError` when there is no such file, or its parts do not fit together; what importing it raises.
+        """
+        path = self.source / "operator.py"
+        if not path.is_file():
+            raise UsageError(f"{path} is missing: restore it, or correct package in [tool.bonny] of pyproject.toml")
+        if str(self.source.parent) not in sys.path:
+            sys.path.insert(0, str(self.source.parent))
+        operator: Operator = importlib.import_module(f"{self.package}.operator").operator
+        return operator

@@ -1,0 +1,102 @@
+"""Survey: which API versions a repository has, read from its source without importing it.
+
+You need it to add to the versions that exist. A repository can so be surveyed before anything is installed, and while
+other files of it are half edited. Values that are computed rather than written out are not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..naming import names_of
+from ..scaffold.project import Project
+
+__all__ = ["ApiVersion", "api_versions", "group_of_operator"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiVersion:
+    """One class of the `api` package. `group` is None for the operator's own; `lines` are those of the assignments."""
+
+    path: Path
+    kind: str
+    plural: str
+    version: str
+    group: str | None
+    cluster_scoped: bool
+    hub: bool
+    storage: bool
+    lines: dict[str, int]
+
+
+def api_versions(project: Project) -> tuple[ApiVersion, ...]:
+    """Every class below `api/` that names a kind and a version, in the order of their paths."""
+    return tuple(
+        found
+        for path in sorted((project.source / "api").rglob("*.py"))
+        for node in ast.walk(_parsed(path))
+        if isinstance(node, ast.ClassDef) and (found := _api_version(path, node)) is not None
+    )
+
+
+def group_of_operator(project: Project) -> str:
+    """The `group=` of the `Operator(...)` in operator.py.
+
+    Raises: `UsageError` when it is not written out there.
+    """
+    path = project.source / "operator.py"
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Operator":
+            for keyword in node.keywords:
+                if keyword.arg == "group" and isinstance(keyword.value, ast.Constant):
+                    return str(keyword.value.value)
+    raise UsageError(f'{path} has no Operator(group="...") that is written out: name the group with --group')
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}): restore it and try again") from error
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"{path} is not valid Python ({error}): mend it and try again") from error
+
+
+def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:
+    values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    for name, value in _assignments(node):
+        lines[name] = value.lineno
+        if isinstance(value, ast.Constant):
+            values[name] = value.value
+        elif isinstance(value, ast.Attribute):  # scope = Scope.CLUSTER
+            values[name] = value.attr
+    if not {"kind", "version"} <= values.keys():
+        return None
+    return ApiVersion(
+        path=path,
+        kind=values["kind"],
+        plural=values.get("plural") or names_of(values["kind"]).plural,
+        version=values["version"],
+        group=values.get("group"),
+        cluster_scoped=str(values.get("scope", "")).upper() == "CLUSTER",
+        hub=values.get("hub") is True,
+        storage=values.get("storage") is True,
+        lines=lines,
+    )
+
+
+def _assignments(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+    for statement in node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value
+            case _:
+                pass

@@ -1,0 +1,169 @@
+"""Answers: strange ones arrive unchanged, impossible ones are refused in a sentence with nothing left on disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.support.baking import bake
+
+from bonny.errors import UsageError
+from bonny.naming import check_dns_label, check_group, check_image
+
+REFUSED = [
+    ("operator_slug", "a/b/c", "operator_slug 'a/b/c' cannot be"),
+    ("operator_slug", "../outside", "operator_slug '../outside' cannot be"),
+    ("operator_slug", "Widgets", "operator_slug 'Widgets' cannot be"),
+    ("operator_slug", "widgets_operator", "cannot be the name of a namespace"),
+    ("operator_slug", "1widget", "begin with a letter"),
+    ("operator_slug", "widgets-", "cannot be the name of a namespace"),
+    ("operator_slug", "a--b", "single '-'"),
+    ("operator_slug", "a b", "cannot be the name of a namespace"),
+    ("operator_slug", "w\nx", "U+000A"),
+    ("operator_slug", 'x"; import os; os.abort() #', "cannot be the name of a namespace"),
+    ("operator_slug", "a" * 51, "operator_slug has 51 characters: use at most 50"),
+    ("operator_slug", "operator", "is taken by Python"),
+    ("operator_slug", "class", "is taken by Python"),
+    ("operator_slug", "json", "is taken by Python"),
+    ("operator_slug", "bonny", "or by a package that the operator needs"),
+    ("operator_slug", "pytest-asyncio", "or by a package that the operator needs"),
+    ("operator_slug", "tests", "or by a package that the operator needs"),
+    ("operator_slug", "con", "is taken by Python, by Windows"),
+    ("operator_slug", "default", "one of Kubernetes' own namespaces"),
+    ("operator_slug", "kube-system", "one of Kubernetes' own namespaces"),
+    ("operator_name", " ", "operator_name is empty"),
+    ("operator_name", "x" * 101, "operator_name has 101 characters"),
+    ("description", "two\nlines", "description holds the character U+000A"),
+    ("description", "tab\tbed", "U+0009"),
+    ("description", "separated\u2028lines", "U+2028"),
+    ("description", "next\x85line", "U+0085"),
+    ("description", "escape\x1b[31m", "U+001B"),
+    ("description", "turned\u202eround", "U+202E"),
+    ("author", "", "author is empty"),
+    ("author", "not\udc80text", "U+DC80"),
+    ("api_group", "example", "is not a lower-case domain"),
+    ("api_group", "Example.com", "is not a lower-case domain"),
+    ("api_group", "-a.example.com", "is not a lower-case domain"),
+    ("api_group", "a..b", "is not a lower-case domain"),
+    ("api_group", f"{'a' * 64}.com", "is not a lower-case domain"),
+    ("api_group", "apps.k8s.io", "is kept for Kubernetes itself"),
+    ("api_group", "kubernetes.io", "is kept for Kubernetes itself"),
+    ("image_repository", "Upper/Case", "is not a lower-case image name"),
+    ("image_repository", "registry.example.com/x:1.0", "without tag"),
+    ("image_repository", f"x@sha256:{'0' * 64}", "without tag and digest"),
+    ("image_repository", "https://registry.example.com/x", "is not a lower-case image name"),
+    ("image_repository", "x/", "is not a lower-case image name"),
+]
+
+# What cookiecutter itself refuses before our checks run: its words, but nothing on disk either.
+REFUSED_BY_COOKIECUTTER = [
+    ("operator_slug", ""),
+    ("operator_slug", ".."),
+    ("operator_slug", "a" * 300),
+    ("description", "<< unfinished"),
+    ("description", "<< undefined >>"),
+    ("description", "<% if %>"),
+    ("watches", "everything"),
+    ("licence", "GPL"),
+]
+
+ACCEPTED = [
+    ("operator_name", "!!!"),
+    ("operator_name", "Überwächter & Söhne <b>"),
+    ("operator_name", "日本"),
+    ("operator_slug", "z"),
+    ("operator_slug", "a" * 50),
+    ("operator_slug", "a-1-b2"),
+    ("description", "It's \"quoted\" and 'quoted'"),
+    ("description", "ends with a backslash \\"),
+    ("description", '"""'),
+    ("description", "'''"),
+    ("description", '\\"'),
+    ("description", "\\u0041 \\x41 \\n"),
+    ("description", "{{ x }} {% raw %} {# c #} ${{ y }} ${z}"),
+    ("description", "a >> b %> c #>"),
+    ("description", "emoji 🚀, combining e\u0301, 漢字, עברית"),
+    ("description", "</script><!-- ]]> -->"),
+    ("description", "key: value # comment, - item, &anchor *alias !tag |"),
+    ("description", "$(touch x) `touch x` ; exit 1"),
+    ("author", 'O\'Neil, "Ann" <ann@example.com>'),
+    ("author", "__import__('os').abort()"),
+    ("api_group", "a.b"),
+    ("api_group", "1a.example-2.com"),
+    ("image_repository", "widgets"),
+    ("image_repository", "localhost:5000/a/b.c_d__e-f"),
+    ("image_repository", "127.0.0.1:5000/x"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "sentence"), REFUSED)
+def test_an_impossible_answer_is_refused_in_a_sentence_with_nothing_left(
+    name: str, text: str, sentence: str, tmp_path: Path
+) -> None:
+    baked = bake(tmp_path / "bake", {name: text})
+
+    refusals = [line for line in baked.said.splitlines() if line.startswith("Refused: ")]
+    assert baked.code != 0
+    assert len(refusals) == 1
+    assert sentence in refusals[0]
+    assert (sorted((tmp_path / "bake" / "out").iterdir()), (tmp_path / "bake" / "outside").exists()) == ([], False)
+
+
+@pytest.mark.parametrize(("name", "text"), REFUSED_BY_COOKIECUTTER)
+def test_what_cookiecutter_itself_refuses_leaves_nothing_either(name: str, text: str, tmp_path: Path) -> None:
+    baked = bake(tmp_path / "bake", {name: text})
+
+    assert baked.code != 0
+    assert baked.said
+    assert sorted((tmp_path / "bake" / "out").iterdir()) == []
+
+
+def test_every_refused_answer_gets_its_own_sentence(tmp_path: Path) -> None:
+    baked = bake(tmp_path / "bake", {"operator_slug": "A", "description": "\t", "api_group": "x"})
+
+    refusals = [line for line in baked.said.splitlines() if line.startswith("Refused: ")]
+    assert [line.split()[1] for line in refusals] == ["operator_slug", "description", "api_group"]
+
+
+@pytest.mark.parametrize(("name", "text"), ACCEPTED)
+def test_a_strange_answer_gives_a_valid_project(name: str, text: str, tmp_path: Path) -> None:
+    baked = bake(tmp_path / "bake", {name: text})
+
+    assert baked.code == 0, baked.said
+    table = tomllib.loads((baked.project / "pyproject.toml").read_text(encoding="utf-8"))
+    values = {
+        "description": table["project"]["description"],
+        "author": table["project"]["authors"][0]["name"],
+        "operator_slug": table["project"]["name"],
+        "image_repository": table["tool"]["bonny"]["image"],
+    }
+    assert values.get(name, text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [("operator_slug", check_dns_label), ("api_group", check_group), ("image_repository", check_image)],
+)
+def test_what_the_template_accepts_the_runtime_accepts_too(name: str, check: object) -> None:
+    """The hook cannot import the runtime, so its rules are written twice."""
+    assert callable(check)
+    for answer, text in ACCEPTED:
+        if answer == name:
+            assert check(text) == text
+
+
+def test_the_defaults_of_cookiecutter_json_pass_the_runtimes_checks() -> None:
+    defaults = json.loads((Path(__file__).parents[2] / "cookiecutter.json").read_text(encoding="utf-8"))
+
+    check_group(defaults["api_group"])
+    with pytest.raises(UsageError):
+        check_group("example")
+
+
+def test_the_next_commands_are_printed_at_the_end(tmp_path: Path) -> None:
+    lines = bake(tmp_path / "bake").said.splitlines()
+
+    assert [shlex.split(line)[0] for line in lines[lines.index("Next:") + 1 :]] == ["cd", "pip", "invoke"]

@@ -1,0 +1,123 @@
+"""The rendered project at work: installed in an environment of its own, green from the first minute."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.support.baking import invoke, uv
+
+
+def test_lint_and_types_of_a_fresh_project_are_green(fresh: Path) -> None:
+    done = invoke(fresh, "lint")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_fresh_project_has_tests_and_they_pass(fresh: Path) -> None:
+    done = invoke(fresh, "test", "--unit")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+
+
+def test_lint_and_types_of_generated_code_are_green(furnished: Path) -> None:
+    done = invoke(furnished, "lint")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_generated_tests_pass(furnished: Path) -> None:
+    done = invoke(furnished, "test", "--unit")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "8 passed" in done.stdout
+
+
+@pytest.mark.server
+def test_a_fresh_operator_runs_on_a_real_api_server(fresh: Path) -> None:
+    done = invoke(fresh, "test")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+
+
+@pytest.mark.server
+def test_generated_controllers_work_on_a_real_api_server_with_the_manifests_permissions(furnished: Path) -> None:
+    done = invoke(furnished, "test")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "13 passed" in done.stdout
+
+
+def test_a_check_that_fails_is_the_tasks_exit_code(fresh: Path) -> None:
+    bad = fresh / "src" / "bad.py"
+    bad.write_text("import os\n", encoding="utf-8")
+    try:
+        done = invoke(fresh, "lint")
+    finally:
+        bad.unlink()
+
+    assert done.returncode == 1
+    assert "F401" in done.stdout
+    assert "$ mypy" in done.stdout  # the other checks ran all the same
+
+
+def test_the_manifest_serves_every_generated_kind_and_version(furnished: Path) -> None:
+    done = invoke(furnished, "manifest", "--out", "-")
+
+    documents = list(yaml.safe_load_all(done.stdout))
+    served = {
+        (document["metadata"]["name"].split(".", maxsplit=1)[0], version["name"])
+        for document in documents
+        if document["kind"] == "CustomResourceDefinition"
+        for version in document["spec"]["versions"]
+        if version["served"]
+    }
+    assert {("widgets", "v2alpha1"), ("widgets", "v1"), ("fleets", "v1")} <= served
+    assert "Deployment" in {document["kind"] for document in documents}
+
+
+def test_the_manifest_is_written_beside_pyproject_from_wherever_invoke_is_called(fresh: Path) -> None:
+    written = fresh / "manifest.yaml"
+    try:
+        done = invoke(fresh, "manifest", "--image", "registry.example.com/x:1", "--local")
+        assert (done.returncode, done.stdout) == (0, "wrote manifest.yaml\n"), done.stderr
+        assert "Deployment" not in {document["kind"] for document in yaml.safe_load_all(written.read_text("utf-8"))}
+    finally:
+        written.unlink(missing_ok=True)
+
+
+def test_an_impossible_image_is_refused_in_a_sentence_and_nothing_is_written(fresh: Path) -> None:
+    done = invoke(fresh, "manifest", "--image", "Not An Image")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("'Not An Image' is not a container image")
+    assert not (fresh / "manifest.yaml").exists()
+
+
+def test_uv_sync_installs_the_same_project(fresh: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(fresh, tmp_path / fresh.name, ignore=shutil.ignore_patterns(".venv")))
+
+    uv(copy, "sync", "--quiet")
+
+    assert invoke(copy, "--list").returncode == 0
+
+
+def test_the_wheel_holds_operator_and_runtime_with_its_data(fresh: Path, tmp_path: Path) -> None:
+    """The image is made from it; a .gitignore that names vendor/ must not empty it."""
+    copy = Path(shutil.copytree(fresh, tmp_path / fresh.name, ignore=shutil.ignore_patterns(".venv")))
+    with (copy / ".gitignore").open("a", encoding="utf-8") as ignored:
+        ignored.write("vendor/\n")
+
+    uv(copy, "build", "--quiet", "--wheel", "--out-dir", str(tmp_path / "dist"))
+
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = fresh.name.replace("-", "_")
+    assert {f"{package}/operator.py", "bonny/py.typed", "bonny/builtin_kinds.json", "bonny/scaffold/api.py.j2"} <= names
+    runtime = {f"bonny/{path.relative_to(copy / 'vendor/bonny')}" for path in (copy / "vendor/bonny").rglob("*.py")}
+    assert runtime <= names

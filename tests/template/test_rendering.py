@@ -1,0 +1,270 @@
+"""Rendering: what the template becomes is complete, valid and the same each time."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from cookiecutter.environment import StrictEnvironment
+from tests.support.baking import TEMPLATE, bake, rendered_files
+from tests.template.conftest import ANSWER_SETS
+
+FOLDER = TEMPLATE / "<<cookiecutter.operator_slug>>"
+CONTEXT = json.loads((TEMPLATE / "cookiecutter.json").read_text(encoding="utf-8"))
+RUNTIME = TEMPLATE / "runtime" / "bonny"
+# A name that Windows refuses: a reserved character, a final dot or space, or a device's name.
+ILLEGAL_ON_WINDOWS = re.compile(r'[<>:"|?*\\]|[. ]$|^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)', re.IGNORECASE)
+
+
+def template_files() -> list[Path]:
+    """Every file that cookiecutter renders, hooks included."""
+    files = [path for path in sorted(FOLDER.rglob("*")) if path.is_file() and FOLDER / "vendor" not in path.parents]
+    return [*files, *sorted((TEMPLATE / "hooks").glob("*.py"))]
+
+
+@pytest.mark.parametrize("path", template_files(), ids=lambda path: str(path.relative_to(TEMPLATE)))
+def test_every_template_file_parses_with_the_templates_own_delimiters(path: Path) -> None:
+    """cookiecutter would leave a half-written project behind."""
+    environment = StrictEnvironment(context={"cookiecutter": CONTEXT}, **CONTEXT["_jinja2_env_vars"])
+
+    environment.parse(path.read_text(encoding="utf-8"))
+    environment.parse(str(path.relative_to(TEMPLATE)))
+
+
+def test_all_six_delimiters_are_set_so_that_shell_and_workflow_syntax_passes_through() -> None:
+    delimiters = {name: text for name, text in CONTEXT["_jinja2_env_vars"].items() if name.endswith("_string")}
+
+    assert sorted(delimiters.values()) == ["#>", "%>", "<#", "<%", "<<", ">>"]
+
+
+@pytest.mark.parametrize("hook", sorted((TEMPLATE / "hooks").glob("*.py")), ids=lambda path: path.name)
+def test_hooks_are_valid_python_before_they_are_rendered(hook: Path) -> None:
+    ast.parse(hook.read_text(encoding="utf-8"))
+
+
+def test_no_delimiter_is_left_in_a_rendered_file(rendered: Path) -> None:
+    marks = re.compile(r"<<|>>|<%|%>|<#|#>|cookiecutter\.")
+
+    assert [str(path) for path in rendered_files(rendered) if marks.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_every_rendered_name_is_legal_on_windows(rendered: Path) -> None:
+    names = {path.name for path in rendered.rglob("*") if ".venv" not in path.parts}
+
+    assert [name for name in sorted(names) if ILLEGAL_ON_WINDOWS.search(name)] == []
+
+
+def test_rendered_files_end_lines_with_a_line_feed_and_hold_no_work_for_later(rendered: Path) -> None:
+    for path in rendered_files(rendered):
+        data = path.read_bytes()
+        assert b"\r" not in data, path
+        assert not data or data.endswith(b"\n"), path
+        assert not re.search(rb"TODO|FIXME|XXX", data), path
+
+
+def test_rendered_python_toml_and_yaml_parse(rendered: Path) -> None:
+    for path in rendered_files(rendered):
+        text = path.read_text(encoding="utf-8")
+        match path.suffix:
+            case ".py":
+                ast.parse(text)
+            case ".toml":
+                tomllib.loads(text)
+            case ".yml" | ".yaml":
+                assert yaml.safe_load(text)
+            case _:
+                pass
+
+
+@pytest.mark.parametrize("name", sorted(ANSWER_SETS))
+def test_answers_arrive_unchanged_in_the_project_table(name: str, tmp_path: Path) -> None:
+    answers = ANSWER_SETS[name]
+    table = tomllib.loads((bake(tmp_path / "bake", answers).project / "pyproject.toml").read_text(encoding="utf-8"))
+
+    for answer, value in (
+        ("operator_slug", table["project"]["name"]),
+        ("description", table["project"]["description"]),
+        ("author", table["project"]["authors"][0]["name"]),
+        ("image_repository", table["tool"]["bonny"]["image"]),
+    ):
+        assert answer not in answers or value == answers[answer]
+
+
+def test_the_licence_file_comes_or_goes_by_answer(tmp_path: Path) -> None:
+    first_lines = {}
+    for licence in ("Apache-2.0", "MIT", "none"):
+        path = bake(tmp_path / licence, {"licence": licence}).project / "LICENSE"
+        first_lines[licence] = path.read_text(encoding="utf-8").split()[0] if path.exists() else None
+
+    assert first_lines == {"Apache-2.0": "Apache", "MIT": "MIT", "none": None}
+
+
+def test_the_workflow_grants_nothing_by_default_and_pins_every_action_by_exact_tag(rendered: Path) -> None:
+    workflow = yaml.safe_load((rendered / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+    assert workflow["permissions"] == {}
+    assert all(job["permissions"] == {"contents": "read"} for job in workflow["jobs"].values())
+    assert all(re.search(r"@v\d+\.\d+\.\d+$", step["uses"]) for step in steps if "uses" in step)
+    assert all(
+        step["with"]["persist-credentials"] is False
+        for step in steps
+        if step.get("uses", "").startswith("actions/checkout")
+    )
+
+
+def test_the_image_is_built_in_two_stages_and_runs_without_root(rendered: Path) -> None:
+    lines = (rendered / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "").splitlines()
+    instructions = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    bases = [argument for name, argument in instructions if name == "FROM"]
+
+    assert {name for name, _ in instructions} <= {
+        "FROM",
+        "WORKDIR",
+        "COPY",
+        "RUN",
+        "ENV",
+        "USER",
+        "EXPOSE",
+        "ENTRYPOINT",
+    }
+    assert len(bases) == 2
+    assert all(re.match(r"python:\d+\.\d+\.\d+-slim-\w+( AS build)?$", base) for base in bases)
+    assert [argument for name, argument in instructions if name == "USER"] == ["65532:65532"]
+    copied = {
+        part
+        for name, argument in instructions
+        if name == "COPY" and "--from" not in argument
+        for part in argument.split()[:-1]
+    }
+    assert copied <= {path.name for path in rendered.iterdir()}
+    allowed = {
+        line[1:] for line in (rendered / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[0] == "!"
+    }
+    assert copied == allowed
+
+
+def test_the_runtime_is_a_symbolic_link_in_the_template_and_a_copy_in_the_project(tmp_path: Path) -> None:
+    link = FOLDER / "vendor" / "bonny"
+    assert link.is_symlink()
+    assert link.readlink() == Path("../../runtime/bonny")
+    assert "vendor/bonny" in CONTEXT["_copy_without_render"]
+
+    vendored = bake(tmp_path / "bake").project / "vendor" / "bonny"
+    assert not vendored.is_symlink()
+    assert contents(vendored) == contents(RUNTIME)
+
+
+def test_cruft_finds_the_folder_that_it_looks_for() -> None:
+    """cruft takes a template only if a folder's name begins with the default delimiters; it renders the other one."""
+    decoy = TEMPLATE / "{{cookiecutter.cruft}}"
+
+    assert [path.name for path in decoy.iterdir()] == [".gitkeep"]
+
+
+def test_git_keeps_the_link_as_a_link() -> None:
+    staged = subprocess.run(
+        ["git", "ls-files", "--stage", "--", f"{FOLDER.name}/vendor/bonny"],
+        cwd=TEMPLATE,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    if not staged:
+        pytest.skip("the template is not under git here")
+    assert staged.startswith("120000 ")
+
+
+def test_rendering_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = (bake(tmp_path / name).project for name in ("first", "second"))
+
+    assert contents(first) == contents(second)
+
+
+def test_caches_of_the_runtime_do_not_reach_a_project(tmp_path: Path) -> None:
+    copy = copied_template(tmp_path)
+    cache = copy / "runtime" / "bonny" / "__pycache__"
+    cache.mkdir(exist_ok=True)
+    (cache / "x.pyc").write_bytes(b"x")
+
+    assert list(bake(tmp_path / "bake", template=copy).project.rglob("__pycache__")) == []
+
+
+def test_a_template_that_lost_its_link_is_repaired_from_its_own_runtime(tmp_path: Path) -> None:
+    """As a zip archive, or a clone with core.symlinks=false, leaves it."""
+    copy = copied_template(tmp_path)
+    link = copy / FOLDER.name / "vendor" / "bonny"
+    link.unlink()
+    link.write_text("../../runtime/bonny", encoding="utf-8")
+
+    baked = bake(tmp_path / "bake", template=copy)
+
+    assert baked.code == 0, baked.said
+    assert contents(baked.project / "vendor" / "bonny") == contents(RUNTIME)
+
+
+def test_the_template_renders_from_a_zip_archive(tmp_path: Path) -> None:
+    copy = copied_template(tmp_path)
+    archive = tmp_path / "template.zip"
+    with zipfile.ZipFile(archive, "w") as zipped:
+        for path in (copy, *sorted(copy.rglob("*"))):
+            name = str(path.relative_to(tmp_path))
+            if path.is_symlink():
+                entry = zipfile.ZipInfo(name)
+                entry.external_attr = 0o120777 << 16
+                zipped.writestr(entry, str(path.readlink()))
+            else:
+                zipped.write(path, name)
+
+    baked = bake(tmp_path / "bake", template=archive)
+
+    assert baked.code == 0, baked.said
+    assert (baked.project / "vendor" / "bonny" / "errors.py").is_file()
+
+
+def test_rendered_dependencies_are_those_that_the_runtime_is_tested_with(pristine: Path) -> None:
+    groups = tomllib.loads((TEMPLATE / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    table = tomllib.loads((pristine / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ours = {text for text in groups["dev"] if isinstance(text, str)} | {*groups["runtime"], *groups["tasks"]}
+
+    assert sorted(table["dependencies"]) == sorted(groups["runtime"])
+    assert set(table["optional-dependencies"]["dev"]) <= ours
+
+
+def test_the_task_list_needs_nothing_but_invoke(pristine: Path) -> None:
+    """Guards the half second that `invoke --list` may take, by what is imported and not by a clock."""
+    heavy = {"aiohttp", "jinja2", "kubernetes", "msgspec", "pydantic", "pytest"}
+    code = f"import runpy, sys; runpy.run_path('tasks.py'); print(sorted({heavy} & set(sys.modules)))"
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=pristine, capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below `folder` by its relative path, without caches."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def copied_template(folder: Path) -> Path:
+    """The parts of the template that cookiecutter needs, as a copy with its link."""
+    copy = folder / "template"
+    copy.mkdir()
+    shutil.copy(TEMPLATE / "cookiecutter.json", copy)
+    for name in (FOLDER.name, "hooks", "runtime"):
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(TEMPLATE / name, copy / name, symlinks=True, ignore=ignore)
+    return copy
