@@ -1,0 +1,94 @@
+"""Binaries: where etcd and kube-apiserver come from.
+
+In this order: what TEST_ASSET_ETCD, TEST_ASSET_KUBE_APISERVER and KUBEBUILDER_ASSETS name; the cache folder; the
+official envtest archive; a build from Go modules. The first two are quick; the others fill the cache, one process at a
+time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from . import build, cache, download
+from .cache import Progress
+from .guard import Guard
+from .processes import SandboxError
+from .versions import KUBERNETES, check
+
+__all__ = ["Binaries", "Progress", "find_or_build", "obtain"]
+
+# What a sandbox runs. `obtain` also knows kube-scheduler and kube-controller-manager.
+SANDBOX: Final = ("etcd", "kube-apiserver")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binaries:
+    """The programs that a sandbox runs."""
+
+    etcd: Path
+    kube_apiserver: Path
+
+
+def find_or_build(progress: Progress | None = None) -> Binaries:
+    """Find, download or build what a sandbox runs; `progress` is called with a line now and then.
+
+    Raises: `SandboxError` when that is impossible: one sentence with the ways out.
+    """
+    programs = obtain(SANDBOX, progress)
+    return Binaries(etcd=programs["etcd"], kube_apiserver=programs["kube-apiserver"])
+
+
+def obtain(names: Sequence[str], progress: Progress | None = None) -> dict[str, Path]:
+    """The named programs, each from the first place that has it. Raises: as `find_or_build`."""
+    say = progress or (lambda _: None)
+    for name in names:
+        build.recipe(name)  # refuses a name that nobody knows
+    found = {name: program for name in names if (program := named(name) or cache.lookup(name, say))}
+    if len(found) < len(names):
+        with cache.workspace(say) as guard:
+            for name in names:
+                # Looked up again: another process may have filled the cache while we waited for our turn.
+                found[name] = found.get(name) or cache.lookup(name, silent) or get(name, guard, say)
+    return found
+
+
+def named(name: str) -> Path | None:
+    """The program that the environment names, as controller-runtime's envtest reads it. None when it names none.
+
+    Raises: `SandboxError` when it names one that is missing, does not run here or is too old.
+    """
+    variable = "TEST_ASSET_" + name.upper().replace("-", "_")
+    folder = os.environ.get("KUBEBUILDER_ASSETS", "")
+    if path := os.environ.get(variable, ""):
+        program, source = Path(path), f"{variable}={path}"
+    elif folder and (name in SANDBOX or (Path(folder) / name).exists()):
+        program, source = Path(folder) / name, f"KUBEBUILDER_ASSETS={folder}"
+    else:
+        return None
+    if not os.access(program, os.X_OK) or not program.is_file():
+        raise SandboxError(f"{source}: there is no program {program}; correct the variable, or unset it")
+    check(program, name=name)
+    return program.absolute()
+
+
+def get(name: str, guard: Guard, progress: Progress) -> Path:
+    """Download or build one program, with all that comes along, into the cache; returns where it is there."""
+    if name in download.PROGRAMS and not (guard.folder / "no-archive").exists():
+        try:
+            version = download.fetch(guard.folder, progress)
+        except download.ArchiveError as error:
+            (guard.folder / "no-archive").touch()  # not asked again for the next program
+            progress(f"no official archive ({error}); building from source instead")
+        else:
+            for program in download.PROGRAMS:
+                cache.install(guard.folder / program, cache.folder_of(version))
+            return cache.folder_of(version) / name
+    return cache.install(build.build(name, guard, progress), cache.folder_of(KUBERNETES))
+
+
+def silent(_: str) -> None:
+    """A progress that shows nothing."""

@@ -1,0 +1,151 @@
+"""Commands: what `invoke sandbox.start`, `sandbox.stop` and `sandbox.fetch` do, as plain functions.
+
+A started sandbox is known by a folder `.sandbox` in the project: `lock` is held as long as it runs (the kernel lets go
+of it however the process ends, so a stale state is recognised), `state.json` says how to reach it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from .binaries import find_or_build
+from .kubeconfig import write_private
+from .lock import try_lock
+from .processes import SandboxError
+from .server import Sandbox
+
+__all__ = ["fetch", "start", "stop"]
+
+Say: TypeAlias = Callable[[str], None]
+
+# A server that stopped by itself is noticed within this time; signals interrupt the wait.
+CHECK_SECONDS: Final = 1.0
+# A stop takes well under a second; afterwards SIGKILL does it, and the watchdog cleans up.
+STOP_SECONDS: Final = 10.0
+POLL_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What `state.json` holds while a sandbox runs."""
+
+    pid: int
+    url: str
+    kubeconfig: str
+
+    def lines(self) -> list[str]:
+        """How to reach the sandbox."""
+        return [
+            f"  API server: {self.url}",
+            f"  kubeconfig: {self.kubeconfig}",
+            "Try:",
+            f"  kubectl --kubeconfig {self.kubeconfig} get namespaces",
+            f"  kubectl --kubeconfig {self.kubeconfig} create configmap hello --from-literal=greeting=hi",
+        ]
+
+
+def say_now(text: str) -> None:
+    """Print at once, also into a pipe."""
+    print(text, flush=True)
+
+
+def start(root: Path | None = None, *, port: int = 0, say: Say = say_now) -> None:
+    """Run a sandbox in the foreground until Ctrl-C, SIGTERM or `stop`; one for each project folder `root`.
+
+    Default root: the current folder. When one runs already, its lines are printed and nothing is started.
+    Raises: `UsageError` as `Sandbox.start`; `SandboxError` when a server stops by itself.
+    """
+    home = project_folder(root)
+    lock = try_lock(home / "lock")
+    if lock is None:
+        say("A sandbox is already running in this project:")
+        for line in running_state(home).lines():
+            say(line)
+        return
+    state_file = home / "state.json"
+    try:
+        state_file.unlink(missing_ok=True)  # left by one that was killed
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with Sandbox(port=port, progress=say) as sandbox:
+            state = State(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
+            write_private(state_file, json.dumps(asdict(state)))
+            say("The sandbox is ready: etcd and kube-apiserver.")
+            for line in [*state.lines(), "Ctrl-C, or `invoke sandbox.stop` in another terminal, ends it."]:
+                say(line)
+            watch(sandbox)
+    except KeyboardInterrupt:
+        say("The sandbox is stopped.")
+    finally:
+        state_file.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def stop(root: Path | None = None, *, say: Say = say_now) -> None:
+    """Stop what `start` runs in the project folder `root` (default: the current folder), and return when it is gone."""
+    home = project_folder(root)
+    lock = try_lock(home / "lock")
+    if lock is not None:
+        (home / "state.json").unlink(missing_ok=True)
+        os.close(lock)
+        say("No sandbox is running in this project.")
+        return
+    state = running_state(home)
+    folder = Path(state.kubeconfig).parent
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        os.kill(state.pid, signum)
+        deadline = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < deadline:
+            if (lock := try_lock(home / "lock")) is not None and not folder.exists():
+                (home / "state.json").unlink(missing_ok=True)
+                os.close(lock)
+                say("The sandbox is stopped.")
+                return
+            if lock is not None:
+                os.close(lock)
+            time.sleep(POLL_SECONDS)
+    raise SandboxError(f"the sandbox of process {state.pid} does not stop: end that process yourself")
+
+
+def fetch(*, say: Say = say_now) -> None:
+    """Find, download or build the binaries, so that later starts are quick."""
+    binaries = find_or_build(say)
+    for program in (binaries.etcd, binaries.kube_apiserver):
+        say(f"  {program}")
+
+
+def watch(sandbox: Sandbox) -> None:
+    """Return never; raise `SandboxError` when a server ended that nobody ended."""
+    while True:
+        for server in (sandbox.etcd, sandbox.apiserver):
+            if not server.running:
+                raise SandboxError(
+                    "\n    ".join([f"{server.name} stopped by itself; its last lines:", *server.log_tail(8)])
+                )
+        time.sleep(CHECK_SECONDS)
+
+
+def project_folder(root: Path | None) -> Path:
+    """The folder `.sandbox` of the project; git ignores it from its first moment."""
+    home = (root or Path.cwd()) / ".sandbox"
+    home.mkdir(exist_ok=True)
+    (home / ".gitignore").write_text("*\n", encoding="utf-8")
+    return home
+
+
+def running_state(home: Path) -> State:
+    """The state of the sandbox whose lock is held. Raises: `SandboxError` while that one is still starting."""
+    try:
+        return State(**json.loads((home / "state.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise SandboxError(
+            f"the sandbox of {home.parent} is just starting or stopping: try again in a moment"
+        ) from error

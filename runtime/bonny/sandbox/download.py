@@ -1,0 +1,115 @@
+"""Download: etcd and kube-apiserver from the official envtest archives, which controller-tools publishes on GitHub.
+
+The index names each archive with its SHA-512; it is trusted because it comes over HTTPS from that project itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import shutil
+import tarfile
+import time
+import urllib.request
+from collections.abc import Iterable
+from http.client import HTTPException
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from .cache import Every, Progress
+from .versions import KUBERNETES, Version, parse
+
+__all__ = ["PROGRAMS", "Archive", "ArchiveError", "best_archive", "fetch", "read_index"]
+
+INDEX: Final = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
+# What the archives hold and we use.
+PROGRAMS: Final = ("etcd", "kube-apiserver")
+# For each connection and each read. Without the open Internet the refusal mostly comes at once; silence costs this.
+TIMEOUT_SECONDS: Final = 5.0
+CHUNK: Final = 1 << 20
+MACHINES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+# An entry of the index: three lines of YAML, too few to need a YAML library where only the standard library is sure.
+ENTRY: Final = re.compile(
+    r"envtest-v(?P<version>\d+\.\d+\.\d+)-(?P<platform>\w+-\w+)\.tar\.gz:\s+"
+    r"hash:\s*(?P<sha512>[0-9a-f]{128})\s+selfLink:\s*(?P<url>https?://\S+)"
+)
+
+
+class ArchiveError(Exception):
+    """There is no archive for us, or no way to it; the text says which, in half a sentence."""
+
+
+class Archive(NamedTuple):
+    """One entry of the index."""
+
+    version: Version
+    platform: str
+    sha512: str
+    url: str
+
+
+def this_platform() -> str:
+    """As the index writes it: `linux-amd64`."""
+    machine = platform.machine().lower()
+    return f"{platform.system().lower()}-{MACHINES.get(machine, machine)}"
+
+
+def read_index(text: str) -> list[Archive]:
+    """All archives of stable releases."""
+    return [
+        Archive(parse(entry["version"]) or KUBERNETES, entry["platform"], entry["sha512"], entry["url"])
+        for entry in ENTRY.finditer(text)
+    ]
+
+
+def best_archive(archives: Iterable[Archive], *, platform: str) -> Archive:
+    """The archive of our Kubernetes version, else of the newest patch of its minor."""
+    ours = [entry for entry in archives if entry.platform == platform and entry.version[:2] == KUBERNETES[:2]]
+    if not ours:
+        raise ArchiveError(f"there is none of Kubernetes {KUBERNETES.major}.{KUBERNETES.minor} for {platform}")
+    return max(ours, key=lambda entry: (entry.version == KUBERNETES, entry.version))
+
+
+def fetch(folder: Path, progress: Progress) -> Version:
+    """Put etcd and kube-apiserver into `folder`; returns the Kubernetes version that they are of.
+
+    Raises: `ArchiveError`, within seconds where there is no open Internet.
+    """
+    try:
+        with urllib.request.urlopen(INDEX, timeout=TIMEOUT_SECONDS) as response:
+            index = response.read().decode()
+        archive = best_archive(read_index(index), platform=this_platform())
+        file = folder / "envtest.tar.gz"
+        progress(f"downloading the official archive of Kubernetes {archive.version} (about 60 MB)")
+        if save(archive.url, file, progress) != archive.sha512:
+            raise ArchiveError(f"{archive.url} does not match its checksum")
+        extract(file, folder)
+    except (OSError, HTTPException, UnicodeDecodeError, tarfile.TarError, KeyError) as error:
+        reason = getattr(error, "reason", error)  # urllib wraps what the socket said
+        raise ArchiveError(str(getattr(reason, "strerror", None) or reason)) from error
+    return archive.version
+
+
+def save(url: str, file: Path, progress: Progress) -> str:
+    """Download `url` into `file`; returns its SHA-512."""
+    digest = hashlib.sha512()
+    began, every = time.monotonic(), Every(progress)
+    with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response, file.open("wb") as out:  # noqa: S310  (https)
+        while chunk := response.read(CHUNK):
+            digest.update(chunk)
+            out.write(chunk)
+            every(time.monotonic() - began, f"downloading: {out.tell() >> 20} MB")
+    return digest.hexdigest()
+
+
+def extract(file: Path, folder: Path) -> None:
+    """Copy our programs out of the archive, by name: nothing else in it touches the disk."""
+    with tarfile.open(file) as archive:
+        for name in PROGRAMS:
+            member = archive.extractfile(f"controller-tools/envtest/{name}")
+            if member is None:
+                raise ArchiveError(f"the archive holds no file {name}")
+            with member, (folder / name).open("wb") as out:
+                shutil.copyfileobj(member, out, CHUNK)

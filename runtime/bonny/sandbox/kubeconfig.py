@@ -1,0 +1,57 @@
+"""Kubeconfig: the credentials files of a sandbox, and the key that its ServiceAccount tokens are signed with."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+__all__ = ["kubeconfig", "signing_key", "write_private"]
+
+# The order of the NIST P-256 curve: a private key is a number below it (FIPS 186-5).
+P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+# RFC 5915: SEQUENCE { version 1, OCTET STRING of 32 bytes, [0] the curve's name }; the public key is optional in it.
+EC_KEY_HEAD: Final = bytes.fromhex("303102010104 20")
+EC_KEY_TAIL: Final = bytes.fromhex("a00a06082a8648ce3d030107")
+
+
+def kubeconfig(*, url: str, ca: bytes, user: str, token: str, namespace: str = "default") -> str:
+    """The text of a kubeconfig with one context, `sandbox`, and everything embedded, so that the file can be copied."""
+    return f"""apiVersion: v1
+kind: Config
+current-context: sandbox
+clusters:
+- name: sandbox
+  cluster:
+    server: {json.dumps(url)}
+    certificate-authority-data: {base64.b64encode(ca).decode()}
+contexts:
+- name: sandbox
+  context:
+    cluster: sandbox
+    user: {json.dumps(user)}
+    namespace: {json.dumps(namespace)}
+users:
+- name: {json.dumps(user)}
+  user:
+    token: {json.dumps(token)}
+"""
+
+
+def signing_key() -> str:
+    """A fresh P-256 private key as PEM; made by hand: the standard library has no keys and openssl may be missing."""
+    number = secrets.randbelow(P256_ORDER - 1) + 1
+    der = EC_KEY_HEAD + number.to_bytes(32, "big") + EC_KEY_TAIL
+    return f"-----BEGIN EC PRIVATE KEY-----\n{base64.encodebytes(der).decode()}-----END EC PRIVATE KEY-----\n"
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Write `text` to `path`, readable by its owner only from the start; a former file is replaced in one step."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return temporary.replace(path)

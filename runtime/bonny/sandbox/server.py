@@ -1,0 +1,227 @@
+"""Sandbox: a real etcd and kube-apiserver on this machine, for tests and for trying things out, without Docker.
+
+    with Sandbox() as sandbox:
+        sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+        subprocess.run(["kubectl", "--kubeconfig", sandbox.kubeconfig, "get", "namespaces"])
+
+There are no kubelets, no controllers and no scheduler: Pods do not run, Deployments make no ReplicaSets, owner
+references are not garbage-collected, and a deleted Namespace stays Terminating.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from .admin import Admin
+from .binaries import Binaries, Progress, find_or_build
+from .guard import Guard
+from .kubeconfig import kubeconfig, signing_key, write_private
+from .ports import LOOPBACK, check_free, free_ports, is_free
+from .processes import SandboxError, Server
+
+__all__ = ["Sandbox"]
+
+# A free port can be lost to another process before the server listens on it; losing it twice in a row is unlikely.
+START_ATTEMPTS: Final = 5
+# 2 to 3 s on an idle machine; the rest is for a loaded one.
+START_SECONDS: Final = 60.0
+# A stranger that was quicker to take the port may accept connections and never answer.
+PROBE_TIMEOUT_SECONDS: Final = 2.0
+# The API server makes the namespace `default` a moment after it calls itself ready.
+READY_PATHS: Final = ("/readyz", "/api/v1/namespaces/default")
+
+
+class Sandbox(Admin):
+    """A control plane of its own: free loopback ports, one temporary folder, an administrator, RBAC for all others.
+
+    Guarantees: `stop`, the end of a `with` block, or the end of this process in any way (SIGKILL included) ends the
+    servers and removes the folder. Sandboxes do not get into each other's way.
+    Raises: on start, `UsageError` when the binaries cannot be had or `port` is taken; `SandboxError`, with the server's
+    last lines, when a server fails.
+    """
+
+    folder: Path
+    """Everything the sandbox writes; only its owner can read it."""
+
+    kubeconfig: Path
+    """The administrator's kubeconfig (mode 0600)."""
+
+    token_file: Path
+    """The API server's list of static tokens (mode 0600): the administrator's only."""
+
+    etcd: Server
+    apiserver: Server
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        binaries: Binaries | None = None,
+        apiserver_flags: Sequence[str] = (),
+        start_seconds: float = START_SECONDS,
+        progress: Progress | None = None,
+    ) -> None:
+        """Prepare a sandbox; nothing happens before `start` or `with`.
+
+        `port` is the API server's (default 0: a free one); `binaries` are found or built by default; `apiserver_flags`
+        are appended to ours, the last one of a name wins; `start_seconds` is the patience with each server (default
+        60); `progress` is called with a line now and then while binaries are fetched or built.
+        """
+        super().__init__(url="", token=secrets.token_urlsafe(32), ca_file=Path())
+        self._port = port
+        self._binaries = binaries
+        self._apiserver_flags = tuple(apiserver_flags)
+        self._start_seconds = start_seconds
+        self._progress = progress
+        self._guard: Guard | None = None
+        self._owner = 0
+
+    @property
+    def etcd_pid(self) -> int:
+        """Process id of etcd."""
+        return self.etcd.pid
+
+    @property
+    def apiserver_pid(self) -> int:
+        """Process id of kube-apiserver."""
+        return self.apiserver.pid
+
+    def start(self) -> Self:
+        """Start both servers and return when the API server is ready. Any thread may call it."""
+        if self._guard is not None:
+            raise SandboxError(f"this sandbox already runs at {self.url}: make another one, or stop it first")
+        if self._port:
+            check_free(self._port)
+        binaries = self._binaries or find_or_build(self._progress)
+        for attempt in range(1, START_ATTEMPTS + 1):
+            ports = [self._port or free_ports(1)[0], *free_ports(2)]
+            try:
+                self._launch(binaries, *ports)
+            except SandboxError:
+                self.stop()
+                if self._port:
+                    check_free(self._port)
+                if attempt == START_ATTEMPTS or all(is_free(port) for port in ports):
+                    raise  # not a lost race for a port
+            except BaseException:
+                self.stop()
+                raise
+            else:
+                break
+        return self
+
+    def stop(self) -> None:
+        """Kill the servers and remove the folder. Calling it again, or in a forked child, does nothing."""
+        if self._guard is not None and self._owner == os.getpid():
+            self._guard.close()
+            self._guard = None
+            self._opener = None
+
+    def service_account_kubeconfig(self, namespace: str, name: str, *, expires_seconds: int = 3600) -> Path:
+        """Write a kubeconfig (mode 0600) that acts as a ServiceAccount, which must exist, with a real token.
+
+        Its rights are those that RBAC gives to it. The token ends after `expires_seconds` (default an hour, at least
+        600); another call writes a fresh one to the same file.
+        """
+        token = self.service_account_token(namespace, name, expires_seconds=expires_seconds)
+        text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user=name, token=token, namespace=namespace)
+        return write_private(self.folder / f"{namespace}-{name}.kubeconfig", text)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _launch(self, binaries: Binaries, port: int, etcd_port: int, peer_port: int) -> None:
+        self._owner = os.getpid()
+        self.folder = Path(tempfile.gettempdir()).resolve() / f"bonny-sandbox-{secrets.token_hex(6)}"
+        self._guard = Guard(self.folder)
+        self.url = f"https://{LOOPBACK}:{port}"
+        self.ca_file = self.folder / "certs" / "apiserver.crt"
+        self.token_file = write_private(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
+        write_private(self.folder / "sa.key", signing_key())
+        self.etcd = Server(
+            "etcd",
+            [str(binaries.etcd), *etcd_flags(self.folder, etcd_port, peer_port)],
+            guard=self._guard,
+            is_ready=lambda: is_healthy(etcd_port),
+            start_seconds=self._start_seconds,
+        )
+        self.apiserver = Server(
+            "kube-apiserver",
+            [str(binaries.kube_apiserver), *apiserver_flags(self.folder, port, etcd_port), *self._apiserver_flags],
+            guard=self._guard,
+            is_ready=self._is_ready,
+            start_seconds=self._start_seconds,
+        )
+        self.etcd.start()
+        self.apiserver.start()
+        text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user="admin", token=self.token)
+        self.kubeconfig = write_private(self.folder / "kubeconfig", text)
+
+    def _is_ready(self) -> bool:
+        """Whether the API server answers, is ready, and has made the namespace that most requests use."""
+        try:
+            answers = [self.request("GET", path, timeout=PROBE_TIMEOUT_SECONDS) for path in READY_PATHS]
+        except OSError:  # not listening yet, or its certificate is not (wholly) written yet
+            self._opener = None  # it may have read half of that file
+            return False
+        return all(answer.status == 200 for answer in answers)
+
+
+def is_healthy(etcd_port: int) -> bool:
+    """Whether etcd answers and has elected itself."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"http://{LOOPBACK}:{etcd_port}/health", timeout=PROBE_TIMEOUT_SECONDS) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
+def etcd_flags(folder: Path, port: int, peer_port: int) -> list[str]:
+    """One member, loopback only. Without fsync a power cut could lose data; a killed etcd does not."""
+    peer = f"http://{LOOPBACK}:{peer_port}"
+    return [
+        f"--data-dir={folder}/etcd",
+        f"--listen-client-urls=http://{LOOPBACK}:{port}",
+        f"--advertise-client-urls=http://{LOOPBACK}:{port}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--unsafe-no-fsync",
+    ]
+
+
+def apiserver_flags(folder: Path, port: int, etcd_port: int) -> list[str]:
+    """Loopback only; its own certificate; RBAC for everybody but the administrator."""
+    return [
+        f"--etcd-servers=http://{LOOPBACK}:{etcd_port}",
+        f"--secure-port={port}",
+        f"--bind-address={LOOPBACK}",
+        # Otherwise it looks for the address of the default route, and stops on a machine that has none.
+        f"--advertise-address={LOOPBACK}",
+        # Nobody reads the `kubernetes` Endpoints here, and a loopback address in them is refused in the log for ever.
+        "--endpoint-reconciler-type=none",
+        f"--cert-dir={folder}/certs",
+        "--service-account-issuer=https://kubernetes.default",
+        f"--service-account-key-file={folder}/sa.key",
+        f"--service-account-signing-key-file={folder}/sa.key",
+        "--authorization-mode=RBAC",
+        f"--token-auth-file={folder}/tokens.csv",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--allow-privileged=true",
+        # It would refuse every Pod until a controller manager made the namespace's default ServiceAccount.
+        "--disable-admission-plugins=ServiceAccount",
+        "--profiling=false",
+    ]

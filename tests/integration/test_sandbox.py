@@ -1,0 +1,380 @@
+"""The sandbox itself, on real binaries: it starts, fails with the server's own words, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+import bonny
+from bonny.errors import UsageError
+from bonny.resource import Resource
+from bonny.sandbox import Sandbox, SandboxError
+from bonny.sandbox import server as server_module
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "1"}}
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+WAITING_OWNER = """
+import sys
+from bonny.sandbox import Sandbox
+sandbox = Sandbox().start()
+print(sandbox.folder, flush=True)
+sys.stdin.read()
+"""
+# As `invoke sandbox.start` in the folder of a project.
+START = "from bonny.sandbox import commands; commands.start()"
+STOP = "from bonny.sandbox import commands; commands.stop()"
+
+
+def processes_naming(text: str | Path) -> list[str]:
+    listing = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    return [line for line in listing.splitlines() if str(text) in line]
+
+
+def wait_until_gone(folder: Path, *, within_seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + within_seconds
+    while folder.exists() or processes_naming(folder):
+        assert time.monotonic() < deadline, processes_naming(folder)
+        time.sleep(0.02)
+
+
+@contextmanager
+def python(script: str, *, cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(Path(bonny.__file__).parents[1])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().rstrip("\n")
+
+
+def role(name: str, *, verbs: list[str]) -> list[Resource]:
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
+    return [
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "Role",
+            "metadata": {"name": name},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}],
+        },
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [subject],
+        },
+    ]
+
+
+def crd(plural: str, kind: str) -> Resource:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.sandbox.example.com"},
+        "spec": {
+            "group": "sandbox.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def test_a_sandbox_is_ready_when_start_returns_and_gone_when_stop_returns() -> None:
+    sandbox = Sandbox()
+    sandbox.start()
+    try:
+        assert sandbox.request("GET", "/readyz").status == 200
+        assert sandbox.get("v1", "Namespace", "default") is not None
+        assert len(processes_naming(sandbox.folder)) == 3  # etcd, kube-apiserver and their watchdog
+    finally:
+        sandbox.stop()
+
+    assert not sandbox.folder.exists()
+    assert processes_naming(sandbox.folder) == []
+    sandbox.stop()  # a second time does nothing
+
+
+def test_a_stopped_sandbox_can_be_started_again_and_is_empty() -> None:
+    sandbox = Sandbox()
+    with sandbox:
+        sandbox.apply(CONFIG_MAP)
+    with sandbox:
+        assert sandbox.get("v1", "ConfigMap", "kept") is None
+
+
+def test_two_sandboxes_at_once_do_not_collide() -> None:
+    first, second = Sandbox(), Sandbox()
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(Sandbox.start, [first, second]))
+
+        first.apply(CONFIG_MAP)
+        assert second.get("v1", "ConfigMap", "kept") is None
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_nothing_outlives_a_parent_that_is_killed() -> None:
+    with python(WAITING_OWNER) as owner:
+        folder = Path(line_of(owner))
+        assert len(processes_naming(folder)) == 3
+
+        owner.kill()
+        owner.wait()
+
+        wait_until_gone(folder)
+
+
+def test_nothing_outlives_a_parent_that_is_killed_while_the_servers_start() -> None:
+    with python("import sys, tempfile; tempfile.tempdir = sys.stdin.readline().strip()\n" + WAITING_OWNER) as owner:
+        home = Path("/tmp") / f"start-{os.getpid()}"
+        home.mkdir()
+        try:
+            assert owner.stdin is not None
+            owner.stdin.write(f"{home}\n")
+            owner.stdin.flush()
+            Sandbox.eventually(lambda: [line for line in processes_naming(home) if "kube-apiserver" in line])
+
+            owner.kill()
+            owner.wait()
+
+            Sandbox.eventually(lambda: not list(home.iterdir()) and not processes_naming(home))
+        finally:
+            home.rmdir()
+
+
+def test_a_sandbox_started_from_a_thread_outlives_the_thread() -> None:
+    sandbox = Sandbox()
+    thread = threading.Thread(target=sandbox.start)
+    thread.start()
+    thread.join()
+    with pytest.raises(SandboxError, match="already runs"):
+        sandbox.start()
+    try:
+        for _ in range(20):
+            assert sandbox.request("GET", "/readyz").status == 200
+    finally:
+        sandbox.stop()
+
+
+def test_credentials_are_readable_by_their_owner_only(sandbox: Sandbox) -> None:
+    sandbox.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}})
+    account = sandbox.service_account_kubeconfig("default", "reader")
+
+    for path in (sandbox.kubeconfig, sandbox.token_file, sandbox.folder / "sa.key", account):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    assert stat.S_IMODE(sandbox.folder.stat().st_mode) == 0o700
+
+
+def test_a_service_account_may_do_what_rbac_grants_and_no_more(sandbox: Sandbox) -> None:
+    sandbox.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "lister"}})
+    config = yaml.safe_load(sandbox.service_account_kubeconfig("default", "lister").read_text(encoding="utf-8"))
+    token = config["users"][0]["user"]["token"]
+    assert token != sandbox.token
+
+    refused = sandbox.request("GET", CONFIG_MAPS, token=token)
+    assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
+    assert "system:serviceaccount:default:lister" in refused.body["message"]
+
+    sandbox.apply(role("lister", verbs=["list"]))
+
+    sandbox.eventually(lambda: sandbox.request("GET", CONFIG_MAPS, token=token).status == 200)
+    assert sandbox.request("POST", CONFIG_MAPS, CONFIG_MAP, token=token).status == 403
+
+
+def test_a_token_for_an_unknown_service_account_is_one_sentence(sandbox: Sandbox) -> None:
+    with pytest.raises(UsageError, match=r'ServiceAccount default/nobody was refused \(404\): .*"nobody" not found'):
+        sandbox.service_account_kubeconfig("default", "nobody")
+
+
+def test_without_a_valid_token_nothing_is_readable(sandbox: Sandbox) -> None:
+    assert sandbox.request("GET", CONFIG_MAPS, token="guessed").status == 401
+
+
+def test_objects_are_applied_read_listed_and_deleted(sandbox: Sandbox) -> None:
+    labelled = {**CONFIG_MAP, "metadata": {"name": "listed", "labels": {"of": "this-test"}}}
+    (live,) = sandbox.apply(labelled)
+    assert live["metadata"]["namespace"] == "default"
+
+    (item,) = sandbox.items("v1", "ConfigMap", label_selector="of=this-test")
+    assert (item["kind"], item["data"]) == ("ConfigMap", {"a": "1"})
+    assert sandbox.items("v1", "ConfigMap", namespace="kube-public", label_selector="of=this-test") == []
+
+    assert sandbox.delete("v1", "ConfigMap", "listed") is not None
+    assert sandbox.delete("v1", "ConfigMap", "listed") is None
+    assert sandbox.get("v1", "ConfigMap", "listed") is None
+
+
+def test_a_resource_may_follow_its_definition_at_once(sandbox: Sandbox) -> None:
+    gadget = {"apiVersion": "sandbox.example.com/v1", "kind": "Gadget", "metadata": {"name": "g1"}, "spec": {"size": 3}}
+
+    sandbox.apply([crd("gadgets", "Gadget"), gadget])
+
+    found = sandbox.get("sandbox.example.com/v1", "Gadget", "g1")
+    assert found is not None
+    assert found["spec"] == {"size": 3}
+
+
+def test_a_refused_object_shows_the_message_of_the_api_server(sandbox: Sandbox) -> None:
+    with pytest.raises(UsageError, match=r"applying ConfigMap Not A Name was refused \(422\): .*RFC 1123"):
+        sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not A Name"}})
+
+
+def test_an_unknown_kind_is_one_sentence(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bonny.sandbox.admin.DISCOVERY_SECONDS", 0.2)
+
+    with pytest.raises(
+        UsageError, match=r"serves no kind Gizmo of example\.com/v1: apply its CustomResourceDefinition"
+    ):
+        sandbox.get("example.com/v1", "Gizmo", "g1")
+
+
+def test_eventually_gives_up_and_tells_the_last_answer() -> None:
+    with pytest.raises(AssertionError, match=r"still not so after 0\.1 s; the last answer was KeyError\('status'\)"):
+        Sandbox.eventually(lambda: {}["status"], within_seconds=0.1)
+
+
+def test_killed_paused_and_terminated_servers_come_back_on_their_ports_with_the_data() -> None:
+    with Sandbox() as sandbox:
+        sandbox.apply(CONFIG_MAP)
+        url, first = sandbox.url, sandbox.apiserver_pid
+
+        sandbox.apiserver.kill()
+        with pytest.raises(OSError, match="refused"):
+            sandbox.request("GET", "/readyz")
+        sandbox.apiserver.start()
+        assert (sandbox.url, sandbox.apiserver_pid != first) == (url, True)
+        assert sandbox.get("v1", "ConfigMap", "kept") is not None
+
+        sandbox.etcd.kill()
+        sandbox.etcd.start()
+        sandbox.eventually(lambda: sandbox.get("v1", "ConfigMap", "kept"), within_seconds=30.0)
+
+        sandbox.apiserver.pause()
+        with pytest.raises(OSError, match="timed out"):  # accepted by the kernel, answered by nobody
+            sandbox.request("GET", "/readyz", timeout=0.3)
+        sandbox.apiserver.resume()
+        assert sandbox.request("GET", "/readyz").status == 200
+
+        sandbox.apiserver.terminate(within_seconds=60.0)
+        assert not sandbox.apiserver.running
+
+
+def address_of(sandbox: Sandbox) -> tuple[str, int]:
+    host, _, port = sandbox.url.removeprefix("https://").partition(":")
+    return host, int(port)
+
+
+def test_a_failed_start_shows_the_servers_own_last_lines_and_leaves_nothing() -> None:
+    sandbox = Sandbox(apiserver_flags=["--shiny"])
+
+    with pytest.raises(UsageError, match=r"kube-apiserver stopped .* s after its start \(code 1\)") as failure:
+        sandbox.start()
+
+    assert "Error: unknown flag: --shiny" in str(failure.value)
+    assert not sandbox.folder.exists()
+    assert processes_naming(sandbox.folder) == []
+
+
+def test_a_start_that_takes_too_long_is_given_up_and_leaves_nothing() -> None:
+    sandbox = Sandbox(start_seconds=0.0)
+
+    with pytest.raises(UsageError, match="etcd was not ready 0 s after its start"):
+        sandbox.start()
+
+    assert not sandbox.folder.exists()
+
+
+def test_an_asked_for_port_is_used_and_a_taken_one_is_one_sentence() -> None:
+    (port,) = server_module.free_ports(1)
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(UsageError, match=f"port {port} of 127.0.0.1"):
+        Sandbox(port=port).start()
+
+    with Sandbox(port=port) as sandbox:
+        assert sandbox.url == f"https://127.0.0.1:{port}"
+
+
+def test_a_port_that_another_process_took_first_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The race between finding a free port and listening on it, lost once on purpose."""
+    with socket.create_server(("127.0.0.1", 0)) as quicker:
+        taken = quicker.getsockname()[1]
+        answers = iter([[taken]])
+        free_ports = server_module.free_ports
+        monkeypatch.setattr(server_module, "free_ports", lambda count: next(answers, None) or free_ports(count))
+
+        with Sandbox() as sandbox:
+            assert address_of(sandbox)[1] != taken
+
+
+def test_start_in_a_project_is_found_by_a_second_start_and_ended_by_stop(tmp_path: Path) -> None:
+    with python(START, cwd=tmp_path) as first:
+        lines = [line_of(first) for _ in range(7)]
+        assert lines[0] == "The sandbox is ready: etcd and kube-apiserver."
+        kubeconfig = Path(lines[2].split()[-1])
+        assert kubeconfig.exists()
+        assert lines[4] == f"  kubectl --kubeconfig {kubeconfig} get namespaces"
+
+        with python(START, cwd=tmp_path) as second:
+            assert [line_of(second) for _ in range(6)] == ["A sandbox is already running in this project:", *lines[1:6]]
+            assert second.wait() == 0
+        with python(STOP, cwd=tmp_path) as stop:
+            assert line_of(stop) == "The sandbox is stopped."
+            assert stop.wait() == 0
+
+        assert first.wait(5.0) == 0
+        assert line_of(first) == "The sandbox is stopped."
+    wait_until_gone(kubeconfig.parent, within_seconds=0.5)
+    assert sorted(path.name for path in (tmp_path / ".sandbox").iterdir()) == [".gitignore", "lock"]
+
+
+def test_ctrl_c_ends_a_started_sandbox_cleanly(tmp_path: Path) -> None:
+    with python(START, cwd=tmp_path) as process:
+        lines = [line_of(process) for _ in range(7)]
+
+        process.send_signal(signal.SIGINT)
+
+        assert process.wait(5.0) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    wait_until_gone(Path(lines[2].split()[-1]).parent, within_seconds=0.5)
+
+
+def test_after_a_kill_the_project_starts_afresh(tmp_path: Path) -> None:
+    with python(START, cwd=tmp_path) as killed:
+        lines = [line_of(killed) for _ in range(7)]
+        killed.kill()
+        killed.wait()
+    wait_until_gone(Path(lines[2].split()[-1]).parent)
+    assert (tmp_path / ".sandbox" / "state.json").exists()
+
+    with python(START, cwd=tmp_path) as again:
+        assert line_of(again) == "The sandbox is ready: etcd and kube-apiserver."

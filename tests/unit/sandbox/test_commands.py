@@ -1,0 +1,61 @@
+"""`sandbox.start` and `sandbox.stop` around the state of a project: stale, busy, absent."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from bonny.errors import UsageError
+from bonny.sandbox import commands
+from bonny.sandbox.lock import try_lock
+
+STATE = {"pid": 1, "url": "https://127.0.0.1:6443", "kubeconfig": "/tmp/bonny-sandbox-x/kubeconfig"}
+
+
+def test_stopping_what_does_not_run_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    commands.stop(tmp_path, say=said.append)
+
+    assert said == ["No sandbox is running in this project."]
+    assert (tmp_path / ".sandbox" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+@pytest.mark.parametrize("stale", [json.dumps(STATE), "{cut in ha", ""])
+def test_a_state_left_by_a_killed_sandbox_is_removed(tmp_path: Path, stale: str) -> None:
+    home = commands.project_folder(tmp_path)
+    (home / "state.json").write_text(stale, encoding="utf-8")
+    said: list[str] = []
+
+    commands.stop(tmp_path, say=said.append)
+
+    assert said == ["No sandbox is running in this project."]
+    assert not (home / "state.json").exists()
+
+
+def test_starting_where_one_runs_prints_its_lines_and_starts_nothing(tmp_path: Path) -> None:
+    home = commands.project_folder(tmp_path)
+    lock = try_lock(home / "lock")
+    assert lock is not None
+    (home / "state.json").write_text(json.dumps(STATE), encoding="utf-8")
+    said: list[str] = []
+    try:
+        commands.start(tmp_path, say=said.append)
+    finally:
+        os.close(lock)
+
+    assert said[0] == "A sandbox is already running in this project:"
+    assert "  kubectl --kubeconfig /tmp/bonny-sandbox-x/kubeconfig get namespaces" in said
+
+
+def test_a_sandbox_that_is_just_starting_is_one_sentence(tmp_path: Path) -> None:
+    lock = try_lock(commands.project_folder(tmp_path) / "lock")
+    assert lock is not None
+    try:
+        with pytest.raises(UsageError, match="is just starting or stopping: try again in a moment"):
+            commands.stop(tmp_path)
+    finally:
+        os.close(lock)

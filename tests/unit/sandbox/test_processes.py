@@ -1,0 +1,99 @@
+"""One server process: start, failure, and what fault tests do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bonny.errors import UsageError
+from bonny.sandbox.guard import Guard
+from bonny.sandbox.processes import SandboxError, Server, telling_lines
+
+
+@pytest.fixture
+def guard(tmp_path: Path) -> Iterator[Guard]:
+    with Guard(tmp_path / "guarded") as guard:
+        yield guard
+
+
+def server(guard: Guard, script: str, *, ready: bool = True, start_seconds: float = 5.0) -> Server:
+    return Server("etcd", ["sh", "-c", script], guard=guard, is_ready=lambda: ready, start_seconds=start_seconds)
+
+
+def test_a_server_that_stops_at_once_shows_its_own_errors(guard: Guard) -> None:
+    broken = server(guard, "echo reading flags; echo 'Error: unknown flag: --shiny'; exit 3", ready=False)
+
+    with pytest.raises(UsageError, match=r"etcd stopped .* s after its start \(code 3\); its last lines:") as failure:
+        broken.start()
+
+    assert str(failure.value).splitlines()[1:] == ["    Error: unknown flag: --shiny"]
+
+
+def test_a_server_that_is_never_ready_shows_its_last_lines(guard: Guard) -> None:
+    slow = server(guard, "echo waiting for godot; sleep 600", ready=False, start_seconds=0.3)
+
+    with pytest.raises(SandboxError, match="was not ready 0 s after its start; its last lines:\n    waiting for godot"):
+        slow.start()
+
+
+def test_a_killed_server_can_be_started_again(guard: Guard) -> None:
+    sleeper = server(guard, "sleep 600")
+    sleeper.start()
+    first = sleeper.pid
+
+    sleeper.kill()
+    assert not sleeper.running
+    sleeper.start()
+
+    assert sleeper.running
+    assert sleeper.pid != first
+
+
+def test_terminate_ends_a_paused_server(guard: Guard) -> None:
+    sleeper = server(guard, "sleep 600")
+    sleeper.start()
+    sleeper.pause()
+
+    sleeper.terminate()
+
+    assert not sleeper.running
+
+
+def test_terminate_kills_a_server_that_ignores_it(guard: Guard) -> None:
+    stubborn = server(guard, "trap '' TERM; while :; do sleep 0.05; done")
+    stubborn.start()
+
+    stubborn.terminate(within_seconds=0.2)
+
+    assert not stubborn.running
+
+
+def test_starting_twice_and_killing_before_the_start_are_refused(guard: Guard) -> None:
+    sleeper = server(guard, "sleep 600")
+    with pytest.raises(SandboxError, match="etcd was never started"):
+        sleeper.kill()
+    sleeper.start()
+    with pytest.raises(SandboxError, match=r"etcd already runs \(pid"):
+        sleeper.start()
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        '{"level":"fatal","msg":"listen tcp 127.0.0.1:2379: bind: address already in use"}',
+        'E1121 04:52:22.142802   24084 run.go:72] "command failed" err="no such file"',
+        "F1121 04:52:22.142802   24084 hooks.go:203] PostStartHook failed",
+        "Error: invalid argument",
+        "panic: runtime error",
+    ],
+)
+def test_errors_of_etcd_and_of_kubernetes_programs_are_told_from_the_rest(complaint: str) -> None:
+    log = f'I1121 04:52:22 1 a.go:1] fine\n{{"level":"info"}}\n{complaint}\n{{not json\nEverything else\n\n'
+
+    assert telling_lines(log) == [complaint]
+
+
+def test_without_errors_the_last_lines_are_told() -> None:
+    assert telling_lines("\n".join(f"line {number}" for number in range(20)), most=2) == ["line 18", "line 19"]
