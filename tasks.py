@@ -13,8 +13,17 @@ ROOT = Path(__file__).resolve().parent
 os.chdir(ROOT)
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 os.environ["PYTHONPATH"] = str(ROOT / "runtime")
+sys.path.insert(0, os.environ["PYTHONPATH"])
 
 PYTHON_FILES = "runtime hooks tests tools bench tasks.py"
+
+
+@task
+def fetch(c: Context) -> None:
+    """Have etcd and kube-apiserver at hand; the first time they are downloaded or built, which takes minutes."""
+    from bonny.sandbox import commands  # noqa: PLC0415  for the tasks that need it
+
+    commands.fetch()
 
 
 @task
@@ -41,20 +50,18 @@ def template(c: Context) -> None:
 
 @task
 def integration(c: Context) -> None:
-    """Tests on a real etcd and kube-apiserver, which are found, fetched or built first."""
-    c.run("python -m bonny.sandbox fetch", echo=True)
+    """Tests on a real etcd and kube-apiserver."""
     c.run("pytest tests/integration -m 'not slow'", echo=True, pty=sys.stdout.isatty())
 
 
-@task(pre=[lint, unit, template, integration])
+@task(pre=[lint, unit, fetch, template, integration])
 def test(c: Context) -> None:
     """Everything that CI runs, in CI's order."""
 
 
-@task(pre=[lint])
+@task(pre=[lint, fetch])
 def test_all(c: Context) -> None:
     """All tests, the slow ones too."""
-    c.run("python -m bonny.sandbox fetch", echo=True)
     c.run("pytest", echo=True, pty=sys.stdout.isatty())
 
 
@@ -76,4 +83,4 @@ def lock(c: Context) -> None:
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
 
 
-namespace = Collection(bench, demo, integration, lint, lock, template, test, test_all, unit)
+namespace = Collection(bench, demo, fetch, integration, lint, lock, template, test, test_all, unit)

@@ -1,3 +1,41 @@
-"""Fixtures for all tests: those that the runtime offers to operators (`sandbox`, `running_operator`)."""
+"""Fixtures for all tests: `sandbox` from the runtime's own plugin, and operators as processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bonny.sandbox import Sandbox
+from bonny.sandbox.guard import Guard
+from tests.support.processes import OperatorProcess
 
 pytest_plugins = ["bonny.testing.plugin"]
+
+Start = Callable[..., OperatorProcess]
+# Everything in these folders needs etcd and kube-apiserver.
+SERVER_FOLDERS = ("integration", "faults")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.relative_to(Path(__file__).parent).parts[0] in SERVER_FOLDERS:
+            item.add_marker("server")
+
+
+@pytest.fixture
+def start_operator(sandbox: Sandbox, tmp_path: Path) -> Iterator[Start]:
+    """Starts operators; those that still run when the test ends are killed."""
+    guards: list[Guard] = []
+
+    def start(
+        command: list[str], *, kubeconfig: Path | None = None, cwd: Path | None = None, **settings: str
+    ) -> OperatorProcess:
+        guard = Guard(tmp_path / f"operator-{len(guards)}")
+        guards.append(guard)
+        return OperatorProcess(guard, command, kubeconfig=kubeconfig or sandbox.kubeconfig, cwd=cwd, settings=settings)
+
+    yield start
+    for guard in guards:
+        guard.close()

@@ -8,12 +8,13 @@ be so: descendants, status, conditions. Nothing is sent while a handler runs, so
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from .api import Version
 from .client.api import Client
@@ -40,6 +41,9 @@ S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
 R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
+
+# The limit in the schema of a condition (meta/v1): a longer message would make the API server refuse the whole status.
+LONGEST_MESSAGE: Final = 32_768
 
 StatusChange: TypeAlias = Callable[[Resource], Resource | None]
 """Gets a status of its own to change; returns the new one, or None when it changed what it got."""
@@ -158,6 +162,7 @@ class Axn(Generic[V_co]):
         self._descendants: list[Descendant] = []
         self._status_changes: list[StatusChange] = []
         self._applied: set[str] = set()
+        self._conditions: set[str] = set()
         self._looked_at: set[tuple[str, str, Key]] = set()
         self._sealed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -217,21 +222,25 @@ class Axn(Generic[V_co]):
         metadata = descendant["metadata"]
         namespace = metadata.get("namespace") or self.key.namespace
         wanted = {**descendant, "metadata": {**metadata, "namespace": namespace}}
-        self._looked_at.add(_named(wanted))
+        self._looked_at.add(self._named(wanted))
         return self.workplace.observed(wanted)
 
     def looked_at(self, resource: Mapping[str, Any]) -> bool:
         """For steps: whether the handler asked for this object by `observed`."""
-        return _named(resource) in self._looked_at
+        return self._named(resource) in self._looked_at
 
     def identifier(self) -> tuple[str, str, str]:
         """(namespace/name, apiVersion, Kind/action), for logs."""
         return str(self.key), self.resource.get("apiVersion", ""), f"{self.resource.get('kind', '')}/{self.action}"
 
     def call(self, coroutine: Coroutine[Any, Any, R]) -> R:
-        """Run `coroutine` on the operator's loop from a `def` handler's thread, and wait for its result."""
-        if self._loop is None:
+        """Run `coroutine` on the operator's loop from a `def` handler's thread, and wait for its result.
+
+        Raises: what the coroutine raises; `AlreadyApplied` once the handler's time is over; `OptionError` elsewhere.
+        """
+        if self._sealed or self._loop is None:
             coroutine.close()
+            self._must_be_open()
             raise OptionError("axn.call is for `def` handlers: in an `async def` handler, await the coroutine")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
@@ -259,7 +268,8 @@ class Axn(Generic[V_co]):
         metadata = resource.get("metadata") or {}
         if not (resource.get("apiVersion") and resource.get("kind") and metadata.get("name")):
             raise OptionError("a descendant needs apiVersion, kind and metadata.name")
-        self._descendants = [known for known in self._descendants if _named(known.resource) != _named(resource)]
+        named = self._named(resource)
+        self._descendants = [known for known in self._descendants if self._named(known.resource) != named]
         self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt))
 
     @property
@@ -292,9 +302,11 @@ class Axn(Generic[V_co]):
         """Set the condition `type` to True, False or (None) Unknown; lastTransitionTime moves only when that changes.
 
         `reason` is one CamelCase word; default: the type for True, `Not<type>` for False, `Unknown` for None.
+        Raises: `AlreadyApplied`; `OptionError` for any other status.
         """
         wanted = condition(type, status, message=message, reason=reason, of=self.resource)
         self.update_status(lambda known: with_condition(known, wanted))
+        self._conditions.add(type)
 
     def status_from(self, base: Resource) -> Resource:
         """For steps and tests: the registered changes, made to a status of `base`, which stays as it is."""
@@ -302,7 +314,7 @@ class Axn(Generic[V_co]):
         for change in self._status_changes:
             changed = change(status)
             status = status if changed is None else changed
-        return status
+        return _steadied(status, base, self._conditions)
 
     @property
     def status(self) -> Resource:
@@ -316,7 +328,7 @@ class Axn(Generic[V_co]):
 
     def requeue_after(self, seconds: float) -> None:
         """Run the handler again after so many seconds, as `reconcile`, whether or not something changed."""
-        if seconds <= 0:
+        if not 0 < seconds < math.inf:
             raise OptionError(f"requeue_after({seconds}): use more than 0 seconds, or raise Retry for another try")
         self.requeue_seconds = seconds
 
@@ -331,19 +343,22 @@ class Axn(Generic[V_co]):
         self._applied.add(what)
 
     def seal(self) -> None:
-        """For the worker: the handler's time is over; whatever it still registers raises `AlreadyApplied`."""
+        """For the worker: the handler's time is over; whatever it still registers or calls raises `AlreadyApplied`."""
         self._sealed = True
 
-    def _may_change(self, what: str) -> None:
+    def _named(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
+        """What makes two mappings speak of the same object; without a namespace they are in that of the handled one."""
+        namespace, name = key_of(resource)
+        return resource["apiVersion"], resource["kind"], Key(namespace or self.key.namespace, name)
+
+    def _must_be_open(self) -> None:
         if self._sealed:
             raise AlreadyApplied(f"the time for handling {identify(self.resource)} is over: nothing more is taken")
+
+    def _may_change(self, what: str) -> None:
+        self._must_be_open()
         if what in self._applied:
             raise AlreadyApplied(f"the {what} of {identify(self.resource)} were already applied: register them before")
-
-
-def _named(resource: Mapping[str, Any]) -> tuple[str, str, Key]:
-    """What makes two mappings speak of the same object."""
-    return resource["apiVersion"], resource["kind"], key_of(resource)
 
 
 def condition(
@@ -355,12 +370,16 @@ def condition(
     reason: str | None = None,
 ) -> Resource:
     """A condition of the object `of`, but for its lastTransitionTime."""
-    words = {True: type, False: f"Not{type}", None: "Unknown"}
+    if status not in (True, False, None):
+        raise OptionError(f"the status of condition {type} is {status!r}: use True, False or None")
+    # A type may have a domain, hyphens and dots (`example.com/Ready`), a reason may not.
+    word = "".join(filter(str.isalnum, type.rpartition("/")[2]))
+    words = {True: word, False: f"Not{word}", None: "Unknown"}
     made = {
         "type": type,
         "status": {True: "True", False: "False", None: "Unknown"}[status],
         "reason": reason or words[status],
-        "message": message or "",
+        "message": (message or "")[:LONGEST_MESSAGE],
     }
     generation = of["metadata"].get("generation")
     return {**made, "observedGeneration": generation} if generation else made
@@ -379,6 +398,18 @@ def with_condition(status: Resource, wanted: Resource) -> Resource:
     else:
         conditions[position] = merged
     return {**status, "conditions": conditions}
+
+
+def _steadied(status: Resource, base: Resource, types: Set[str]) -> Resource:
+    """`status`, with the times of `base` for the conditions that were changed and changed back, which is no move."""
+    stood = {known.get("type"): known for known in base.get("conditions") or () if "lastTransitionTime" in known}
+    conditions = [
+        {**known, "lastTransitionTime": stood[known["type"]]["lastTransitionTime"]}
+        if known.get("type") in types and stood.get(known["type"], {}).get("status") == known["status"]
+        else known
+        for known in status.get("conditions") or ()
+    ]
+    return {**status, "conditions": conditions} if conditions else status
 
 
 def _copied(value: Any) -> Any:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,10 @@ PREFIX: Final = "BONNY_"
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 # Set by the manifest for handlers and telemetry to read; no setting of the process.
 INFORMATIVE: Final = frozenset({"BONNY_POD_NAME", "BONNY_POD_SERVICE_ACCOUNT"})
+# The kubelet describes each Service of the namespace by such variables; one may be called bonny-something.
+SERVICE_LINK: Final = re.compile(
+    r"\w+_SERVICE_(HOST|PORT(_\w+)?)=.*|\w+_PORT=\w+://.*|\w+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +70,14 @@ class Config:
         config = base or cls()
         given = {name: value for name, value in environ.items() if name.startswith(PREFIX) and value}
         for name, value in given.items():
-            if name in INFORMATIVE:
+            if name in INFORMATIVE or (name not in _READERS and SERVICE_LINK.fullmatch(f"{name}={value}")):
                 continue
             if name not in _READERS:
                 known = ", ".join(sorted({*_READERS, *INFORMATIVE}))
                 raise UsageError(f"the environment variable {name} is not known: correct it to one of {known}")
             config = _READERS[name](config, value)
         if "BONNY_POD_NAMESPACE" in given and "BONNY_WATCH_NAMESPACE" not in given:
-            config = _watch(config, given["BONNY_POD_NAMESPACE"])
+            config = replace(config, watch_namespaces=None if config.pod_namespace is None else (config.pod_namespace,))
         return config
 
     @property
@@ -98,11 +103,13 @@ def _watch(config: Config, value: str) -> Config:
 
 
 def _pod_namespace(config: Config, value: str) -> Config:
-    return replace(config, pod_namespace=None if value == ALL_NAMESPACES else value)
+    if value == ALL_NAMESPACES:
+        return replace(config, pod_namespace=None)
+    return replace(config, pod_namespace=check_dns_label(value, "namespace in BONNY_POD_NAMESPACE"))
 
 
 def _port(config: Config, value: str) -> Config:
-    if not value.isdecimal() or int(value) > 65_535:
+    if not (value.isdecimal() and len(value) <= 5 and int(value) <= 65_535):
         raise UsageError(f"BONNY_HTTP_PORT is {value!r}: use a port from 1 to 65535, or 0 for any free one")
     return replace(config, http_port=int(value))
 

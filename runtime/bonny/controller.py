@@ -54,7 +54,8 @@ class Controller(Generic[V_co]):
     """Handlers see them as `axn.options`."""
 
     reconcile_every: ClassVar[float] = RECONCILE_EVERY
-    """Seconds after which an unchanged object is handled again. Default 10 h. Spread by UID."""
+    """Seconds after which an unchanged object is handled again. Default 10 h. Shortened by up
+    to a tenth, for each object its own, so that a restart does not bring a wave."""
 
     max_concurrent: ClassVar[int] = 10
     """Objects handled at the same time. Default 10."""
@@ -90,23 +91,25 @@ class Controller(Generic[V_co]):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        for base in getattr(cls, "__orig_bases__", ()):
-            origin, arguments = get_origin(base), get_args(base)
-            if isinstance(origin, type) and issubclass(origin, Controller) and arguments:
-                (argument,) = arguments
+        # Only the brackets of this very class: those of its bases were read when they were made.
+        for base in vars(cls).get("__orig_bases__", ()):
+            origin = get_origin(base)
+            if not (isinstance(origin, type) and issubclass(origin, Controller)):
+                continue
+            for argument in get_args(base):
                 if isinstance(argument, type) and issubclass(argument, Version):
                     cls.version = argument
-                    if not cls.resource:
+                    if "resource" not in vars(cls):
                         cls.resource = argument
         cls._check()
 
     @classmethod
     def _check(cls) -> None:
-        if cls.reconcile_every <= 0:
+        if not cls.reconcile_every > 0:
             raise OptionError(f"{cls.__name__}.reconcile_every is {cls.reconcile_every}: use more than 0 seconds")
         if cls.max_concurrent < 1:
             raise OptionError(f"{cls.__name__}.max_concurrent is {cls.max_concurrent}: use 1 or more")
-        if cls.timeout <= 0:
+        if not cls.timeout > 0:
             raise OptionError(f"{cls.__name__}.timeout is {cls.timeout}: use more than 0 seconds")
 
     @classmethod
@@ -144,13 +147,23 @@ def discover(package: ModuleType) -> tuple[Any, ...]:
     """Import every module below `package`; return the controllers and version classes that they define, in order.
 
     A class counts where it is defined, not where it is imported, so a new file takes effect without an edit elsewhere.
+    Bases that others share do not count: classes whose name starts with an underscore, versions without a kind.
     Raises: what importing a module raises.
     """
     names = sorted(found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
     modules = [package, *map(importlib.import_module, names)]
+    # A dictionary, because a second name for a class does not make it two.
     return tuple(
-        value
-        for module in modules
-        for _, value in sorted(vars(module).items())
-        if isinstance(value, type) and value.__module__ == module.__name__ and issubclass(value, (Controller, Version))
+        dict.fromkeys(
+            value
+            for module in modules
+            for _, value in sorted(vars(module).items())
+            if isinstance(value, type) and value.__module__ == module.__name__ and _counts(value)
+        )
     )
+
+
+def _counts(found: type) -> bool:
+    if found.__name__.startswith("_"):
+        return False
+    return issubclass(found, Controller) or (issubclass(found, Version) and hasattr(found, "kind"))

@@ -1,19 +1,21 @@
 """The errors of this runtime, as one tree; classes differ by what the caller does next.
 
-    BonnyError
-    ├── UsageError            a person gave something wrong: one sentence, exit code 2
-    │   └── OptionError       ... as an option of one of our classes
-    ├── Retry                 raised by handlers: try again later, not an error
-    ├── Terminal              raised by handlers: stop until something changes
-    ├── AlreadyApplied        a handler changed what was already sent
-    ├── StepError             a pipeline step failed; names the step
-    │   ├── ForeignObject     the object exists and belongs to somebody else
-    │   └── UndeclaredKind    a descendant's kind is missing from `owns`
-    ├── InvalidObject         the object does not fit its declared schema; names the field
-    └── ApiError              the API server, or the way to it, said no (bonny.client.errors splits it)
+BonnyError
+├── UsageError            a person gave something wrong: one sentence, exit code 2
+│   └── OptionError       ... as an option of one of our classes
+├── Retry                 raised by handlers: try again later, not an error
+├── Terminal              raised by handlers: stop until something changes
+├── AlreadyApplied        a handler changed what was already sent
+├── StepError             a pipeline step failed; names the step
+│   ├── ForeignObject     the object exists and belongs to somebody else
+│   └── UndeclaredKind    a descendant's kind is missing from `owns`
+├── InvalidObject         the object does not fit its declared schema; names the field
+└── ApiError              the API server, or the way to it, said no (bonny.client.errors splits it)
 """
 
 from __future__ import annotations
+
+import math
 
 __all__ = [
     "AlreadyApplied",
@@ -53,13 +55,13 @@ class Retry(BonnyError):
 
     def __init__(self, message: str = "", *, after: float | None = None) -> None:
         super().__init__(message or "the handler asked for another try")
-        if after is not None and after < 0:
+        if after is not None and not 0 <= after < math.inf:
             raise OptionError(f"Retry(after={after}): use 0 or more seconds, or leave it out for the key's backoff")
         self.after = after
 
 
 class Terminal(BonnyError):
-    """Raised by a handler for which trying again is pointless until the object, a child or a related object changes."""
+    """Raised by a handler for which trying again is pointless until the object or a child changes."""
 
 
 class AlreadyApplied(BonnyError):

@@ -108,7 +108,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Owned(Kind):
-    """A kind whose objects a controller creates: watched for drift, granted in RBAC, pruned when no longer wanted."""
+    """A kind whose objects a controller creates: watched for drift, granted in RBAC."""
 
 
 def builtin(api_version: str, kind: str) -> tuple[str, Scope] | None:

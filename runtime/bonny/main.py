@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from .client.config import Cluster, find_cluster, own_namespace
 from .config import Config
 from .errors import UsageError
 from .operator import Operator, Process
+from .steps.delegate import THREADS
 from .telemetry.logging import LogFormat, configure
 
 __all__ = ["defaults", "main", "serve"]
@@ -60,11 +62,16 @@ def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
     """Run until SIGTERM or SIGINT; returns 0. Raises: `UsageError` when it cannot start."""
     configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
     gc.set_threshold(GC_THRESHOLD)
-    asyncio.run(_serve(operator, config, cluster))
+    process = asyncio.run(_serve(operator, config, cluster))
+    if not process.drained and any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
+        # A thread cannot be cancelled, and the interpreter would wait for it: it is abandoned.
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
     return 0
 
 
-async def _serve(operator: Operator, config: Config, cluster: Cluster) -> None:
+async def _serve(operator: Operator, config: Config, cluster: Cluster) -> Process:
     stop = asyncio.Event()
 
     def stop_or_exit(number: int) -> None:
@@ -78,4 +85,6 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop_or_exit, number)
-    await Process(operator, config, cluster).run(stop)
+    process = Process(operator, config, cluster)
+    await process.run(stop)
+    return process

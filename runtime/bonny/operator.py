@@ -11,6 +11,7 @@ within the grace period, streams, probes.
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import logging
 import time
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ from .client.config import Cluster
 from .config import Config
 from .controller import Controller
 from .core.queue import QueueOptions
+from .core.watch import WatchOptions
 from .errors import OptionError
 from .kinds import Kind, Owned
 from .naming import check_dns_label, check_group
@@ -54,11 +56,14 @@ class Operator:
         crds: Iterable[type[Version]] = (),
         steps: Sequence[Step] | None = None,
         watch: str = "all",
-        version: str = "0.0.0",
+        watch_options: WatchOptions | None = None,
+        version: str = "",
     ) -> None:
         """`crds` are version classes; those of the controllers are added. `steps` replaces the default pipeline.
 
         `watch` says where the manifest lets it look: in "all" namespaces, or only in the "namespace" where it runs.
+        `watch_options` say how streams are followed: shorter ones where a load balancer cuts idle flows sooner.
+        `version` is by default that of the installed distribution of this name.
 
         Raises: `UsageError` when a name is not what Kubernetes takes, `OptionError` when the parts do not fit together.
         """
@@ -72,11 +77,20 @@ class Operator:
         if watch not in ("all", "namespace"):
             raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
         self.watch = watch
-        self.version = version
+        self.watch_options = watch_options or WatchOptions()
+        self.version = version or _installed_version(name)
 
     @property
     def user_agent(self) -> str:
         return f"{self.name}/{self.version}"
+
+
+def _installed_version(name: str) -> str:
+    """The version of the distribution called like the operator, as a rendered repository's is."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "0.0.0"
 
 
 def _unique_names(controllers: tuple[type[Controller[Any]], ...]) -> tuple[type[Controller[Any]], ...]:
@@ -105,6 +119,9 @@ class Process:
 
         self.probes = Probes(host=config.http_host, port=config.http_port, health=self.health, readiness=self.readiness)
         self._started = False
+        self.drained = True
+        """After the stop: whether every handler ended by itself within the grace period."""
+
         self._tasks: list[asyncio.Task[None]] = []
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -159,7 +176,7 @@ class Process:
     def _reflector(self, client: Client, kind: Kind, namespace: str | None) -> Reflector:
         name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector)
         if name not in self.reflectors:
-            self.reflectors[name] = Reflector(client, kind, namespace=namespace)
+            self.reflectors[name] = Reflector(client, kind, namespace=namespace, options=self.operator.watch_options)
         return self.reflectors[name]
 
     def _ours(self, owned: Owned) -> Owned:
@@ -192,7 +209,8 @@ class Process:
         drained = await asyncio.gather(
             *(worker.drain(seconds=max(ends - time.monotonic(), 0.0)) for worker in self.workers)
         )
-        if not all(drained):
+        self.drained = all(drained)
+        if not self.drained:
             log.warning("handlers were cancelled: the grace period was over")
         for task in self._tasks:
             task.cancel()

@@ -35,27 +35,41 @@ class Pipeline:
     async def run(self, axn: Axn[Any]) -> None:
         """Pass `axn` through the steps until one halts it.
 
-        Raises: what a step raised, with a note that names the step, after the reporting steps ran.
+        Raises: what a step raised, with a note that names the step, after the other reporting steps ran. What they
+        raise becomes a note, too, unless the first error was `Terminal`: nothing would come back to report that one.
         """
-        try:
-            await _run(axn, self.steps)
-        except Exception as error:
-            axn.failure = failure_of(error)
-            await _run(axn, [step for step in self.steps if getattr(step, "reports_failure", False)])
-            raise
+        for step in self.steps:
+            if axn.halted:
+                return
+            try:
+                await _run(axn, step)
+            except Exception as error:
+                axn.failure = failure_of(error)
+                await self._report(axn, error, failed=step)
+                raise
+
+    async def _report(self, axn: Axn[Any], error: Exception, *, failed: Step) -> None:
+        """Run the steps that report, but for the one that failed: it would only fail again."""
+        for step in self.steps:
+            if step is failed or axn.halted or not getattr(step, "reports_failure", False):
+                continue
+            try:
+                await _run(axn, step)
+            except Exception as unreported:
+                if isinstance(error, Terminal):
+                    raise
+                # The first error goes on: a worker must learn of a thread that still runs.
+                error.add_note(f"not reported: {unreported}")
 
 
-async def _run(axn: Axn[Any], steps: Sequence[Step]) -> None:
-    for step in steps:
-        if axn.halted:
-            return
-        try:
-            result = step(axn)
-            if inspect.isawaitable(result):
-                await result
-        except Exception as error:
-            error.add_note(f"in step {step_name(step)}")
-            raise
+async def _run(axn: Axn[Any], step: Step) -> None:
+    try:
+        result = step(axn)
+        if inspect.isawaitable(result):
+            await result
+    except Exception as error:
+        error.add_note(f"in step {step_name(step)}")
+        raise
 
 
 def step_name(step: Step) -> str:
@@ -77,8 +91,8 @@ def failure_of(error: Exception) -> HandlingFailure:
             return HandlingFailure("ForeignObject", str(error))
         case Forbidden() | UndeclaredKind():
             return HandlingFailure("Forbidden", str(error))
-        case TimeoutError():
-            return HandlingFailure("Timeout", "the handler did not return in time")
+        case BonnyError() if isinstance(error, TimeoutError):
+            return HandlingFailure("Timeout", str(error))
         case Refusal() | BonnyError():
             return HandlingFailure("HandlerFailed", str(error))
     return HandlingFailure("HandlerFailed", f"{type(error).__name__}: see the operator's log")

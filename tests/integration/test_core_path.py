@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.integration.conftest import Start
-from tests.support.handwritten import operator
-from tests.support.processes import OperatorProcess, handwritten, writes
 
 from bonny.api.crd import crds
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
+from tests.conftest import Start
+from tests.support.handwritten import operator
+from tests.support.processes import OperatorProcess, handwritten, writes
 
 GROUP = "example.com"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -304,6 +304,21 @@ def test_sigterm_ends_it_within_five_seconds_with_exit_code_0(sandbox: Sandbox, 
         "stopping",
         "stopped",
     ]
+
+
+def test_a_thread_that_never_returns_holds_its_object_and_nothing_else(sandbox: Sandbox, start_operator: Start) -> None:
+    at_work = start_operator(handwritten(), BONNY_GRACE_SECONDS="1").wait_ready()
+    region = {"apiVersion": f"{GROUP}/v1", "kind": "Region", "metadata": {"name": "stuck"}, "spec": {"colour": "stuck"}}
+    sandbox.apply(region)
+    told = sandbox.eventually(lambda: conditions(sandbox.get(f"{GROUP}/v1", "Region", "stuck")).get("Reconciled"))
+    assert told["reason"] == "Timeout"
+    sandbox.apply({**region, "metadata": {"name": "other"}, "spec": {"colour": "red"}})
+    until_data(sandbox, "region-other", {"colour": "red"})
+
+    code, seconds = at_work.stop()
+
+    assert (code, seconds < 5) == (0, True)
+    remove_all(sandbox)
 
 
 def test_the_probes_say_what_is_followed(sandbox: Sandbox, at_work: OperatorProcess) -> None:

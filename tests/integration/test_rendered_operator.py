@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration.conftest import Start
-from tests.support.baking import bake, install, invoke
-from tests.support.processes import OperatorProcess
 
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
+from tests.conftest import Start
+from tests.support.baking import bake, install, invoke
+from tests.support.processes import OperatorProcess
 
 SLUG = "widgets-operator"
 V1, V2 = "example.com/v1", "example.com/v2alpha1"

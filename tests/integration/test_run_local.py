@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.baking import bake, install, invoke
 
 from bonny.sandbox import Sandbox
+from tests.support.baking import bake, install, invoke
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -1,7 +1,9 @@
 """A hand-written operator for tests: two kinds of its own and one of Kubernetes' own. Run as a script."""
 
 import asyncio
+import os
 import sys
+import time
 from typing import Any, Literal
 
 from bonny import (
@@ -23,7 +25,11 @@ from bonny import (
     WithConditions,
     WithObservedGeneration,
 )
+from bonny.core.watch import WatchOptions
 from bonny.main import main
+
+# Fault tests wait for the end of silent watches, which is minutes away by default.
+WATCH_SECONDS = float(os.environ.get("TEST_WATCH_SECONDS", "200"))
 
 
 class WidgetSpec(Spec):
@@ -103,7 +109,11 @@ class WidgetController(Controller[Widget]):
 class RegionController(Controller[Region]):
     owns = (Owned("v1", "ConfigMap"),)
 
+    timeout = 0.5
+
     def reconcile(self, axn: Axn[Region]) -> None:
+        if axn.spec.colour == "stuck":
+            time.sleep(3600)
         child = config_map(f"region-{axn.key.name}", {"colour": axn.spec.colour}, namespace="default")
         axn.register_descendant(child)
         axn.set_condition("Ready", axn.observed(child) is not None)
@@ -126,6 +136,7 @@ operator = Operator(
     group="example.com",
     controllers=[WidgetController, RegionController, DeploymentController],
     version="1.0.0",
+    watch_options=WatchOptions(timeout=(WATCH_SECONDS, WATCH_SECONDS), grace=min(15.0, WATCH_SECONDS)),
 )
 
 if __name__ == "__main__":

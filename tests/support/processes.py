@@ -22,7 +22,15 @@ HANDWRITTEN = Path(__file__).with_name("handwritten.py")
 class OperatorProcess:
     """One run of an operator, with its log as decoded lines and its probes."""
 
-    def __init__(self, guard: Guard, command: list[str], *, kubeconfig: Path, cwd: Path | None) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        command: list[str],
+        *,
+        kubeconfig: Path,
+        cwd: Path | None,
+        settings: dict[str, str] | None = None,
+    ) -> None:
         self.log_file = guard.folder / "operator.log"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BONNY_", "KUBE"))}
         self.process: subprocess.Popen[bytes] = guard.popen(
@@ -37,6 +45,7 @@ class OperatorProcess:
                 "BONNY_LOG_FORMAT": "json",
                 "PYTHONPATH": os.pathsep.join((str(RUNTIME), str(RUNTIME.parent))),
                 "PYTHONUNBUFFERED": "1",
+                **(settings or {}),
             },
         )
 

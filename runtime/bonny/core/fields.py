@@ -43,8 +43,9 @@ def project(value: Any, fields: Mapping[str, Any]) -> Any:
             if name.startswith("f:") and name[2:] in value
         }
     if isinstance(value, list):
-        # In the order of the list, so that what we applied and what is live can be compared.
-        named = [_element(name, sub) for name, sub in children.items()]
+        # In the order of the list, so that what we applied and what is live can be compared. Other names are leftovers
+        # of a schema in which this was no list.
+        named = [_element(name, sub) for name, sub in children.items() if name[:2] in ("k:", "v:", "i:")]
         return [project(item, sub) for index, item in enumerate(value) for wanted, sub in named if wanted(index, item)]
     return value
 

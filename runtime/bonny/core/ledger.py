@@ -21,9 +21,13 @@ from typing import Any, Final
 from ..kinds import Kind
 from ..resource import Key
 from .fields import digest
-from .objects import Item, OwnerRef
+from .objects import Item, OwnerRef, version_number
 
 __all__ = ["Barriers", "Handled", "Ledger", "OwnWrites", "Tombstone", "Witness", "handled_state", "witness_of"]
+
+
+# What does not count as content: bookkeeping, what has a field of its own, and the type, which a list leaves out.
+NO_CONTENT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ def handled_state(item: Item, *, with_status: bool) -> Handled:
         decoded = item.decode()
         status = digest(decoded.get("status")) if with_status else b""
         if not meta.generation:
-            content = digest({name: value for name, value in decoded.items() if name not in ("status", "metadata")})
+            content = digest({name: value for name, value in decoded.items() if name not in NO_CONTENT})
     return Handled(
         uid=meta.uid,
         content=content,
@@ -140,10 +144,23 @@ class _Writes:
 
 
 class OwnWrites:
-    """Recognises the events of own writes on one stream by their exact version, in whichever order they come."""
+    """Recognises the events of own writes on one stream by their exact version, in whichever order they come.
+
+    Name only versions that the write itself made: the answer to a write that changed nothing carries the version of
+    somebody else's change.
+    """
 
     def __init__(self) -> None:
         self._writes: dict[Key, _Writes] = {}
+        self._shown = 0
+
+    def __len__(self) -> int:
+        return len(self._writes)
+
+    def forget(self) -> None:
+        """The server's versions fell: no version means anything any more. Writes under way stay known."""
+        self._shown = 0
+        self._writes = {key: _Writes(writes.pending) for key, writes in self._writes.items() if writes.pending}
 
     def begin(self, key: Key) -> None:
         """A write to `key` is about to be sent."""
@@ -159,7 +176,7 @@ class OwnWrites:
         if version is not None:
             if version in writes.held:
                 writes.held.remove(version)
-            else:
+            elif not 0 < version_number(version) <= self._shown:
                 writes.versions = [*writes.versions, version][-REMEMBERED_WRITES:]
         if writes.pending:
             return []
@@ -170,19 +187,20 @@ class OwnWrites:
 
     def is_own(self, key: Key, version: str) -> bool:
         """Ask once for each event of the watch: is it, or may it yet turn out to be, the echo of an own write?"""
+        number = version_number(version)
+        self._shown = max(self._shown, number)
         writes = self._writes.get(key)
         if writes is None:
             return False
-        if version in writes.versions:
-            # Events come in order: what was written before this one will not be shown any more.
-            writes.versions = writes.versions[writes.versions.index(version) + 1 :]
-            if not writes.versions and not writes.pending:
-                del self._writes[key]
-            return True
-        if writes.pending:
+        own = version in writes.versions
+        # Events come in order: what was written before this one will not be shown any more.
+        writes.versions = [known for known in writes.versions if known != version and version_number(known) >= number]
+        if not own and writes.pending:
             writes.held.append(version)
-            return True
-        return False
+            own = True
+        if not writes.versions and not writes.pending:
+            del self._writes[key]
+        return own
 
 
 class Barriers:

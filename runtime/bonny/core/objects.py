@@ -6,13 +6,14 @@ decoded when a handler asks for it. Numbers and the choice of msgspec: docs/deci
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from ..resource import Key
 
 __all__ = [
+    "UNREADABLE",
     "Failure",
     "Item",
     "Meta",
@@ -25,6 +26,12 @@ __all__ = [
     "decode_page",
     "version_number",
 ]
+
+
+# What decoding raises: the API server takes objects that are nested ten times deeper than an interpreter recurses.
+UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+# An unsigned 64-bit number has 20 digits; what is longer is no version, and int() refuses more than 4,300.
+VERSION_DIGITS: Final = 20
 
 
 class OwnerRef(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -108,8 +115,9 @@ class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "
 
 class _List(msgspec.Struct):
     metadata: _ListMeta
-    # Go encodes an empty list as null in some lists.
-    items: list[msgspec.Raw] | None = None
+    # Go encodes an empty list as null in some lists. No default: a document without items is no list, and taking it
+    # for an empty one would make every object look deleted.
+    items: list[msgspec.Raw] | None
 
 
 class _Details(msgspec.Struct, rename="camel"):
@@ -130,7 +138,7 @@ _status = msgspec.json.Decoder(_Status)
 
 
 def decode_item(raw: bytes) -> Item:
-    """Raises: `msgspec.MsgspecError` when `raw` is not an object with a name."""
+    """Raises: one of `UNREADABLE` when `raw` is not an object with a name."""
     item = Item(_has_meta.decode(raw).metadata, raw)
     if not item.meta.name:
         raise msgspec.ValidationError("Object has no name - at `$.metadata`")
@@ -138,34 +146,40 @@ def decode_item(raw: bytes) -> Item:
 
 
 def decode_bookmark(raw: bytes) -> str:
-    """The resourceVersion that a bookmark carries. Raises: `msgspec.MsgspecError`."""
+    """The resourceVersion that a bookmark carries. Raises: one of `UNREADABLE`."""
     return _has_meta.decode(raw).metadata.resource_version
 
 
 def decode_event(line: bytes) -> tuple[str, bytes]:
-    """Split a watch line into its type and the bytes of its object. Raises: `msgspec.MsgspecError`."""
+    """Split a watch line into its type and the bytes of its object. Raises: one of `UNREADABLE`."""
     envelope = _envelope.decode(line)
     return envelope.type, bytes(envelope.object)
 
 
 def decode_page(body: bytes) -> Page:
-    """Raises: `msgspec.MsgspecError`."""
+    """Raises: one of `UNREADABLE`, also for what is no list that a watch could go on from."""
     page = _list.decode(body)
+    if not page.metadata.resource_version:
+        raise msgspec.ValidationError("List has no resourceVersion - at `$.metadata`")
     # bytes() copies each item out of the page, so that one surviving object does not keep 500 others in memory.
     items = tuple(decode_item(bytes(raw)) for raw in page.items or ())
     return Page(items, page.metadata.resource_version, page.metadata.continue_token)
 
 
 def decode_failure(status: int, body: bytes, retry_after: float | None = None) -> Failure:
-    """Read a Status, or make one from a text, an HTML page or nothing at all. Never raises."""
+    """Read a Status, or make one from a text, an HTML page or nothing at all. Never raises.
+
+    `status` is that of the HTTP answer, 0 for an event of a watch. It beats what the body claims: a proxy's error page
+    can be JSON, too.
+    """
     try:
         decoded = _status.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         # 300 characters are enough to recognise a proxy's error page, and few enough for a log line.
         return Failure(status, "", body[:300].decode("utf-8", "replace").strip(), retry_after)
     if retry_after is None and decoded.details is not None:
         retry_after = decoded.details.retry_after_seconds
-    return Failure(decoded.code or status, decoded.reason, decoded.message, retry_after)
+    return Failure(status or decoded.code, decoded.reason, decoded.message, retry_after)
 
 
 def version_number(version: str) -> int:
@@ -173,4 +187,4 @@ def version_number(version: str) -> int:
 
     Kubernetes promises comparable integers since 1.35 (KEP-5504); etcd-backed servers always sent them.
     """
-    return int(version) if version.isdecimal() else 0
+    return int(version) if version.isdecimal() and len(version) <= VERSION_DIGITS else 0

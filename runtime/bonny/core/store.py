@@ -3,8 +3,9 @@
 You need it to read what a watch has seen. Keys are (namespace, name); entries keep their UID, so a re-created object of
 the same name is recognised. It is filled by the changes of `watch`, and every call returns what really changed.
 
-Guarantees: within one history of the server an entry never goes back to an older version; a list that is under way
-serves the old entries until its sweep.
+Guarantees: an entry goes back to an older version only when a list that is newer than the entry shows that one: then the
+server's history was rewritten, by a restore from a backup. A list that is under way serves the old entries until its
+sweep.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Store:
         self._items: dict[Key, Item] = {}
         self._epochs: dict[Key, int] = {}
         self._epoch = 0
-        self._any_version = False
+        self._listed = 0
+        self._restored = False
         self._indexes: dict[str, tuple[IndexFunction, dict[str, set[Key]]]] = {}
 
     def __len__(self) -> int:
@@ -63,9 +65,10 @@ class Store:
                 return self._put(item, live=live)
             case Gone(item):
                 return self._remove(item)
-            case Begin(restored):
+            case Begin(version, restored):
                 self._epoch += 1
-                self._any_version = restored
+                self._listed = version
+                self._restored = restored
                 return []
             case Sweep():
                 return self._sweep()
@@ -109,10 +112,10 @@ class Store:
         key = item.key
         self._epochs[key] = self._epoch
         old = self._items.get(key)
-        if old is not None:
+        if old is not None and not self._restored:
             if old.meta.resource_version == item.meta.resource_version and old.meta.uid == item.meta.uid:
                 return []
-            if not self._any_version and item.version < old.version:
+            if item.version < old.version and (live or self._listed < old.version):
                 return []
         self._replace(key, item)
         return [Delta(key, old, item, live)]
@@ -126,10 +129,11 @@ class Store:
         self._replace(key, None)
         self._epochs.pop(key, None)
         # The event's object is the last state before the deletion, newer than what we held.
-        return [Delta(key, item, None, live=True)]
+        last = item if item.meta.uid == held.meta.uid else held
+        return [Delta(key, last, None, live=True)]
 
     def _sweep(self) -> list[Delta]:
-        self._any_version = False
+        self._restored = False
         lacking = [key for key, epoch in self._epochs.items() if epoch != self._epoch]
         deltas = []
         for key in lacking:

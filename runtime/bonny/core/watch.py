@@ -13,6 +13,8 @@ Rules worth knowing:
 - What the store holds is served while a list is under way; keys that the complete list lacks are swept at its end.
 - A stream that ended without a word in all its time is listed anew: a server that was restored from a backup keeps a
   watch with a version of its future open and silent.
+- Only progress is followed by a request at once: a page with objects and a new token, a watch that moved the version or
+  lasted a second. Everything else waits.
 """
 
 from __future__ import annotations
@@ -21,11 +23,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-import msgspec
-
 from ..errors import OptionError
 from .backoff import Backoff
 from .objects import (
+    UNREADABLE,
     Failure,
     Item,
     decode_bookmark,
@@ -80,6 +81,9 @@ SHORT_WATCH_SECONDS: Final = 1.0
 # client-go's reflector: 0.8 s to 30 s, reset after two quiet minutes.
 BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
+# The API server itself asks for 1 s. A proxy that asks for hours must not silence a stream for longer than the probes
+# wait for a sign of it (300 s, bonny.operator).
+LONGEST_ADVICE_SECONDS: Final = 120.0
 # A resumed watch that fails this often without delivering anything is listed anew: its version may be the reason.
 RESUMES_BEFORE_RELIST: Final = 3
 
@@ -93,6 +97,9 @@ class WatchOptions:
 
     timeout: tuple[float, float] = WATCH_SECONDS
     """The server ends a watch after a time drawn from this range. Default 200 to 230 s."""
+
+    grace: float = WATCH_GRACE_SECONDS
+    """So much longer than that the client waits in silence before it gives a watch up. Default 15 s."""
 
     deaf_after: float = DEAF_SECONDS
     """A watch that lasted this long and delivered nothing at all is followed by a list. Default 150 s."""
@@ -153,6 +160,9 @@ class Watching:
     opened: float | None = None
     heard: float | None = None
     """When the last event or bookmark of this watch came."""
+
+    moved: bool = False
+    """Whether this watch brought a newer version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +283,9 @@ Command: TypeAlias = List | Watch | Wait | None
 class Begin:
     """The first page of a list came. `restored`: the server's versions fell, so "never backwards" does not hold."""
 
+    version: int
+    """The version that the whole list shows."""
+
     restored: bool
 
 
@@ -363,18 +376,26 @@ class _Rules:
         shortest, longest = self.options.timeout
         timeout = float(round(shortest + self.chance * (longest - shortest)))
         fresh = Watching(state.version)
-        return Step(replace(stream, state=fresh), Watch(state.version, timeout, timeout + WATCH_GRACE_SECONDS))
+        return Step(replace(stream, state=fresh), Watch(state.version, timeout, timeout + self.options.grace))
 
     def page(self, stream: Stream, state: Listing, body: bytes) -> Step:
         try:
             page = decode_page(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             failure = Failure(200, "", f"the list could not be decoded: {error}")
             return self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure)
         changes: list[Change] = []
         if not state.continue_token:
-            changes.append(Begin(restored=version_number(page.version) < stream.version))
+            version = version_number(page.version)
+            changes.append(Begin(version, restored=version < stream.version))
         changes += [Put(item, live=False) for item in page.items]
+        if page.continue_token == state.continue_token != "":
+            failure = Failure(200, "", "the page asks for itself as the next one")
+            return replace(self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure), changes=tuple(changes))
+        if page.continue_token and not page.items:
+            failure = Failure(200, "", "the page is empty and not the last one")
+            then = Listing(page.continue_token)
+            return replace(self.trouble(stream, then, TroubleKind.GARBAGE, failure), changes=tuple(changes))
         if page.continue_token:
             return Step(
                 replace(stream, state=Listing(page.continue_token), trouble=None),
@@ -395,13 +416,15 @@ class _Rules:
                 return Step(replace(stream, state=replace(state, heard=self.now)))
             item = None if kind == "BOOKMARK" else decode_item(raw)
             version = decode_bookmark(raw) if item is None else item.meta.resource_version
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")
             return self.trouble(stream, self.resumed(stream, state), TroubleKind.GARBAGE, failure)
+        number = version_number(version)
+        newer = state.moved or number > stream.version
         moved = replace(
             stream,
-            state=Watching(version or state.version, state.opened, self.now),
-            version=max(stream.version, version_number(version)),
+            state=Watching(version or state.version, state.opened, self.now, newer),
+            version=max(stream.version, number),
             resumes=0,
         )
         if item is None:
@@ -413,7 +436,7 @@ class _Rules:
         if state.heard is None and self.now - opened >= self.options.deaf_after:
             failure = Failure(message="the watch ended without a single event or bookmark")
             return self.trouble(stream, Listing(), TroubleKind.SILENT, failure)
-        if state.heard is None and self.now - opened < SHORT_WATCH_SECONDS:
+        if not state.moved and self.now - opened < SHORT_WATCH_SECONDS:
             failure = Failure(message="the server ended the watch at once")
             return self.trouble(stream, self.resumed(stream, state), TroubleKind.SHORT, failure)
         return self.open(stream, state)
@@ -442,7 +465,7 @@ class _Rules:
         wait = self.options.backoff.delay(failures, chance=self.chance)
         if failure.retry_after is not None:
             # Never sooner than asked, and not all at the same moment.
-            wait = max(wait, failure.retry_after * (1 + 0.25 * self.chance))
+            wait = max(wait, min(failure.retry_after, LONGEST_ADVICE_SECONDS) * (1 + 0.25 * self.chance))
         troubled = replace(
             stream,
             state=Waiting(then),

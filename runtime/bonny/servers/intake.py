@@ -43,6 +43,9 @@ class Intake:
 
         self._primary = list(primary)
         self._owned = {kind: list(sources) for kind, sources in owned.items()}
+        self._parked: dict[Key, float] = {}
+        """Since when a key waits for a stream to show its writes."""
+
         self._writes = {id(source): OwnWrites() for source in self.sources}
         self._barriers = {id(source): Barriers() for source in self.sources}
         for source in self._primary:
@@ -98,15 +101,26 @@ class Intake:
         if number > source.version:
             self._barriers[id(source)].require(owner, number)
 
-    def waits(self, key: Key) -> bool:
-        """Whether a stream has yet to show what the last handling of `key` wrote."""
-        return any(self._barriers[id(source)].blocks(key, at=source.version) for source in self.sources)
+    def park(self, key: Key, *, now: float) -> bool:
+        """Give `key` back to the queue if a stream has yet to show what its last handling wrote; returns whether.
 
-    def give_up_waiting(self, key: Key) -> None:
-        """The time is over: handle `key` with what the stores hold."""
+        A stream that does not show it in time does not hold the key any longer: the stores are taken as they are.
+        """
+        if not self._waits(key):
+            self._parked.pop(key, None)
+            return False
+        until = self._parked.setdefault(key, now) + BARRIER_SECONDS
+        if now < until:
+            self.queue.park(key, until=until)
+            return True
         self.barriers_missed += 1
+        del self._parked[key]
         for source in self.sources:
             self._barriers[id(source)].drop(key)
+        return False
+
+    def _waits(self, key: Key) -> bool:
+        return any(self._barriers[id(source)].blocks(key, at=source.version) for source in self.sources)
 
     def _stream_of(self, kind: Kind, key: Key) -> Reflector | None:
         home = self.home(key)
@@ -126,13 +140,13 @@ class Intake:
     def advanced(self, source: Reflector) -> None:
         """The stream reached a newer version: keys that waited for it go on."""
         for key in self._barriers[id(source)].met(at=source.version):
-            if not self.waits(key):
+            if not self._waits(key):
                 self.queue.unpark(key, now=time.monotonic())
                 self.wake.set()
 
     def restored(self, source: Reflector) -> None:
         """The server's versions fell: forget what is remembered by version, and look at everything again."""
-        self._writes[id(source)] = OwnWrites()
+        self._writes[id(source)].forget()
         self._barriers[id(source)] = Barriers()
         self.ledger.forget_writes()
         for primary in self._primary:

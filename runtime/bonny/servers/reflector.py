@@ -12,6 +12,7 @@ import asyncio
 import logging
 import random
 import time
+from dataclasses import replace
 from typing import Protocol
 
 from ..client.api import Client, path_of, retry_after
@@ -48,16 +49,14 @@ class Subscriber(Protocol):
 class Reflector:
     """One kind in one namespace (None: all of them)."""
 
-    def __init__(
-        self, client: Client, kind: Kind, *, namespace: str | None, options: watch.WatchOptions | None = None
-    ) -> None:
+    def __init__(self, client: Client, kind: Kind, *, namespace: str | None, options: watch.WatchOptions) -> None:
         self.kind = kind
         self.namespace = kind.namespace or namespace if kind.namespaced else None
         self.store = Store()
         self.last_contact = time.monotonic()
         """When the server last answered, or a wait was last begun (monotonic seconds)."""
         self._client = client
-        self._options = options or watch.WatchOptions()
+        self._options = options
         self._path = path_of(kind, self.namespace)
         self._selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
         self._subscribers: list[Subscriber] = []
@@ -104,7 +103,9 @@ class Reflector:
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        command: watch.Command = watch.start(self._options).command
+        begun = watch.start(self._options)
+        self._stream = replace(self._stream, state=begun.stream.state)
+        command = begun.command
         while True:
             match command:
                 case watch.List() as request:

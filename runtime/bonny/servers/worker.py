@@ -32,7 +32,7 @@ from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
 from ..steps.delegate import HandlerTimeout
-from .intake import BARRIER_SECONDS, Intake
+from .intake import Intake
 from .workplace import Desk
 
 __all__ = ["Worker"]
@@ -122,11 +122,8 @@ class Worker:
 
     async def _handle(self, work: Work[Key]) -> None:
         key, queue = work.key, self.intake.queue
-        if self.intake.waits(key):
-            if time.monotonic() - work.queued < BARRIER_SECONDS:
-                queue.park(key, until=work.queued + BARRIER_SECONDS)
-                return
-            self.intake.give_up_waiting(key)
+        if self.intake.park(key, now=time.monotonic()):
+            return
         try:
             await self._settle_deletions(key)
             item = self.intake.item(key)
@@ -134,6 +131,12 @@ class Worker:
                 self._forget(key)
             elif item.meta.deletion_timestamp is None:
                 await self._settle_object(item, work.reasons)
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            # The handler cancelled itself, or awaited something that was cancelled: a failure like any other.
+            await self._failed(work, BonnyError(f"the handler was cancelled from within: {error}"))
+            return
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
             await self._failed(work, error)
             return
@@ -257,6 +260,12 @@ class Worker:
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
         self.intake.wake.set()
+
+
+def _is_cancelled() -> bool:
+    """Whether the running task itself is being cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _text(error: Exception) -> str:

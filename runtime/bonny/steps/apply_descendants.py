@@ -101,7 +101,7 @@ async def _apply(axn: Axn[Any], descendant: Descendant) -> None:
             "or register it with adopt=True",
             step="ApplyDescendants",
         )
-    await _send(place, kind, wanted, force=live is not None)
+    await _send(place, kind, wanted, before=live)
     axn.outdated = axn.outdated or axn.looked_at(wanted)
 
 
@@ -162,16 +162,25 @@ def _belongs_to(live: Resource) -> str:
     return f" (it is managed by {manager})" if manager else ""
 
 
-async def _send(place: Workplace, kind: Owned, wanted: Resource, *, force: bool) -> None:
-    """Apply `wanted`; `force` says that the object is known and ours to change."""
+async def _send(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource | None) -> None:
+    """Apply `wanted`; `before` is the live object, known and ours to change, or None where there was none."""
     key = key_of(wanted)
     with place.writing(kind, key) as wrote:
-        live, created = await place.client.apply(kind, wanted, manager=place.manager, force=force)
-        wrote(live["metadata"]["resourceVersion"])
-        if not force and not created:
+        live, created = await place.client.apply(kind, wanted, manager=place.manager, force=before is not None)
+        fields, held = _own_part(live, place.manager)
+        # With nothing of ours different nothing was written: the version is that of somebody else's change, whose event
+        # must not be taken for ours.
+        if before is None or (fields, held) != _own_part(before, place.manager):
+            wrote(live["metadata"]["resourceVersion"])
+        if before is None and not created:
             await _undo(place, kind, wanted, live)
-    fields = owned_fields(live, place.manager) or {}
-    place.witnesses[kind, key] = witness_of(wanted, live, project(live, fields))
+    place.witnesses[kind, key] = witness_of(wanted, live, held)
+
+
+def _own_part(live: Resource, manager: str) -> tuple[Mapping[str, Any], Any]:
+    """The paths that we own of the live object, and what is there."""
+    fields = owned_fields(live, manager) or {}
+    return fields, project(live, fields)
 
 
 async def _undo(place: Workplace, kind: Owned, wanted: Resource, live: Resource) -> None:

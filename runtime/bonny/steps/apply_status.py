@@ -107,7 +107,10 @@ async def _write(axn: Axn[Any], live: Resource) -> None:
     body = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": named, "status": wanted}
     with place.writing(axn.kind, axn.key) as wrote:
         stored, _ = await place.client.apply(axn.kind, body, manager=place.manager, subresource="status")
-        wrote(stored["metadata"]["resourceVersion"])
+        version = stored["metadata"]["resourceVersion"]
+        # The same version as before: nothing was written, and its event is somebody else's.
+        if version != named.get("resourceVersion"):
+            wrote(version)
 
 
 async def _read(axn: Axn[Any]) -> Resource | None:

@@ -10,25 +10,32 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
 
 from ..axn import Action, Axn
 from ..controller import Controller
-from ..errors import BonnyError
+from ..errors import BonnyError, OptionError
 
-__all__ = ["DelegateToController", "HandlerTimeout"]
+__all__ = ["THREADS", "DelegateToController", "HandlerTimeout"]
+
+THREADS: Final = "handler"
+"""How the names of the threads of `def` handlers begin."""
 
 
 class HandlerTimeout(BonnyError, TimeoutError):
     """A handler did not return in time. `thread` is what still runs of it, for `def` handlers."""
 
-    def __init__(self, seconds: float, thread: asyncio.Future[None] | None) -> None:
+    def __init__(self, seconds: float, thread: asyncio.Future[object] | None) -> None:
         super().__init__(f"the handler did not return within {seconds:g} s")
         self.thread = thread
 
 
 class DelegateToController:
     """Usage: `DelegateToController()`, before the steps that apply."""
+
+    def __init__(self) -> None:
+        self._threads: dict[type, ThreadPoolExecutor] = {}
 
     async def __call__(self, axn: Axn[Any]) -> None:
         """Raises: what the handler raises; `HandlerTimeout`."""
@@ -41,8 +48,23 @@ class DelegateToController:
         handler = _handler(controller, axn.action)
         if inspect.iscoroutinefunction(handler):
             await _on_the_loop(handler, axn, seconds=controller.timeout)
-        else:
-            await _in_a_thread(handler, axn, seconds=controller.timeout)
+            return
+        threads = self._threads_of(controller)
+        returned = await _in_a_thread(handler, axn, threads=threads, seconds=controller.timeout)
+        if inspect.iscoroutine(returned):
+            returned.close()
+            raise OptionError(
+                f"{axn.action} of {type(controller).__name__} is a `def` that returned a coroutine, perhaps by a "
+                "decorator: make that an `async def` with await, too"
+            )
+
+    def _threads_of(self, controller: Controller[Any]) -> ThreadPoolExecutor:
+        """As many threads as the controller has slots: with fewer, a handler's time would run while it waits."""
+        if type(controller) not in self._threads:
+            name = f"{THREADS} {type(controller).__name__}"
+            pool = ThreadPoolExecutor(max_workers=controller.max_concurrent, thread_name_prefix=name)
+            self._threads[type(controller)] = pool
+        return self._threads[type(controller)]
 
 
 def _handler(controller: Controller[Any], action: Action) -> Callable[[Axn[Any]], Any]:
@@ -73,12 +95,14 @@ async def _on_the_loop(handler: Callable[[Axn[Any]], Awaitable[None]], axn: Axn[
         raise
 
 
-async def _in_a_thread(handler: Callable[[Axn[Any]], None], axn: Axn[Any], *, seconds: float) -> None:
+async def _in_a_thread(
+    handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, threads: ThreadPoolExecutor, seconds: float
+) -> object:
     loop = asyncio.get_running_loop()
     axn.lend_loop(loop)
-    thread = loop.run_in_executor(None, handler, axn)
+    thread = loop.run_in_executor(threads, handler, axn)
     done, _ = await asyncio.wait({thread}, timeout=seconds)
     if not done:
         axn.seal()
         raise HandlerTimeout(seconds, thread)
-    await thread
+    return await thread

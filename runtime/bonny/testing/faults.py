@@ -1,0 +1,343 @@
+"""Faults: an HTTP proxy in front of the real API server that fails as networks and servers do, on request.
+
+    with FaultProxy(sandbox) as proxy:
+        operator = start(kubeconfig=proxy.kubeconfig)
+        proxy.add(Fault(Status(503), on=is_write, times=3))
+
+The operator under test talks to the proxy, the test itself to the API server. Each request is logged, so a test can
+also say how many there may be. A fault applies to the requests that it is `on`, as often as `times` says.
+
+It runs in a thread of its own, so it serves tests of any kind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+if TYPE_CHECKING:
+    from ..sandbox import Sandbox
+
+__all__ = [
+    "CommitThenDrop",
+    "Cut",
+    "Drop",
+    "Fault",
+    "FaultProxy",
+    "Hold",
+    "Inject",
+    "Request",
+    "Stall",
+    "Status",
+    "is_any",
+    "is_list",
+    "is_watch",
+    "is_write",
+]
+
+# Connections that a proxy must not pass on (RFC 9110, 7.6.1), and lengths that change with re-framing.
+HOP_BY_HOP: Final = frozenset(
+    {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "content-length"}
+)
+STOP_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as the proxy saw it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    time: float
+    """Monotonic seconds."""
+
+    @property
+    def is_watch(self) -> bool:
+        return self.query.get("watch") == "true"
+
+
+Predicate: TypeAlias = Callable[[Request], bool]
+
+
+def is_any(request: Request) -> bool:  # noqa: ARG001  a predicate takes the request
+    """Every request."""
+    return True
+
+
+def is_watch(request: Request) -> bool:
+    """A watch, of whatever kind."""
+    return request.is_watch
+
+
+def is_list(request: Request) -> bool:
+    """A list or a read, of whatever kind."""
+    return request.method == "GET" and not request.is_watch
+
+
+def is_write(request: Request) -> bool:
+    """Anything that changes something."""
+    return request.method in ("POST", "PUT", "PATCH", "DELETE")
+
+
+# --- what can happen to a request -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The connection is reset before the API server hears of the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitThenDrop:
+    """The API server carries the request out; the connection is reset instead of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The proxy answers by itself. `body` is JSON, text, HTML, or anything else."""
+
+    code: int
+    body: bytes = b""
+    content_type: str = "text/plain"
+    retry_after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The request waits until the event is set, and then goes on."""
+
+    until: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """After so many lines of a watch comes half of the next one, and a reset."""
+
+    after_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """After so many lines a watch says nothing more, and its connection stays open."""
+
+    after_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Inject:
+    """These bytes come before the lines of a watch. With `end` nothing follows them but the end of the stream."""
+
+    data: bytes
+    end: bool = False
+
+
+Effect: TypeAlias = Drop | CommitThenDrop | Status | Hold | Cut | Stall | Inject
+
+
+@dataclass(slots=True)
+class Fault:
+    """An effect, on which requests, and how often (None: until it is removed)."""
+
+    effect: Effect
+    on: Predicate = is_any
+    times: int | None = 1
+    hits: int = 0
+
+    def takes(self, request: Request) -> bool:
+        """Whether it applies to `request`; counts if so."""
+        if (self.times is not None and self.hits >= self.times) or not self.on(request):
+            return False
+        self.hits += 1
+        return True
+
+
+class FaultProxy:
+    """See the module. `requests` is the log; `kubeconfig` leads to the proxy, which asks as `token` (default: admin)."""
+
+    def __init__(self, sandbox: Sandbox, *, token: str | None = None) -> None:
+        self._sandbox = sandbox
+        self._token = token or sandbox.token
+        self._faults: list[Fault] = []
+        self.requests: list[Request] = []
+        self.url = ""
+        self.kubeconfig = Path()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread: threading.Thread | None = None
+        self._open: dict[int, web.Request] = {}
+
+    # --- what tests use -----------------------------------------------------------------------------------------------
+
+    def add(self, fault: Fault) -> Fault:
+        """From now on, until its times are over or it is removed; the first one that fits a request applies."""
+        self._faults.append(fault)
+        return fault
+
+    def remove(self, fault: Fault) -> None:
+        """Harmless when it is not there."""
+        self._faults = [known for known in self._faults if known is not fault]
+
+    def cut_all(self) -> None:
+        """Reset every connection that is open now."""
+        assert self._loop is not None  # noqa: S101
+        self._loop.call_soon_threadsafe(lambda: [_reset(request) for request in self._open.values()])
+
+    def count(self, on: Predicate, *, since: float = 0.0) -> int:
+        """How many requests there were (since a monotonic time)."""
+        return sum(1 for request in list(self.requests) if request.time >= since and on(request))
+
+    # --- life ---------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        started: Future[int] = Future()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(started)), name="fault proxy", daemon=True
+        )
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{started.result(STOP_SECONDS)}"
+        self.kubeconfig = self._sandbox.folder / f"proxy-{id(self)}.kubeconfig"
+        self.kubeconfig.write_text(
+            f"""apiVersion: v1
+kind: Config
+current-context: proxy
+clusters: [{{name: proxy, cluster: {{server: "{self.url}"}}}}]
+users: [{{name: proxy, user: {{}}}}]
+contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
+""",
+            encoding="utf-8",
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._loop is not None and self._stop is not None:
+            self.cut_all()
+            self._loop.call_soon_threadsafe(self._stop.set)
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+
+    async def _serve(self, started: Future[int]) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        context = ssl.create_default_context(cafile=self._sandbox.ca_file)
+        connector = aiohttp.TCPConnector(limit=0, ssl=context)
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as upstream:
+            app = web.Application(client_max_size=64 * 1024 * 1024)
+
+            async def handle(request: web.Request) -> web.StreamResponse:
+                return await self._handle(request, upstream)
+
+            app.router.add_route("*", "/{path:.*}", handle)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+            await runner.setup()
+            try:
+                await web.TCPSite(runner, "127.0.0.1", 0).start()
+                started.set_result(runner.addresses[0][1])
+                await self._stop.wait()
+            finally:
+                await runner.cleanup()
+
+    # --- one request --------------------------------------------------------------------------------------------------
+
+    async def _handle(self, request: web.Request, upstream: aiohttp.ClientSession) -> web.StreamResponse:
+        seen = Request(request.method, request.path, dict(request.query), time.monotonic())
+        self.requests.append(seen)
+        self._open[id(request)] = request
+        try:
+            fault = next((known for known in list(self._faults) if known.takes(seen)), None)
+            return await self._answer(request, upstream, fault.effect if fault is not None else None)
+        except (aiohttp.ClientError, OSError):
+            # The API server is down: its clients see a refused or broken connection.
+            return _reset(request)
+        finally:
+            del self._open[id(request)]
+
+    async def _answer(
+        self, request: web.Request, upstream: aiohttp.ClientSession, effect: Effect | None
+    ) -> web.StreamResponse:
+        match effect:
+            case Drop():
+                return _reset(request)
+            case Status(code, body, content_type, retry_after):
+                headers = {"Content-Type": content_type}
+                if retry_after is not None:
+                    headers["Retry-After"] = retry_after
+                return web.Response(status=code, body=body, headers=headers)
+            case Hold(until):
+                await asyncio.to_thread(until.wait)
+        async with self._sent_on(request, upstream) as answer:
+            if isinstance(effect, CommitThenDrop):
+                await answer.read()
+                return _reset(request)
+            return await _passed_back(request, answer, effect)
+
+    @asynccontextmanager
+    async def _sent_on(
+        self, request: web.Request, upstream: aiohttp.ClientSession
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
+        headers["Authorization"] = f"Bearer {self._token}"
+        url = self._sandbox.url + request.raw_path
+        timeout = aiohttp.ClientTimeout(total=None)
+        async with upstream.request(
+            request.method, URL(url, encoded=True), headers=headers, data=await request.read(), timeout=timeout
+        ) as answer:
+            yield answer
+
+
+async def _passed_back(
+    request: web.Request, answer: aiohttp.ClientResponse, effect: Effect | None
+) -> web.StreamResponse:
+    """The answer as it comes, changed by `effect`."""
+    headers = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
+    response = web.StreamResponse(status=answer.status, headers=headers)
+    await response.prepare(request)
+    if isinstance(effect, Inject):
+        await response.write(effect.data)
+        if effect.end:
+            await response.write_eof()
+            return response
+    if isinstance(effect, Cut | Stall):
+        return await _interrupted(request, response, answer, effect)
+    async for chunk in answer.content.iter_any():
+        await response.write(chunk)
+    await response.write_eof()
+    return response
+
+
+async def _interrupted(
+    request: web.Request, response: web.StreamResponse, answer: aiohttp.ClientResponse, effect: Cut | Stall
+) -> web.StreamResponse:
+    left = effect.after_lines
+    async for line in answer.content:
+        if left:
+            await response.write(line)
+            left -= 1
+        elif isinstance(effect, Cut):
+            await response.write(line[: len(line) // 2])
+            return _reset(request)
+        # A stalled stream reads on and says nothing, until the client or the API server gives up.
+    if isinstance(effect, Stall):
+        await asyncio.Event().wait()
+    return response
+
+
+def _reset(request: web.Request) -> web.Response:
+    """End the connection with a reset, as a crashed peer or an impatient middlebox does."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=500)

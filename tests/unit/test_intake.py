@@ -1,0 +1,167 @@
+"""Intake: who is queued for what a stream shows. Streams are fed with the bytes a server would send; none is opened."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from bonny.core import watch
+from bonny.core.queue import QueueOptions, Reason
+from bonny.kinds import Kind, Owned, Scope
+from bonny.resource import Key, Resource
+from bonny.servers.intake import BARRIER_SECONDS, Intake
+from bonny.servers.reflector import Reflector
+
+WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
+CONFIG_MAP = Owned("v1", "ConfigMap")
+W1 = Key("default", "w1")
+
+
+def thing(name: str, *, version: int, uid: str = "", owner: str = "") -> Resource:
+    labels = {"bonny.dev/owner-uid": owner} if owner else {}
+    metadata = {"name": name, "namespace": "default", "uid": uid or f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": {**metadata, "labels": labels}}
+
+
+class Streams:
+    """An intake with its two streams."""
+
+    def __init__(self) -> None:
+        self.widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+        self.config_maps = Reflector(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
+        self.intake = Intake(
+            primary=[self.widgets], owned={CONFIG_MAP: [self.config_maps]}, options=QueueOptions(ageing=0.0)
+        )
+
+    @staticmethod
+    def lists(stream: Reflector, *things: Resource, version: int) -> None:
+        body = json.dumps({"metadata": {"resourceVersion": str(version)}, "items": things}).encode()
+        stream._step(watch.Reply(200, body))
+        stream._step(watch.Heard())
+
+    @staticmethod
+    def says(stream: Reflector, event: str, thing: Resource) -> None:
+        stream._step(watch.Line(json.dumps({"type": event, "object": thing}).encode()))
+
+    def queued(self, *, now: float = 1e9) -> dict[Key, frozenset[Reason]]:
+        """Takes everything that is queued."""
+        taken = {}
+        while (work := self.intake.queue.take(now=now)) is not None:
+            taken[work.key] = work.reasons
+            self.intake.queue.done(work.key, now=now)
+        return taken
+
+
+@pytest.fixture
+def streams() -> Streams:
+    made = Streams()
+    made.lists(made.widgets, thing("w1", version=5), version=10)
+    made.lists(made.config_maps, version=10)
+    assert made.queued() == {W1: frozenset({Reason.ADDED})}
+    return made
+
+
+def test_a_changed_child_queues_its_owner(streams: Streams) -> None:
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+    streams.says(streams.config_maps, "ADDED", thing("other", version=12, owner="uid-unknown"))
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+@pytest.mark.parametrize("event_first", [True, False])
+def test_the_event_of_an_own_write_queues_nobody(streams: Streams, event_first: bool) -> None:
+    child = Key("default", "c")
+    streams.intake.begin_write(CONFIG_MAP, child)
+    if event_first:
+        streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+        streams.intake.end_write(CONFIG_MAP, child, "11", owner=W1)
+    else:
+        streams.intake.end_write(CONFIG_MAP, child, "11", owner=W1)
+        streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+    assert streams.queued() == {}
+
+
+@pytest.mark.parametrize("foreign", ["before", "between", "behind"])
+def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign: str) -> None:
+    child = Key("default", "c")
+
+    def meddle(version: int) -> None:
+        streams.says(streams.config_maps, "MODIFIED", thing("c", version=version, owner="uid-w1"))
+
+    streams.intake.begin_write(CONFIG_MAP, child)
+    if foreign == "before":
+        meddle(11)
+    streams.says(streams.config_maps, "MODIFIED", thing("c", version=12, owner="uid-w1"))
+    if foreign == "between":
+        meddle(13)
+    streams.intake.end_write(CONFIG_MAP, child, "12", owner=W1)
+    if foreign == "behind":
+        meddle(14)
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams: Streams) -> None:
+    """A list can hide a foreign change in front of our own write."""
+    child = Key("default", "c")
+    streams.intake.begin_write(CONFIG_MAP, child)
+    streams.intake.end_write(CONFIG_MAP, child, "12", owner=W1)
+    streams.config_maps._step(watch.Silent())
+    streams.config_maps._step(watch.Tick())
+    streams.lists(streams.config_maps, thing("c", version=12, owner="uid-w1"), version=12)
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> None:
+    intake = streams.intake
+    intake.begin_write(WIDGET, W1)
+    intake.end_write(WIDGET, W1, "20", owner=W1)
+    intake.queue.add(W1, Reason.CHILD, now=0.0)
+    work = intake.queue.take(now=0.0)
+    assert work is not None
+
+    assert intake.park(W1, now=0.0)
+    assert intake.queue.take(now=1.0) is None
+    streams.says(streams.widgets, "MODIFIED", thing("w1", version=20))
+
+    work = intake.queue.take(now=2.0)
+    assert work is not None
+    assert work.reasons == {Reason.CHILD}
+    assert not intake.park(W1, now=2.0)
+
+
+def test_a_stream_that_never_shows_a_write_holds_its_key_for_five_seconds_once(streams: Streams) -> None:
+    """Regression: the wait began anew each time the key came back, so it never ended."""
+    intake = streams.intake
+    intake.begin_write(WIDGET, W1)
+    intake.end_write(WIDGET, W1, "20", owner=W1)
+    intake.queue.add(W1, Reason.CHILD, now=0.0)
+    assert intake.queue.take(now=0.0) is not None
+    assert intake.park(W1, now=0.0)
+
+    assert intake.queue.take(now=BARRIER_SECONDS - 0.1) is None
+    assert intake.queue.take(now=BARRIER_SECONDS) is not None
+    assert not intake.park(W1, now=BARRIER_SECONDS)
+    assert intake.barriers_missed == 1
+
+
+def test_a_re_created_object_is_buried_and_queued(streams: Streams) -> None:
+    streams.says(streams.widgets, "DELETED", thing("w1", version=11))
+    streams.says(streams.widgets, "ADDED", thing("w1", version=12, uid="another"))
+    assert [stone.item.meta.uid for stone in streams.intake.ledger.tombstones(W1)] == ["uid-w1"]
+    assert streams.queued() == {W1: frozenset({Reason.DELETED, Reason.ADDED})}
+
+
+def test_a_write_under_way_survives_that_the_server_is_restored(streams: Streams) -> None:
+    """Regression: the write's end raised a KeyError, and the handling counted as failed."""
+    streams.intake.begin_write(WIDGET, W1)
+    streams.intake.restored(streams.widgets)
+    streams.intake.end_write(WIDGET, W1, "5", owner=W1)
+    assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
+
+
+def test_a_restored_server_makes_everything_be_looked_at_again(streams: Streams) -> None:
+    streams.widgets._step(watch.Silent())
+    streams.widgets._step(watch.Tick())
+    streams.lists(streams.widgets, thing("w1", version=3), version=4)
+    assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
