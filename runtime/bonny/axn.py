@@ -116,6 +116,13 @@ class Workplace(Protocol):
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of the kind and name of `descendant`, decoded anew."""
 
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the stream of the handled object is in sync and without trouble."""
+
+    def contested(self, kind: Kind, key: Key) -> None:
+        """The name is taken by an object that is not ours: when that changes, the handled object is run again."""
+
     def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
         """Surrounds a write to an object; what it yields is called with the version that the write made."""
 

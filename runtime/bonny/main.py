@@ -12,20 +12,25 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
 from .config import Config
 from .errors import UsageError
 from .operator import Operator, Process
-from .steps.delegate import THREADS
 from .telemetry.logging import LogFormat, configure
 
 __all__ = ["defaults", "main", "serve"]
 
 # Decoded metadata lives long and holds no cycles; the default of 700 scans it far too often while a list is read.
 GC_THRESHOLD: Final = 50_000
+
+THREADS: Final = "to_thread"
+# The grace period is over by then; a thread that is about to end needs no longer.
+ABANDON_SECONDS: Final = 0.5
 
 log = logging.getLogger("bonny.main")
 
@@ -62,16 +67,11 @@ def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
     """Run until SIGTERM or SIGINT; returns 0. Raises: `UsageError` when it cannot start."""
     configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
     gc.set_threshold(GC_THRESHOLD)
-    process = asyncio.run(_serve(operator, config, cluster))
-    if not process.drained and any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
-        # A thread cannot be cancelled, and the interpreter would wait for it: it is abandoned.
-        logging.shutdown()
-        sys.stdout.flush()
-        os._exit(0)
+    asyncio.run(_serve(operator, config, cluster))
     return 0
 
 
-async def _serve(operator: Operator, config: Config, cluster: Cluster) -> Process:
+async def _serve(operator: Operator, config: Config, cluster: Cluster) -> None:
     stop = asyncio.Event()
 
     def stop_or_exit(number: int) -> None:
@@ -85,6 +85,25 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster) -> Proces
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop_or_exit, number)
+    # What handlers start by `asyncio.to_thread`; in a pool that we can leave behind.
+    threads = ThreadPoolExecutor(thread_name_prefix=THREADS)
+    loop.set_default_executor(threads)
     process = Process(operator, config, cluster)
     await process.run(stop)
-    return process
+    # What cannot be cancelled is abandoned: the interpreter would wait for it.
+    threads.shutdown(wait=False, cancel_futures=True)
+    if process.abandoned or not await _ended(THREADS):
+        log.warning("a handler that would not end was abandoned")
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
+
+
+async def _ended(name: str) -> bool:
+    """Whether all threads whose names begin with `name` end soon; idle ones do at once."""
+    ends = time.monotonic() + ABANDON_SECONDS
+    while any(thread.name.startswith(name) for thread in threading.enumerate()):
+        if time.monotonic() > ends:
+            return False
+        await asyncio.sleep(0.01)
+    return True

@@ -69,7 +69,7 @@ class Operator:
         """
         self.name = check_dns_label(name, "operator name")
         self.group = check_group(group)
-        self.controllers = _unique_names(tuple(controllers))
+        self.controllers = _unique_kinds(_unique_names(tuple(controllers)))
         named = [known for controller in self.controllers for known in controller.resources()]
         versions = [known for known in (*crds, *named) if isinstance(known, type)]
         self.crds: tuple[type[Version], ...] = tuple(dict.fromkeys(versions))
@@ -106,6 +106,21 @@ def _unique_names(controllers: tuple[type[Controller[Any]], ...]) -> tuple[type[
     return controllers
 
 
+def _unique_kinds(controllers: tuple[type[Controller[Any]], ...]) -> tuple[type[Controller[Any]], ...]:
+    """The status of a kind of one's own says how its last handling went; with two handlers it would alternate."""
+    seen: dict[type[Version], type[Controller[Any]]] = {}
+    for controller in controllers:
+        for named in controller.resources():
+            if isinstance(named, type):
+                other = seen.setdefault(named, controller)
+                if other is not controller:
+                    raise OptionError(
+                        f"{other.__name__} and {controller.__name__} both handle {named.kind}: make them one "
+                        "controller, which may own several kinds"
+                    )
+    return controllers
+
+
 class Process:
     """One run of an operator: start it, wait, stop it."""
 
@@ -119,8 +134,8 @@ class Process:
 
         self.probes = Probes(host=config.http_host, port=config.http_port, health=self.health, readiness=self.readiness)
         self._started = False
-        self.drained = True
-        """After the stop: whether every handler ended by itself within the grace period."""
+        self.abandoned = False
+        """After the stop: whether a handler still runs that would not be cancelled."""
 
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -155,6 +170,7 @@ class Process:
                     primary=self._followed(client, kind),
                     owned={owned: self._followed(client, self._ours(owned)) for owned in controller_class.owns},
                     options=QueueOptions(),
+                    on_status=controller_class.on_status,
                 )
                 worker = Worker(
                     operator=self.operator.name,
@@ -209,8 +225,8 @@ class Process:
         drained = await asyncio.gather(
             *(worker.drain(seconds=max(ends - time.monotonic(), 0.0)) for worker in self.workers)
         )
-        self.drained = all(drained)
-        if not self.drained:
+        self.abandoned = any(worker.abandoned for worker in self.workers)
+        if not all(drained):
             log.warning("handlers were cancelled: the grace period was over")
         for task in self._tasks:
             task.cancel()
@@ -219,7 +235,7 @@ class Process:
     # --- probes -------------------------------------------------------------------------------------------------------
 
     def health(self) -> Report:
-        """Red when a stream makes no attempt within its deadline, or a part of the process ended."""
+        """Red when a stream makes no attempt within its deadline, all slots are stuck, or a part of it ended."""
         now = time.monotonic()
         ended = [f"{task.get_name()} ended" for task in self._tasks if task.done()]
         stuck = [
@@ -227,7 +243,8 @@ class Process:
             for reflector in self.reflectors.values()
             if now - reflector.last_contact > STUCK_SECONDS
         ]
-        return Report(not (ended or stuck), tuple(ended + stuck))
+        full = [f"{worker.name}: every slot is stuck" for worker in self.workers if worker.stuck]
+        return Report(not (ended or stuck or full), tuple(ended + stuck + full))
 
     def readiness(self) -> Report:
         """Green when every stream is in sync or waits for a person, unless all of them wait."""

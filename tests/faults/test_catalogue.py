@@ -435,6 +435,64 @@ def _nth_write(nth: int) -> Callable[[Request], bool]:
     return lambda request: is_write(request) and next(seen) == nth
 
 
+def of_config_maps(request: Request) -> bool:
+    return request.path == "/api/v1/configmaps"
+
+
+def test_s3_a_child_that_somebody_else_re_created_behind_a_lagging_stream_is_not_overwritten(scene: Scene) -> None:
+    """Regression: what the store still showed as ours was applied by force onto a stranger's object."""
+    scene.begin()
+    scene.ready()
+    scene.apply("w", size=1)
+    scene.until("w", 1)
+    held = scene.proxy.add(Fault(Stall(), on=lambda request: is_watch(request) and of_config_maps(request), times=None))
+    scene.proxy.add(Fault(Drop(), on=lambda request: is_list(request) and of_config_maps(request), times=None))
+    scene.proxy.cut_all()
+    scene.sandbox.eventually(lambda: held.hits)
+    scene.sandbox.delete("v1", "ConfigMap", "w")
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "w", "namespace": "default"}}
+    (before,) = scene.sandbox.apply({**theirs, "data": {"size": "precious"}})
+
+    scene.apply("w", size=2)
+
+    scene.sandbox.eventually(lambda: scene.operator.lines("handling failed"))
+    assert scene.sandbox.get("v1", "ConfigMap", "w") == before
+
+
+def test_a5_without_leave_to_watch_children_a_handler_that_looks_at_them_does_not_run_in_circles(scene: Scene) -> None:
+    """Regression: an apply that changed nothing made the handler run again, without end and without a wait."""
+    refused = Status(403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}', "application/json")
+    scene.proxy.add(Fault(refused, on=of_config_maps, times=None))
+    scene.begin()
+    scene.ready()
+    region = {"apiVersion": f"{GROUP}/v1", "kind": "Region", "metadata": {"name": "r"}, "spec": {"colour": "red"}}
+    scene.sandbox.apply(region)
+    scene.sandbox.eventually(lambda: scene.sandbox.get("v1", "ConfigMap", "region-r"))
+    scene.apply("w", size=1)
+    scene.until("w", 1)
+    scene.sandbox.eventually(lambda: scene.operator.text.count("default/w") > 3)
+    scene.sandbox.delete(f"{GROUP}/v1", "Region", "r")
+
+    assert len([line for line in scene.operator.lines("handled") if line["object"] == "r"]) < 5
+
+
+def test_u2_a_child_of_an_owner_that_is_gone_is_not_made_again_and_again(scene: Scene) -> None:
+    """Regression: with its own stream refused, the operator fought the garbage collector, played here by the test."""
+    scene.begin()
+    scene.ready()
+    scene.apply("w", size=1)
+    scene.until("w", 1)
+    refused = Status(403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}', "application/json")
+    scene.proxy.add(Fault(refused, on=of_widgets, times=None))
+    scene.proxy.cut_all()
+    scene.sandbox.eventually(lambda: "widgets.example.com: forbidden" in scene.operator.probe("/readyz")[1])
+    scene.delete("w")
+    scene.sandbox.delete("v1", "ConfigMap", "w")
+
+    scene.sandbox.eventually(lambda: scene.operator.lines("will try again"))
+    assert scene.sandbox.get("v1", "ConfigMap", "w") is None
+
+
 def test_p4_a_storm_of_updates_is_coalesced_and_the_last_one_wins(scene: Scene) -> None:
     scene.begin()
     scene.ready()

@@ -155,7 +155,13 @@ def test_an_object_of_somebody_else_is_neither_adopted_nor_overwritten(
 
 @pytest.mark.parametrize(
     ("mode", "reason"),
-    [("raises", "HandlerFailed"), ("retries", "Retry"), ("terminal", "Terminal"), ("slow", "Timeout")],
+    [
+        ("raises", "HandlerFailed"),
+        ("retries", "Retry"),
+        ("terminal", "Terminal"),
+        ("slow", "Timeout"),
+        ("exits", "HandlerFailed"),
+    ],
 )
 def test_a_handling_that_fails_says_so_and_holds_up_nobody(
     sandbox: Sandbox, at_work: OperatorProcess, mode: str, reason: str
@@ -319,6 +325,58 @@ def test_a_thread_that_never_returns_holds_its_object_and_nothing_else(sandbox: 
 
     assert (code, seconds < 5) == (0, True)
     remove_all(sandbox)
+
+
+@pytest.mark.parametrize("colour", ["exits", "stops"])
+def test_what_a_def_handler_raises_holds_up_nobody_whatever_it_is(
+    sandbox: Sandbox, at_work: OperatorProcess, colour: str
+) -> None:
+    """Regression: StopIteration kept its slot for ever, and sys.exit() ended the operator."""
+    region = {"apiVersion": f"{GROUP}/v1", "kind": "Region", "metadata": {"name": "bad"}, "spec": {"colour": colour}}
+    sandbox.apply(region)
+    told = sandbox.eventually(lambda: conditions(sandbox.get(f"{GROUP}/v1", "Region", "bad")).get("Reconciled"))
+    assert told["reason"] == "HandlerFailed"
+    sandbox.apply({**region, "spec": {"colour": "red"}})
+    until_data(sandbox, "region-bad", {"colour": "red"})
+
+
+def test_a_thread_of_the_handlers_own_does_not_hold_up_the_end(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    """Regression: the event loop waited for its thread pool without end."""
+    sandbox.apply(widget("bad", mode="in-a-thread"))
+    sandbox.eventually(lambda: conditions(live(sandbox, "bad"))["Reconciled"]["reason"] == "Timeout")
+
+    code, seconds = at_work.stop()
+
+    assert (code, seconds < 5) == (0, True)
+
+
+def test_a_delete_that_gives_up_does_not_hold_up_who_takes_the_name(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+    """Regression: the new object of the name was not handled while the old one's delete was owed."""
+    sandbox.apply(widget("w1", size=2, mode="undeletable"))
+    until_data(sandbox, "w1", {"size": "2"})
+
+    sandbox.delete(f"{GROUP}/v1", "Widget", "w1")
+    sandbox.delete("v1", "ConfigMap", "w1")
+    sandbox.apply(widget("w1", size=3))
+
+    until_data(sandbox, "w1", {"size": "3"})
+    assert at_work.lines("delete was given up")
+
+
+def test_a_strangers_status_does_not_cut_short_a_failing_objects_wait(
+    sandbox: Sandbox, at_work: OperatorProcess
+) -> None:
+    """Regression: every status write of another controller made a failing handler run again at once."""
+    sandbox.apply(widget("bad", mode="raises"))
+    sandbox.eventually(lambda: len(at_work.lines("handling failed")) >= 4)
+    path = f"{WIDGETS}/bad/status"
+    for number in range(40):
+        change = {"status": {"observedGeneration": number % 2}}
+        assert sandbox.request("PATCH", path, change, content_type="application/merge-patch+json").status == 200
+    sandbox.apply(widget("good"))
+    until_data(sandbox, "good", {"size": "1"})
+
+    assert len(at_work.lines("handling failed")) < 20
 
 
 def test_the_probes_say_what_is_followed(sandbox: Sandbox, at_work: OperatorProcess) -> None:

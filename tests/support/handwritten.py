@@ -36,7 +36,7 @@ class WidgetSpec(Spec):
     """What the user wants."""
 
     size: int = Field(1, ge=1, le=100)
-    mode: Literal["good", "raises", "retries", "terminal", "slow"] = "good"
+    mode: Literal["good", "raises", "retries", "terminal", "slow", "exits", "in-a-thread", "undeletable"] = "good"
 
 
 class WidgetStatus(Status, WithConditions, WithObservedGeneration):
@@ -98,11 +98,17 @@ class WidgetController(Controller[Widget]):
                 raise Retry("not yet", after=0.2)
             case "terminal":
                 raise Terminal("never")
+            case "exits":
+                sys.exit(3)
+            case "in-a-thread":
+                await asyncio.to_thread(time.sleep, 3600)
             case "slow":
                 await asyncio.sleep(30)
         axn.register_descendant(config_map(axn.key.name, {"size": str(axn.spec.size)}))
 
     async def delete(self, axn: Axn[Widget]) -> None:
+        if axn.spec.mode == "undeletable":
+            raise Terminal("never")
         print(f"deleted {axn.key} size={axn.spec.size}", flush=True)
 
 
@@ -112,8 +118,13 @@ class RegionController(Controller[Region]):
     timeout = 0.5
 
     def reconcile(self, axn: Axn[Region]) -> None:
-        if axn.spec.colour == "stuck":
-            time.sleep(3600)
+        match axn.spec.colour:
+            case "stuck":
+                time.sleep(3600)
+            case "exits":
+                sys.exit(3)
+            case "stops":
+                next(iter(()))
         child = config_map(f"region-{axn.key.name}", {"colour": axn.spec.colour}, namespace="default")
         axn.register_descendant(child)
         axn.set_condition("Ready", axn.observed(child) is not None)

@@ -32,7 +32,10 @@ class Streams:
         self.widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
         self.config_maps = Reflector(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
         self.intake = Intake(
-            primary=[self.widgets], owned={CONFIG_MAP: [self.config_maps]}, options=QueueOptions(ageing=0.0)
+            primary=[self.widgets],
+            owned={CONFIG_MAP: [self.config_maps]},
+            options=QueueOptions(ageing=0.0),
+            on_status=False,
         )
 
     @staticmethod
@@ -72,7 +75,7 @@ def test_a_changed_child_queues_its_owner(streams: Streams) -> None:
 @pytest.mark.parametrize("event_first", [True, False])
 def test_the_event_of_an_own_write_queues_nobody(streams: Streams, event_first: bool) -> None:
     child = Key("default", "c")
-    streams.intake.begin_write(CONFIG_MAP, child)
+    streams.intake.begin_write(CONFIG_MAP, child, owner=W1)
     if event_first:
         streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
         streams.intake.end_write(CONFIG_MAP, child, "11", owner=W1)
@@ -89,7 +92,7 @@ def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign:
     def meddle(version: int) -> None:
         streams.says(streams.config_maps, "MODIFIED", thing("c", version=version, owner="uid-w1"))
 
-    streams.intake.begin_write(CONFIG_MAP, child)
+    streams.intake.begin_write(CONFIG_MAP, child, owner=W1)
     if foreign == "before":
         meddle(11)
     streams.says(streams.config_maps, "MODIFIED", thing("c", version=12, owner="uid-w1"))
@@ -104,7 +107,7 @@ def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign:
 def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams: Streams) -> None:
     """A list can hide a foreign change in front of our own write."""
     child = Key("default", "c")
-    streams.intake.begin_write(CONFIG_MAP, child)
+    streams.intake.begin_write(CONFIG_MAP, child, owner=W1)
     streams.intake.end_write(CONFIG_MAP, child, "12", owner=W1)
     streams.config_maps._step(watch.Silent())
     streams.config_maps._step(watch.Tick())
@@ -114,7 +117,7 @@ def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams:
 
 def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> None:
     intake = streams.intake
-    intake.begin_write(WIDGET, W1)
+    intake.begin_write(WIDGET, W1, owner=W1)
     intake.end_write(WIDGET, W1, "20", owner=W1)
     intake.queue.add(W1, Reason.CHILD, now=0.0)
     work = intake.queue.take(now=0.0)
@@ -133,7 +136,7 @@ def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> N
 def test_a_stream_that_never_shows_a_write_holds_its_key_for_five_seconds_once(streams: Streams) -> None:
     """Regression: the wait began anew each time the key came back, so it never ended."""
     intake = streams.intake
-    intake.begin_write(WIDGET, W1)
+    intake.begin_write(WIDGET, W1, owner=W1)
     intake.end_write(WIDGET, W1, "20", owner=W1)
     intake.queue.add(W1, Reason.CHILD, now=0.0)
     assert intake.queue.take(now=0.0) is not None
@@ -154,7 +157,7 @@ def test_a_re_created_object_is_buried_and_queued(streams: Streams) -> None:
 
 def test_a_write_under_way_survives_that_the_server_is_restored(streams: Streams) -> None:
     """Regression: the write's end raised a KeyError, and the handling counted as failed."""
-    streams.intake.begin_write(WIDGET, W1)
+    streams.intake.begin_write(WIDGET, W1, owner=W1)
     streams.intake.restored(streams.widgets)
     streams.intake.end_write(WIDGET, W1, "5", owner=W1)
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
@@ -165,3 +168,37 @@ def test_a_restored_server_makes_everything_be_looked_at_again(streams: Streams)
     streams.widgets._step(watch.Tick())
     streams.lists(streams.widgets, thing("w1", version=3), version=4)
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
+
+
+def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
+    """Regression: the first event of a child was taken for the echo of a write to its owner."""
+    tree = Owned("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
+    widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+    ours = Reflector(cast("Any", None), tree, namespace=None, options=watch.WatchOptions())
+    intake = Intake(primary=[widgets], owned={tree: [ours]}, options=QueueOptions(ageing=0.0), on_status=False)
+    Streams.lists(widgets, thing("w1", version=5), version=10)
+    Streams.lists(ours, version=10)
+    work = intake.queue.take(now=1e9)
+    assert work is not None
+
+    child = Key("default", "child")
+    intake.begin_write(tree, child, owner=W1)
+    for stream in (widgets, ours):
+        Streams.says(stream, "ADDED", thing("child", version=11, owner="uid-w1"))
+    intake.end_write(tree, child, "11", owner=W1)
+
+    queued = intake.queue.take(now=1e9)
+    assert queued is not None
+    assert queued.key == child
+
+
+def test_a_status_of_somebody_else_queues_nobody(streams: Streams) -> None:
+    streams.says(streams.widgets, "MODIFIED", {**thing("w1", version=11), "status": {"seen": True}})
+    assert streams.queued() == {}
+
+
+def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wanted_it(streams: Streams) -> None:
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-gone"))
+    streams.intake.contest(CONFIG_MAP, Key("default", "c"), owner=W1)
+    streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-gone"))
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}

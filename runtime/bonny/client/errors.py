@@ -13,6 +13,7 @@ ApiError
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ..core.objects import Failure
@@ -95,8 +96,22 @@ _CLASSES: Final[dict[int, type[Refusal]]] = {
 }
 
 
+# How the API server quotes what it refuses (apimachinery, field errors; structured-merge-diff, typed conversion).
+_QUOTED: Final = re.compile(r'(?<=value: )("(?:[^"\\]|\\.)*"|[^:]+)|(?<= got ).*$', re.DOTALL)
+HIDDEN: Final = "(left out)"
+
+
+def without_values(message: str) -> str:
+    """A message of the API server without the values that it quotes: they may be anybody's secrets."""
+    return _QUOTED.sub(HIDDEN, message)
+
+
 def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
-    """The error of the class that fits."""
+    """The error of the class that fits. What it says holds no values of objects, and of Secrets nothing at all."""
+    message = without_values(failure.message)
+    if resource.startswith("secrets ") or resource == "secrets":
+        message = "the server's message may quote the Secret and is left out"
+    failure = Failure(failure.code, failure.reason, message, failure.retry_after)
     return _CLASSES.get(failure.code, ServerError)(verb=verb, resource=resource, failure=failure)
 
 

@@ -177,6 +177,9 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _sentence(connection: Connection, error: BaseException, timeout: float) -> str:
     """What happened, without headers: they hold the token."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        # Its text has the URL of the proxy, with its password.
+        return f"{connection.server} cannot be reached: {error.status} {error.message}"
     if isinstance(error, asyncio.TimeoutError):
         return f"{connection.server} did not answer within {timeout:.0f} s"
     return f"{connection.server} cannot be reached: {str(error) or type(error).__name__}"

@@ -3,9 +3,9 @@
 You need it to read what a watch has seen. Keys are (namespace, name); entries keep their UID, so a re-created object of
 the same name is recognised. It is filled by the changes of `watch`, and every call returns what really changed.
 
-Guarantees: an entry goes back to an older version only when a list that is newer than the entry shows that one: then the
-server's history was rewritten, by a restore from a backup. A list that is under way serves the old entries until its
-sweep.
+Guarantees: an entry goes back to an older version only when a list that is newer than the entry shows that one: then
+the server's history was rewritten, by a restore from a backup. A list that is under way serves the old entries until
+its sweep.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from ..core.ledger import Barriers, Ledger, OwnWrites
+from ..core.ledger import Barriers, Ledger, OwnWrites, handled_state
 from ..core.objects import Item, version_number
 from ..core.queue import Priority, Queue, QueueOptions, Reason
 from ..core.store import Delta
@@ -32,8 +32,14 @@ class Intake:
     """Queue, ledger and streams of one controller for one kind."""
 
     def __init__(
-        self, *, primary: Sequence[Reflector], owned: Mapping[Owned, Sequence[Reflector]], options: QueueOptions
+        self,
+        *,
+        primary: Sequence[Reflector],
+        owned: Mapping[Owned, Sequence[Reflector]],
+        options: QueueOptions,
+        on_status: bool,
     ) -> None:
+        """`on_status` says whether a change of nothing but the status counts as one."""
         self.queue: Queue[Key] = Queue(options)
         self.ledger = Ledger()
         self.wake = asyncio.Event()
@@ -41,8 +47,12 @@ class Intake:
         self.barriers_missed = 0
         """How often a key went on because a stream did not show an own write in time."""
 
+        self._on_status = on_status
         self._primary = list(primary)
         self._owned = {kind: list(sources) for kind, sources in owned.items()}
+        self._contested: dict[tuple[int, Key], set[Key]] = {}
+        """By stream and key of an object that is not ours: the keys that want its name."""
+
         self._parked: dict[Key, float] = {}
         """Since when a key waits for a stream to show its writes."""
 
@@ -76,7 +86,9 @@ class Intake:
         """The stream that shows the object `key` of an owned kind; None when it is not followed."""
         for owned, sources in self._owned.items():
             if (owned.api_version, owned.kind) == (kind.api_version, kind.kind):
-                return _for_namespace(sources, key)
+                found = _for_namespace(sources, key)
+                if found is not None:
+                    return found
         return None
 
     async def settled(self) -> None:
@@ -85,14 +97,15 @@ class Intake:
 
     # --- own writes ---------------------------------------------------------------------------------------------------
 
-    def begin_write(self, kind: Kind, key: Key) -> None:
-        source = self._stream_of(kind, key)
+    def begin_write(self, kind: Kind, key: Key, *, owner: Key) -> None:
+        """The handling of `owner` is about to write to `key`."""
+        source = self._stream_of(kind, key, owner=owner)
         if source is not None:
             self._writes[id(source)].begin(key)
 
     def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
         """The write to `key` that the handling of `owner` made was answered, or failed (None)."""
-        source = self._stream_of(kind, key)
+        source = self._stream_of(kind, key, owner=owner)
         if source is None:
             return
         if self._writes[id(source)].end(key, version):
@@ -122,9 +135,20 @@ class Intake:
     def _waits(self, key: Key) -> bool:
         return any(self._barriers[id(source)].blocks(key, at=source.version) for source in self.sources)
 
-    def _stream_of(self, kind: Kind, key: Key) -> Reflector | None:
+    def contest(self, kind: Kind, key: Key, *, owner: Key) -> None:
+        """The object `key` is not ours but has a name that `owner` wants: a change of it is the owner's business."""
+        source = self.source(kind, key)
+        if source is not None:
+            self._contested.setdefault((id(source), key), set()).add(owner)
+
+    def _stream_of(self, kind: Kind, key: Key, *, owner: Key) -> Reflector | None:
+        """Where a write shows: on the primary stream if it is the handled object, else on that of the owned kind.
+
+        A controller may own objects of the kind that it handles; a child's first event there is no echo, but an object
+        to handle.
+        """
         home = self.home(key)
-        own = (home.kind.api_version, home.kind.kind) == (kind.api_version, kind.kind)
+        own = key == owner and (home.kind.api_version, home.kind.kind) == (kind.api_version, kind.kind)
         return home if own else self.source(kind, key)
 
     # --- what streams tell --------------------------------------------------------------------------------------------
@@ -166,13 +190,18 @@ class Intake:
         if old is None:
             first = not delta.live and not source.synced
             self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
-        else:
+        elif self._differs(old, new):
             self._enqueue(delta.key, Reason.CHANGED)
+
+    def _differs(self, old: Item, new: Item) -> bool:
+        """Whether there is anything to handle: somebody's status must not cut short a failing key's wait."""
+        return handled_state(old, with_status=self._on_status) != handled_state(new, with_status=self._on_status)
 
     def _seen_child(self, source: Reflector, delta: Delta) -> None:
         # The children of a first list are looked at with their owners, which are all new then, too.
         first = not delta.live and not source.synced
-        for key in self._owners(delta):
+        contesting = self._contested.pop((id(source), delta.key), set())
+        for key in self._owners(delta) | contesting:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
 
     def _owners(self, delta: Delta) -> set[Key]:

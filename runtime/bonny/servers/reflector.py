@@ -12,6 +12,7 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Protocol
 
@@ -29,6 +30,8 @@ __all__ = ["Reflector", "Subscriber"]
 ORDINARY = (watch.TroubleKind.EXPIRED, watch.TroubleKind.SHORT, watch.TroubleKind.SILENT)
 # Trouble of these kinds lasts until a person acts; the rest of the operator does not wait for it.
 BLOCKING = (watch.TroubleKind.FORBIDDEN, watch.TroubleKind.MISSING)
+
+LONGEST_REFUSAL = 64 * 1024
 
 log = logging.getLogger("bonny.servers.reflector")
 
@@ -140,7 +143,7 @@ class Reflector:
         try:
             async with self._client.stream(self._path, query=query, read_timeout=request.deadline) as answer:
                 if answer.status != 200:
-                    body = b"".join([chunk async for chunk in answer.chunks])
+                    body = await _first(answer.chunks)
                     return self._step(watch.Reply(answer.status, body, retry_after(answer.headers)))
                 self._step(watch.Heard())
                 lines = Lines()
@@ -201,3 +204,13 @@ class Reflector:
         repeated = before is not None and before.kind is after.kind
         level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
         log.log(level, "cannot follow", extra={**extra, "kind": after.kind.value})
+
+
+async def _first(chunks: AsyncIterator[bytes]) -> bytes:
+    """The beginning of a body: a Status fits into it, and whatever else a proxy sends is not kept."""
+    body = b""
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > LONGEST_REFUSAL:
+            break
+    return body[:LONGEST_REFUSAL]

@@ -27,7 +27,7 @@ from ..controller import Controller
 from ..core.ledger import Handled, Tombstone, handled_state
 from ..core.objects import Item
 from ..core.queue import Reason, Work
-from ..errors import BonnyError, Retry, Terminal
+from ..errors import BonnyError, InvalidObject, Retry, Terminal
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
@@ -39,6 +39,10 @@ __all__ = ["Worker"]
 
 # A delete handler that still fails after an hour will hardly ever succeed; it is reported and given up.
 DELETE_SECONDS: Final = 3600.0
+# A proxy that asks for hours must not silence a key for longer than its own backoff would.
+LONGEST_ADVICE: Final = 300.0
+# Handlers end by their timeout, requests by theirs; what is held longer than both is stuck.
+STUCK_SECONDS: Final = 120.0
 WAKING: Final = frozenset({Reason.CHILD, Reason.REQUEUE, Reason.RESYNC})
 
 log = logging.getLogger("bonny.servers.worker")
@@ -66,7 +70,9 @@ class Worker:
         self._controller = controller
         self._client = client
         self._pipeline = pipeline
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], float] = {}
+        """What runs, and since when."""
+
         self._stopping = False
         self._stopped: dict[Key, Handled] = {}
 
@@ -83,7 +89,7 @@ class Worker:
                 if work is None:
                     break
                 task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
-                self._running.add(task)
+                self._running[task] = time.monotonic()
                 task.add_done_callback(self._returned)
             due = self.intake.queue.next_due()
             # Without a free slot only a returning worker changes anything, and that wakes us.
@@ -105,15 +111,27 @@ class Worker:
         self.stop()
         if not self._running:
             return True
-        _, pending = await asyncio.wait(self._running, timeout=seconds)
+        _, pending = await asyncio.wait(list(self._running), timeout=seconds)
         for task in pending:
             task.cancel()
         if pending:
             await asyncio.wait(pending, timeout=1.0)
         return not pending
 
+    @property
+    def abandoned(self) -> bool:
+        """After `drain`: whether something still runs that would not be cancelled."""
+        return bool(self._running)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether every slot is held, and by handlings that should have ended long ago: nothing goes on any more."""
+        if len(self._running) < self._controller.max_concurrent:
+            return False
+        return time.monotonic() - max(self._running.values()) > self._controller.timeout + STUCK_SECONDS
+
     def _returned(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
+        self._running.pop(task, None)
         self.intake.wake.set()
         if not task.cancelled() and task.exception() is not None:
             log.error("a worker failed: please report this", exc_info=task.exception())
@@ -183,11 +201,19 @@ class Worker:
                 if time.monotonic() - stone.since > DELETE_SECONDS:
                     log.error("delete was given up", extra={"controller": self.name, "object": str(key)})
                 else:
-                    await self._process(Action.DELETE, stone.item, frozenset({Reason.DELETED}))
+                    await self._delete(stone)
             ledger.lift(key, stone.item.meta.uid)
             last = ledger.handled.get(key)
             if last is not None and last.uid == stone.item.meta.uid:
                 ledger.forget(key)
+
+    async def _delete(self, stone: Tombstone) -> None:
+        try:
+            await self._process(Action.DELETE, stone.item, frozenset({Reason.DELETED}))
+        except (Terminal, InvalidObject) as error:
+            # It will never be different, and an object that took the name must not wait for it.
+            extra = {"controller": self.name, "object": str(stone.item.key), "error": _text(error)}
+            log.error("delete was given up", extra=extra)  # noqa: TRY400  no traceback: it was said on purpose
 
     async def _is_gone(self, stone: Tombstone) -> bool:
         """Whether the object does not exist any more; on a narrowed stream it may only have left the selection."""
@@ -253,7 +279,9 @@ class Worker:
                 wait = queue.retry(key, now=now, chance=random.random(), after=after, failed=False)
                 log.info("will try again", extra={**extra, "retry_in_seconds": round(wait, 3)})
             case _:
-                after = error.retry_after if isinstance(error, Refusal) else None
+                after = (
+                    min(error.retry_after, LONGEST_ADVICE) if isinstance(error, Refusal) and error.retry_after else None
+                )
                 wait = queue.retry(key, now=now, chance=random.random(), after=after)
                 extra["retry_in_seconds"] = round(wait, 3)
                 # Errors of our own say all there is to say; where others come from is worth a traceback.

@@ -39,16 +39,27 @@ class Desk:
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of the kind and name of `descendant`. Raises: `OptionError` when its kind is not owned."""
         for kind in self.owns:
-            if (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"]):
-                name = key_of(descendant)
+            name = key_of(descendant)
+            same = (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"])
+            if same and kind.namespace in (None, name.namespace):
                 item = self.observe(kind, name if kind.namespaced else Key("", name.name)).item
                 return None if item is None else {"apiVersion": kind.api_version, "kind": kind.kind, **item.decode()}
         raise OptionError(f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns`")
 
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the stream of the handled object is in sync and without trouble."""
+        home = self._intake.home(self._key)
+        return home.synced and home.trouble is None
+
+    def contested(self, kind: Kind, key: Key) -> None:
+        """The name is taken by an object that is not ours: when that changes, the handled object is run again."""
+        self._intake.contest(kind, key, owner=self._key)
+
     @contextmanager
     def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:
         """Lets the intake recognise the event of this write, and the key wait until it was seen."""
-        self._intake.begin_write(kind, key)
+        self._intake.begin_write(kind, key, owner=self._key)
         made: list[str] = []
         try:
             yield made.append

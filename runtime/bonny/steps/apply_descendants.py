@@ -8,8 +8,9 @@ and stops the next one. An object is sent only when the live one does not have w
   (it stores `cpu: 1000m` as `1`, so the first comparison never holds there).
 
 Whose is it? An object is ours when it carries its owner's UID, as a label or an owner reference. Before the first apply
-of a name that we do not see, an uncached GET must say 404 or show that UID. An apply that was not forced and turned out
-to have met an object of somebody else's is undone. Both are reported as `ForeignObject`.
+of a name that we do not see, an uncached GET must say 404 or show that UID; an apply to what we see carries its UID. An
+apply that was not forced and turned out to have met an object of somebody else's is undone. All this is reported as
+`ForeignObject`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from ..axn import Axn, Descendant, Workplace
 from ..client.errors import NotFound
 from ..core.fields import digest, owned_fields, project
 from ..core.ledger import Witness, witness_of
-from ..errors import ForeignObject, UndeclaredKind
-from ..kinds import Owned
+from ..errors import ForeignObject, OptionError, Retry, UndeclaredKind
+from ..kinds import Kind, Owned
 from ..resource import Key, Resource, identify, key_of, owner_reference
 
 __all__ = ["MANAGED_BY", "OWNER_UID", "ApplyDescendants", "prepared"]
@@ -41,12 +42,17 @@ class ApplyDescendants:
 
     async def __call__(self, axn: Axn[Any]) -> None:
         """Raises: `UndeclaredKind`, `ForeignObject`, `ApiError`; of several the first, the others as notes."""
+        applied: set[tuple[Kind, Key]] = set()
         try:
             for group in axn.descendant_groups():
                 outcomes = await asyncio.gather(*(_apply(axn, wanted) for wanted in group), return_exceptions=True)
                 _raise_first([outcome for outcome in outcomes if isinstance(outcome, BaseException)])
+                applied.update(outcome for outcome in outcomes if not isinstance(outcome, BaseException))
         finally:
             axn.mark_applied("descendants")
+        witnesses = axn.workplace.witnesses
+        for dropped in witnesses.keys() - applied:
+            del witnesses[dropped]
 
 
 def _raise_first(errors: list[BaseException]) -> None:
@@ -70,7 +76,9 @@ def prepared(
         OWNER_UID: owner["metadata"]["uid"],
     }
     if kind.namespaced and not metadata.get("namespace"):
-        metadata["namespace"] = owner["metadata"].get("namespace") or "default"
+        if not owner["metadata"].get("namespace"):
+            raise OptionError(f"{identify(resource)} needs a namespace: its owner, {identify(owner)}, has none")
+        metadata["namespace"] = owner["metadata"]["namespace"]
     # A namespaced owner may own only within its namespace: the garbage collector deletes what points elsewhere.
     reachable = not owner_namespaced or metadata.get("namespace") == owner["metadata"].get("namespace")
     if reachable and not descendant.omit_owner_ref:
@@ -79,35 +87,53 @@ def prepared(
     return {**resource, "metadata": metadata}
 
 
-async def _apply(axn: Axn[Any], descendant: Descendant) -> None:
+async def _apply(axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
+    """Bring one object about; returns which one it was."""
     place = axn.workplace
-    kind = _declared(place, descendant.resource, axn)
     owner_namespaced = axn.kind.namespaced if axn.kind is not None else bool(axn.key.namespace)
+    kind = _declared(place, descendant.resource, axn)
     wanted = prepared(descendant, axn.resource, operator=place.operator, kind=kind, owner_namespaced=owner_namespaced)
     key = key_of(wanted)
-    owner_uid = axn.resource["metadata"]["uid"]
     seen = place.observe(kind, key)
-    witness = place.witnesses.get((kind, key))
-    if seen.item is not None:
-        if seen.known and _unchanged(wanted, seen.item.decode(), witness, manager=place.manager):
-            return
-        live: Resource | None = seen.item.decode()
-    else:
+    live = seen.item.decode() if seen.item is not None else None
+    if live is None:
+        await _owner_must_exist(axn)
         live = await _read(place, kind, key)
-    ours = live is not None and _carries(live, owner_uid)
-    if live is not None and not ours and not descendant.adopt:
+    elif seen.known and _unchanged(wanted, live, place.witnesses.get((kind, key)), manager=place.manager):
+        return kind, key
+    if live is not None and not descendant.adopt and not _carries(live, axn.resource["metadata"]["uid"]):
+        place.contested(kind, key)
         raise ForeignObject(
             f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
             "or register it with adopt=True",
             step="ApplyDescendants",
         )
-    await _send(place, kind, wanted, before=live)
-    axn.outdated = axn.outdated or axn.looked_at(wanted)
+    if await _send(place, kind, wanted, before=live) and axn.looked_at(wanted):
+        axn.outdated = True
+    return kind, key
+
+
+async def _owner_must_exist(axn: Axn[Any]) -> None:
+    """Before something is created for it while its own stream is in trouble: the garbage collector may just have
+    removed the child of an owner of whose end nobody told us, and the two of us would go on for ever.
+
+    Raises: `Retry`.
+    """
+    if axn.workplace.up_to_date or axn.kind is None:
+        return
+    try:
+        live = await axn.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None)
+    except NotFound:
+        live = None
+    if live is None or live["metadata"]["uid"] != axn.resource["metadata"]["uid"]:
+        raise Retry(f"{identify(axn.resource)} is gone, and its stream does not say so yet")
 
 
 def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> Owned:
+    namespace = resource["metadata"].get("namespace") or axn.key.namespace
     for kind in place.owns:
-        if (kind.api_version, kind.kind) == (resource["apiVersion"], resource["kind"]):
+        same = (kind.api_version, kind.kind) == (resource["apiVersion"], resource["kind"])
+        if same and kind.namespace in (None, namespace):
             return kind
     raise UndeclaredKind(
         f"{type(axn.controller).__name__} registered {identify(resource)} but does not own that kind: "
@@ -162,19 +188,28 @@ def _belongs_to(live: Resource) -> str:
     return f" (it is managed by {manager})" if manager else ""
 
 
-async def _send(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource | None) -> None:
-    """Apply `wanted`; `before` is the live object, known and ours to change, or None where there was none."""
+async def _send(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource | None) -> bool:
+    """Apply `wanted`; `before` is the live object, known and ours to change, or None where there was none.
+
+    The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
+    Returns whether anything was written.
+    """
     key = key_of(wanted)
+    sent = wanted
+    if before is not None:
+        sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
     with place.writing(kind, key) as wrote:
-        live, created = await place.client.apply(kind, wanted, manager=place.manager, force=before is not None)
+        live, created = await place.client.apply(kind, sent, manager=place.manager, force=before is not None)
         fields, held = _own_part(live, place.manager)
         # With nothing of ours different nothing was written: the version is that of somebody else's change, whose event
         # must not be taken for ours.
-        if before is None or (fields, held) != _own_part(before, place.manager):
+        changed = before is None or (fields, held) != _own_part(before, place.manager)
+        if changed:
             wrote(live["metadata"]["resourceVersion"])
         if before is None and not created:
             await _undo(place, kind, wanted, live)
     place.witnesses[kind, key] = witness_of(wanted, live, held)
+    return changed
 
 
 def _own_part(live: Resource, manager: str) -> tuple[Mapping[str, Any], Any]:

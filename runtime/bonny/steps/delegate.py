@@ -8,19 +8,19 @@ nobody can cancel: its axn is sealed, and its object is not handled again until 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import inspect
+import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from ..axn import Action, Axn
 from ..controller import Controller
 from ..errors import BonnyError, OptionError
 
-__all__ = ["THREADS", "DelegateToController", "HandlerTimeout"]
-
-THREADS: Final = "handler"
-"""How the names of the threads of `def` handlers begin."""
+__all__ = ["DelegateToController", "HandlerTimeout"]
 
 
 class HandlerTimeout(BonnyError, TimeoutError):
@@ -34,9 +34,6 @@ class HandlerTimeout(BonnyError, TimeoutError):
 class DelegateToController:
     """Usage: `DelegateToController()`, before the steps that apply."""
 
-    def __init__(self) -> None:
-        self._threads: dict[type, ThreadPoolExecutor] = {}
-
     async def __call__(self, axn: Axn[Any]) -> None:
         """Raises: what the handler raises; `HandlerTimeout`."""
         controller = axn.controller
@@ -49,22 +46,13 @@ class DelegateToController:
         if inspect.iscoroutinefunction(handler):
             await _on_the_loop(handler, axn, seconds=controller.timeout)
             return
-        threads = self._threads_of(controller)
-        returned = await _in_a_thread(handler, axn, threads=threads, seconds=controller.timeout)
+        returned = await _in_a_thread(handler, axn, seconds=controller.timeout)
         if inspect.iscoroutine(returned):
             returned.close()
             raise OptionError(
                 f"{axn.action} of {type(controller).__name__} is a `def` that returned a coroutine, perhaps by a "
                 "decorator: make that an `async def` with await, too"
             )
-
-    def _threads_of(self, controller: Controller[Any]) -> ThreadPoolExecutor:
-        """As many threads as the controller has slots: with fewer, a handler's time would run while it waits."""
-        if type(controller) not in self._threads:
-            name = f"{THREADS} {type(controller).__name__}"
-            pool = ThreadPoolExecutor(max_workers=controller.max_concurrent, thread_name_prefix=name)
-            self._threads[type(controller)] = pool
-        return self._threads[type(controller)]
 
 
 def _handler(controller: Controller[Any], action: Action) -> Callable[[Axn[Any]], Any]:
@@ -93,16 +81,55 @@ async def _on_the_loop(handler: Callable[[Axn[Any]], Awaitable[None]], axn: Axn[
             axn.seal()
             raise HandlerTimeout(seconds, None) from error
         raise
+    except SystemExit as error:
+        raise _no_exit(error) from error
 
 
-async def _in_a_thread(
-    handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, threads: ThreadPoolExecutor, seconds: float
-) -> object:
+async def _in_a_thread(handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, seconds: float) -> object:
+    """Call `handler` in a thread of its own. There are never more of them than the controller has slots.
+
+    Not in a pool: a thread that never returns would keep a place in it, and hold up the end of the process.
+    """
     loop = asyncio.get_running_loop()
     axn.lend_loop(loop)
-    thread = loop.run_in_executor(threads, handler, axn)
-    done, _ = await asyncio.wait({thread}, timeout=seconds)
+    outcome: asyncio.Future[object] = loop.create_future()
+
+    def run() -> None:
+        try:
+            settle = partial(_set_result, outcome, handler(axn))
+        except SystemExit as error:
+            settle = partial(_set_exception, outcome, _no_exit(error))
+        except BaseException as error:  # noqa: BLE001  it goes on on the loop
+            settle = partial(_set_exception, outcome, error)
+        # The loop may be closed by now: then nobody waits any more.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name=f"handler {axn.key}", daemon=True).start()
+    done, _ = await asyncio.wait({outcome}, timeout=seconds)
     if not done:
         axn.seal()
-        raise HandlerTimeout(seconds, thread)
-    return await thread
+        raise HandlerTimeout(seconds, outcome)
+    return outcome.result()
+
+
+def _set_result(outcome: asyncio.Future[object], result: object) -> None:
+    if not outcome.done():
+        outcome.set_result(result)
+
+
+def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> None:
+    if outcome.done():
+        return
+    if isinstance(error, StopIteration):
+        # A future refuses it: it would end the coroutine that waits.
+        stopped = RuntimeError("the handler raised StopIteration")
+        stopped.__cause__ = error
+        error = stopped
+    outcome.set_exception(error)
+
+
+def _no_exit(error: SystemExit) -> BonnyError:
+    """One object must not end the operator for all."""
+    return BonnyError(f"the handler called sys.exit({error.code!r})")

@@ -166,7 +166,7 @@ class Fault:
 
 
 class FaultProxy:
-    """See the module. `requests` is the log; `kubeconfig` leads to the proxy, which asks as `token` (default: admin)."""
+    """See the module. `requests` is the log; `kubeconfig` leads to the proxy, which asks as `token` (the admin)."""
 
     def __init__(self, sandbox: Sandbox, *, token: str | None = None) -> None:
         self._sandbox = sandbox

@@ -78,5 +78,12 @@ class _Bench:
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return self._observed.get(self._name(descendant))
 
+    @property
+    def up_to_date(self) -> bool:
+        return True
+
+    def contested(self, kind: Kind, key: Key) -> None:
+        raise OptionError(f"a token of bonny.testing sends nothing: {kind.kind} {key} was to be written")
+
     def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
         raise OptionError(f"a token of bonny.testing sends nothing: {kind.kind} {key} was to be written")

@@ -1,0 +1,54 @@
+"""Errors of the client: what they say, and what they must not say."""
+
+from __future__ import annotations
+
+import pytest
+
+from bonny.client.errors import Conflict, Forbidden, Invalid, NotFound, ServerError, Throttled, Unauthorized, refusal
+from bonny.core.objects import Failure
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (400, Invalid),
+        (401, Unauthorized),
+        (403, Forbidden),
+        (404, NotFound),
+        (409, Conflict),
+        (422, Invalid),
+        (429, Throttled),
+        (500, ServerError),
+        (302, ServerError),
+    ],
+)
+def test_a_status_has_the_class_that_says_what_to_do_next(code: int, kind: type[Exception]) -> None:
+    error = refusal(Failure(code, "", "what the server said"), verb="apply", resource="configmaps default/w1")
+    assert type(error) is kind
+    assert str(error) == f"cannot apply configmaps default/w1 ({code}): what the server said"
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            'Deployment.apps "x" is invalid: spec.replicas: Invalid value: -7: must be at least 0',
+            'Deployment.apps "x" is invalid: spec.replicas: Invalid value: (left out): must be at least 0',
+        ),
+        ('env: Duplicate value: "hunter2: \\"x\\""', "env: Duplicate value: (left out)"),
+        (
+            ".stringData.pin: expected string, got &value.valueUnstructured{Value:73512842}",
+            ".stringData.pin: expected string, got (left out)",
+        ),
+        ("namespaces not found", "namespaces not found"),
+    ],
+)
+def test_the_values_that_the_server_quotes_are_left_out(message: str, told: str) -> None:
+    """Regression: the value of a Secret stood in its owner's status and in the log."""
+    assert refusal(Failure(422, "", message), verb="apply", resource="deployments.apps d/x").message == told
+
+
+def test_of_a_secret_nothing_is_repeated() -> None:
+    error = refusal(Failure(500, "", "data[pin]: hunter2 is no base64"), verb="apply", resource="secrets default/w1")
+    assert "hunter2" not in str(error)
+    assert "secrets default/w1 (500)" in str(error)
