@@ -54,7 +54,13 @@ def integration(c: Context) -> None:
     c.run("pytest tests/integration -m 'not slow'", echo=True, pty=sys.stdout.isatty())
 
 
-@task(pre=[lint, unit, fetch, template, integration])
+@task
+def faults(c: Context) -> None:
+    """The fault catalogue's quick tier: an operator behind a proxy that fails on request."""
+    c.run("pytest tests/faults -m 'not slow'", echo=True, pty=sys.stdout.isatty())
+
+
+@task(pre=[lint, unit, fetch, template, integration, faults])
 def test(c: Context) -> None:
     """Everything that CI runs, in CI's order."""
 
@@ -83,4 +89,4 @@ def lock(c: Context) -> None:
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
 
 
-namespace = Collection(bench, demo, fetch, integration, lint, lock, template, test, test_all, unit)
+namespace = Collection(bench, demo, faults, fetch, integration, lint, lock, template, test, test_all, unit)

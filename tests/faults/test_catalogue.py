@@ -122,7 +122,10 @@ def scene(sandbox: Sandbox, start_operator: Start) -> Iterator[Scene]:
             sandbox.delete(api_version, kind, found["metadata"]["name"])
 
 
-@pytest.mark.parametrize("lines", [0, 1, 3])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("lines", [0, pytest.param(1, marks=SLOW), pytest.param(3, marks=SLOW)])
 def test_w1_a_watch_that_is_cut_in_the_middle_of_a_line_goes_on_where_it_was(scene: Scene, lines: int) -> None:
     scene.begin()
     scene.ready()
@@ -158,8 +161,8 @@ def test_w2_a_watch_that_falls_silent_is_given_up_and_nothing_is_missed(scene: S
     ("effect", "on"),
     [
         pytest.param(Inject(GONE_EVENT, end=True), watch_of_widgets, id="event"),
-        pytest.param(Status(410, GONE, "application/json"), watch_of_widgets, id="status-of-the-watch"),
-        pytest.param(Status(410, b"Gone"), list_of_widgets, id="status-of-the-list"),
+        pytest.param(Status(410, GONE, "application/json"), watch_of_widgets, id="status-of-the-watch", marks=SLOW),
+        pytest.param(Status(410, b"Gone"), list_of_widgets, id="status-of-the-list", marks=SLOW),
     ],
 )
 def test_w3_an_expired_version_leads_to_a_new_list_in_which_deletions_are_noticed(
@@ -266,7 +269,15 @@ def test_w5_lines_that_say_nothing_are_passed_over(scene: Scene, data: bytes) ->
     assert scene.proxy.count(list_of_widgets) == lists
 
 
-@pytest.mark.parametrize("data", [b"garbage\n", b'{"type":"ADDED","object":{}}\n', b"\xff\xfe{}\n", HTML + b"\n"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"garbage\n",
+        pytest.param(b'{"type":"ADDED","object":{}}\n', marks=SLOW),
+        pytest.param(b"\xff\xfe{}\n", marks=SLOW),
+        pytest.param(HTML + b"\n", marks=SLOW),
+    ],
+)
 def test_w5_garbage_in_a_watch_is_survived(scene: Scene, data: bytes) -> None:
     scene.begin()
     scene.ready()
@@ -305,7 +316,7 @@ def test_u1_deleted_and_created_again_while_nobody_looked(scene: Scene) -> None:
     assert child["metadata"]["ownerReferences"][0]["uid"] == owner["metadata"]["uid"]
 
 
-@pytest.mark.parametrize("retry_after", [None, "1", "2"])
+@pytest.mark.parametrize("retry_after", ["1", pytest.param(None, marks=SLOW), pytest.param("2", marks=SLOW)])
 def test_a1_throttled_requests_wait_as_long_as_they_are_told(scene: Scene, retry_after: str | None) -> None:
     scene.begin()
     scene.ready()
@@ -327,12 +338,12 @@ def test_a1_throttled_requests_wait_as_long_as_they_are_told(scene: Scene, retry
     [
         pytest.param(Status(500, b'{"kind":"Status","code":500,"message":"boom"}', "application/json"), id="500"),
         pytest.param(Status(502, HTML, "text/html"), id="502-html"),
-        pytest.param(Status(503), id="503-empty"),
-        pytest.param(Status(504, b"etcdserver: request timed out"), id="504-text"),
-        pytest.param(Status(200, HTML, "text/html"), id="200-html"),
+        pytest.param(Status(503), id="503-empty", marks=SLOW),
+        pytest.param(Status(504, b"etcdserver: request timed out"), id="504-text", marks=SLOW),
+        pytest.param(Status(200, HTML, "text/html"), id="200-html", marks=SLOW),
         pytest.param(Status(200, b'{"kind":"WidgetList","items":['), id="200-half"),
-        pytest.param(Status(302, b"moved"), id="302"),
-        pytest.param(Drop(), id="reset"),
+        pytest.param(Status(302, b"moved"), id="302", marks=SLOW),
+        pytest.param(Drop(), id="reset", marks=SLOW),
     ],
 )
 def test_a2_a_server_that_fails_at_the_start_and_later_is_waited_for(scene: Scene, effect: Effect) -> None:
@@ -396,7 +407,7 @@ def test_a4_a_single_401_is_not_even_noticed(scene: Scene) -> None:
     assert not scene.operator.lines("handling failed")
 
 
-@pytest.mark.parametrize("how", ["terminate", "kill"])
+@pytest.mark.parametrize("how", ["kill", pytest.param("terminate", marks=SLOW)])
 def test_a7_a_restarted_api_server_loses_no_update(start_operator: Start, how: str) -> None:
     with Sandbox() as own:
         own.apply(crds(operator.crds, GROUP))

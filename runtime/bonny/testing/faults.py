@@ -53,6 +53,7 @@ HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "content-length"}
 )
 STOP_SECONDS: Final = 5.0
+CLOSING_ROUNDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +251,11 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
                 await self._stop.wait()
             finally:
                 await runner.cleanup()
+                # No farewell: the loop ends here, and a TLS shutdown would outlive it. Aborted transports close their
+                # sockets in the loop's next rounds.
+                await connector.close(abort_ssl=True)
+                for _ in range(CLOSING_ROUNDS):
+                    await asyncio.sleep(0)
 
     # --- one request --------------------------------------------------------------------------------------------------
 
@@ -296,7 +302,12 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
         async with upstream.request(
             request.method, URL(url, encoded=True), headers=headers, data=await request.read(), timeout=timeout
         ) as answer:
-            yield answer
+            try:
+                yield answer
+            finally:
+                # Not read to its end: the connection is of no more use, and a TLS farewell could outlive the loop.
+                if answer.connection is not None and answer.connection.transport is not None:
+                    answer.connection.transport.abort()
 
 
 async def _passed_back(
