@@ -17,13 +17,12 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "runtime")]
 
-from tests.support.handwritten import operator  # noqa: E402
-from tests.support.processes import OperatorProcess, writes  # noqa: E402
-
 from bonny.api.crd import crds  # noqa: E402
 from bonny.resource import Resource  # noqa: E402
 from bonny.sandbox import Sandbox  # noqa: E402
 from bonny.sandbox.guard import Guard  # noqa: E402
+from tests.support.handwritten import operator  # noqa: E402
+from tests.support.processes import OperatorProcess, writes  # noqa: E402
 
 OBJECTS: Final = 1_000
 REST_SECONDS: Final = 60.0

@@ -2,10 +2,9 @@
 
 import sys
 
-from tests.support.handwritten import WidgetController, operator
-
 from bonny import Operator
 from bonny.main import main
+from tests.support.handwritten import WidgetController, operator
 
 WidgetController.reconcile_every = 10.0
 

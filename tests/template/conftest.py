@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from tests.support.baking import bake, install, invoke
 
 # The default, and the two that differ most from it and from each other.

@@ -8,10 +8,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.support.baking import bake
 
 from bonny.errors import UsageError
 from bonny.naming import check_dns_label, check_group, check_image
+from tests.support.baking import bake
 
 REFUSED = [
     ("operator_slug", "a/b/c", "operator_slug 'a/b/c' cannot be"),

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from tests.support.baking import TEMPLATE, bake, uv
 
 from bonny.sandbox.binaries import Binaries, find_or_build
 from bonny.sandbox.guard import Guard
+from tests.support.baking import TEMPLATE, bake, uv
 
 README = TEMPLATE / "README.md"
 SLUG = "widgets-operator"

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cookiecutter.environment import StrictEnvironment
+
 from tests.support.baking import TEMPLATE, bake, rendered_files
 from tests.template.conftest import ANSWER_SETS
 
