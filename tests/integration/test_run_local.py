@@ -112,9 +112,9 @@ def test_a_refused_token_is_said_to_be_refused(run: Run, sandbox: Sandbox, tmp_p
 
 
 def test_crds_that_one_may_not_install_lead_to_an_administrator(run: Run, sandbox: Sandbox) -> None:
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": "default"}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "newcomer", "namespace": "default"}}
     sandbox.apply(account)
-    named = sandbox.service_account_kubeconfig("default", "nobody")
+    named = sandbox.service_account_kubeconfig("default", "newcomer")
     said = refused(run("run-local", KUBECONFIG=str(named)))
     assert "may not install CRDs" in said
     assert "invoke manifest --local" in said
