@@ -1,0 +1,146 @@
+"""Objects, pages and refusals as the core reads them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bonny.core.objects import (
+    UNREADABLE,
+    Failure,
+    decode_bookmark,
+    decode_event,
+    decode_failure,
+    decode_item,
+    decode_page,
+    version_number,
+)
+from bonny.resource import Key
+from tests.support.core import line, page, status, thing
+
+# An interpreter gives up at about 1,000 levels, the API server at 10,000.
+TOO_DEEP = b'{"metadata":{"name":"w1","resourceVersion":"1"},"spec":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
+
+
+def test_an_object_keeps_its_bytes_and_decodes_anew_each_time() -> None:
+    raw = msgspec.json.encode(thing(spec={"size": 3}))
+    item = decode_item(raw)
+
+    first = item.decode()
+    first["spec"]["size"] = 4
+
+    assert (item.raw, item.decode()["spec"]) == (raw, {"size": 3})
+
+
+def test_the_key_of_a_cluster_scoped_object_has_no_namespace() -> None:
+    assert decode_item(msgspec.json.encode(thing("n1", namespace=""))).key == Key("", "n1")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"metadata":null}',
+        b'{"metadata":{}}',
+        b'{"metadata":{"name":"\xff"}}',
+        b'{"metadata":{"name":"w1"}',
+        TOO_DEEP,
+    ],
+    ids=["empty", "null", "list", "no metadata", "null metadata", "no name", "not UTF-8", "cut", "deep"],
+)
+def test_what_is_no_object_is_refused_in_an_expected_way(raw: bytes) -> None:
+    with pytest.raises(UNREADABLE):
+        decode_item(raw)
+
+
+def test_an_event_is_split_without_decoding_its_object() -> None:
+    kind, raw = decode_event(b'{"object": {"metadata": 7}, "type": "ADDED", "more": []}')
+
+    assert (kind, raw) == ("ADDED", b'{"metadata": 7}')
+
+
+@pytest.mark.parametrize("data", [b"{}", b"no JSON", b'{"type":"ADDED"}', line("ADDED", {})[:-1]])
+def test_a_line_that_is_no_event_is_refused_in_an_expected_way(data: bytes) -> None:
+    with pytest.raises(UNREADABLE):
+        decode_event(data)
+
+
+def test_a_bookmark_carries_only_a_version() -> None:
+    assert decode_bookmark(b'{"kind":"Pod","metadata":{"resourceVersion":"12","creationTimestamp":null}}') == "12"
+
+
+def test_a_page_gives_its_objects_version_and_token() -> None:
+    read = decode_page(page(thing("a"), thing("b"), version=42, token="next"))
+
+    assert ([item.key.name for item in read.items], read.version, read.continue_token) == (["a", "b"], "42", "next")
+
+
+def test_an_empty_list_may_be_null() -> None:
+    assert decode_page(b'{"metadata":{"resourceVersion":"1"},"items":null}').items == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"metadata":{}}',
+        b'{"metadata":{"resourceVersion":"7"}}',
+        b'{"metadata":{},"items":[]}',
+        msgspec.json.encode(status(500, "InternalError")),
+        b"<html>Sign in</html>",
+        page(thing())[:-2],
+    ],
+    ids=["nothing", "metadata", "no items", "no version", "Status", "HTML", "cut"],
+)
+def test_a_document_that_is_no_list_is_never_taken_for_an_empty_one(body: bytes) -> None:
+    """Regression: a Status or {"metadata":{}} with code 200 read as an empty list, and every object as deleted."""
+    with pytest.raises(UNREADABLE):
+        decode_page(body)
+
+
+@given(body=st.binary(max_size=2000), code=st.integers(400, 599))
+def test_any_body_of_a_refusal_can_be_read(body: bytes, code: int) -> None:
+    failure = decode_failure(code, body)
+
+    assert (failure.code, len(failure.message) <= 300) == (code, True)
+
+
+@pytest.mark.parametrize(
+    ("http", "body", "retry_after", "expected"),
+    [
+        (403, msgspec.json.encode(status(403, "Forbidden", "no")), None, Failure(403, "Forbidden", "no", None)),
+        (0, msgspec.json.encode(status(410, "Expired", "old")), None, Failure(410, "Expired", "old", None)),
+        (429, b"Too many requests\n", 1.0, Failure(429, "", "Too many requests", 1.0)),
+        (429, msgspec.json.encode(status(429, retry_after=7)), None, Failure(429, "", "", 7.0)),
+        (429, msgspec.json.encode(status(429, retry_after=7)), 3.0, Failure(429, "", "", 3.0)),
+        (404, b"404 page not found\n", None, Failure(404, "", "404 page not found", None)),
+        (502, b"<html>" + b"x" * 1000, None, Failure(502, "", "<html>" + "x" * 294, None)),
+        (500, b'{"code":"404"}', None, Failure(500, "", '{"code":"404"}', None)),
+        (500, b"", None, Failure(500, "", "", None)),
+        (500, b"\xff\xfe", None, Failure(500, "", "��", None)),
+        (500, b"[" * 100_000, None, Failure(500, "", "[" * 300, None)),
+    ],
+    ids=["Status", "event", "text", "body's wait", "header's wait", "404", "HTML", "typed", "empty", "bytes", "deep"],
+)
+def test_a_refusal_is_read_whatever_its_body_is(
+    http: int, body: bytes, retry_after: float | None, expected: Failure
+) -> None:
+    assert decode_failure(http, body, retry_after) == expected
+
+
+def test_the_status_of_the_answer_beats_what_its_body_claims() -> None:
+    """Regression: a proxy's 503 with {"code": 404} read as "not found", on which objects are given up."""
+    assert decode_failure(503, b'{"code": 404, "message": "no upstream"}').code == 503
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("12", 12), ("18446744073709551615", 2**64 - 1), ("", 0), ("abc", 0), ("-1", 0), ("1.5", 0), ("9" * 5000, 0)],
+)
+def test_a_version_that_is_no_number_counts_as_none(text: str, number: int) -> None:
+    assert version_number(text) == number

@@ -1,0 +1,624 @@
+"""The rules of following one kind: every state meets everything that can happen in it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bonny.core import watch
+from bonny.core.store import Store
+from bonny.core.watch import (
+    Begin,
+    Broken,
+    Closed,
+    Event,
+    Gone,
+    Heard,
+    Line,
+    List,
+    Listing,
+    Put,
+    Reply,
+    Silent,
+    Sweep,
+    Tick,
+    TroubleKind,
+    Wait,
+    Waiting,
+    Watch,
+    Watching,
+    WatchOptions,
+)
+from bonny.errors import OptionError
+from tests.support.core import Led, bookmark, line, page, status, thing, watching
+
+EXPIRED = msgspec.json.encode(status(410, "Expired", "too old resource version"))
+DEEP = b'{"type":"ADDED","object":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
+
+
+def refused(code: int, body: bytes = b"no", retry_after: float | None = None) -> Reply:
+    return Reply(code, body, retry_after)
+
+
+def error_event(code: int, reason: str = "", *, retry_after: int | None = None) -> Line:
+    return Line(line("ERROR", status(code, reason, retry_after=retry_after)))
+
+
+# --- lists ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_request_is_a_list_without_a_token() -> None:
+    assert Led(WatchOptions(page_size=50)).command == List(50, "")
+
+
+def test_a_list_in_one_page_is_stored_swept_and_watched_from_its_version() -> None:
+    led = Led(WatchOptions(timeout=(200, 230)), chance=0.5)
+
+    led.lists(thing("a"), thing("b"), version=42)
+
+    begin, a, b, sweep = led.changes
+    assert (begin, sweep) == (Begin(42, restored=False), Sweep())
+    assert [(put.item.key.name, put.live) for put in (a, b) if isinstance(put, Put)] == [("a", False), ("b", False)]
+    assert led.command == Watch("42", 215.0, 230.0)
+    assert (led.stream.synced, led.stream.version) == (True, 42)
+
+
+def test_pages_follow_each_other_at_once_and_only_the_last_one_sweeps() -> None:
+    led = Led()
+
+    led.tell(Reply(200, page(thing("a"), version=42, token="t1")))
+    assert (led.command, led.stream.synced, led.stream.version) == (List(500, "t1"), False, 0)
+
+    led.tell(Reply(200, page(thing("b"), version=42, token="t2")))
+    assert led.command == List(500, "t2")
+
+    led.tell(Reply(200, page(thing("c"), version=42)))
+    assert (type(led.command), led.stream.synced, led.stream.version) == (Watch, True, 42)
+    assert [type(change) for change in led.changes] == [Begin, Put, Put, Put, Sweep]
+
+
+def test_a_token_that_expired_starts_the_list_anew_after_a_wait() -> None:
+    led = Led()
+    led.tell(Reply(200, page(thing("a"), token="t1")), refused(410, EXPIRED))
+    assert led.stream.trouble is not None
+    assert (led.stream.trouble.kind, led.stream.trouble.verb) == (TroubleKind.EXPIRED, "list")
+
+    led.waits_out()
+
+    assert led.command == List(500, "")
+    assert Sweep() not in led.changes
+
+
+@pytest.mark.parametrize("event", [Broken("reset"), refused(500), refused(429)])
+def test_a_list_that_breaks_goes_on_with_the_same_page(event: Event) -> None:
+    led = Led()
+    led.tell(Reply(200, page(thing("a"), token="t1")), event)
+
+    led.waits_out()
+
+    assert led.command == List(500, "t1")
+
+
+@pytest.mark.parametrize("event", [refused(403), refused(404, b"404 page not found"), Reply(200, b'{"metadata":{}}')])
+def test_a_list_that_is_refused_or_unreadable_starts_with_the_first_page(event: Event) -> None:
+    led = Led()
+    led.tell(Reply(200, page(thing("a"), token="t1")), event)
+
+    led.waits_out()
+
+    assert led.command == List(500, "")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"<html/>", msgspec.json.encode(status(500)), page(thing("a"))[:-1], DEEP]
+)
+def test_a_page_that_is_no_list_changes_nothing_in_the_store(body: bytes) -> None:
+    """Regression: a Status with code 200 swept the whole store; a deeply nested object ended the stream."""
+    led = Led()
+
+    led.tell(Reply(200, body))
+
+    assert (led.changes, led.stream.synced, type(led.command)) == ([], False, Wait)
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+
+
+def test_a_page_that_asks_for_itself_does_not_spin() -> None:
+    """Regression: a server that always answers with the same token was asked without a pause."""
+    led = Led()
+    led.tell(Reply(200, page(thing("a"), token="t1")))
+
+    led.tell(Reply(200, page(thing("b"), token="t1")))
+
+    assert isinstance(led.command, Wait)
+    led.waits_out()
+    assert led.command == List(500, "")
+
+
+def test_an_empty_page_that_is_not_the_last_one_is_followed_after_a_wait() -> None:
+    """Regression: empty pages with ever new tokens were fetched without a pause."""
+    led = Led()
+
+    led.tell(Reply(200, page(token="t1", version=42)))
+
+    assert (led.changes, type(led.command)) == ([Begin(42, restored=False)], Wait)
+    led.waits_out()
+    assert led.command == List(500, "t1")
+
+
+def test_versions_that_fell_are_told_before_any_object() -> None:
+    """A server that was restored from a backup."""
+    led = watching()
+    led.tell(Line(line("ADDED", thing("a", version=90))), Silent())
+    led.waits_out()
+    led.changes.clear()
+
+    led.lists(thing("a", version=20), version=30)
+
+    assert led.changes[0] == Begin(30, restored=True)
+    assert led.stream.version == 30
+    led.tell(Heard(), Silent())
+    led.waits_out()
+    led.changes.clear()
+    led.lists(version=30)
+    assert led.changes[0] == Begin(30, restored=False)
+
+
+def test_servers_whose_versions_are_no_numbers_are_never_thought_restored() -> None:
+    led = Led()
+    for _ in range(2):
+        led.tell(Reply(200, page(version="abc")))
+        assert isinstance(led.command, Watch)
+        assert led.command.version == "abc"
+        led.tell(Heard(), error_event(410))
+        led.waits_out()
+
+    assert [change for change in led.changes if change == Begin(0, restored=True)] == []
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
+def test_an_event_is_stored_as_live_and_moves_the_version(kind: str) -> None:
+    led = watching()
+    led.changes.clear()
+
+    led.tell(Line(line(kind, thing("a", version=11))))
+
+    (put,) = led.changes
+    assert isinstance(put, Put)
+    assert (put.item.key.name, put.live, led.stream.version, led.command) == ("a", True, 11, None)
+
+
+def test_a_deletion_comes_with_the_last_state() -> None:
+    led = watching()
+    led.changes.clear()
+
+    led.tell(Line(line("DELETED", thing("a", version=12, spec={"size": 3}))))
+
+    (gone,) = led.changes
+    assert isinstance(gone, Gone)
+    assert (gone.item.decode()["spec"], led.stream.version) == ({"size": 3}, 12)
+
+
+def test_a_bookmark_moves_the_version_even_when_no_object_follows() -> None:
+    led = watching()
+    led.changes.clear()
+    led.tell(Line(bookmark(99)), after=60)
+
+    led.tell(Closed(), after=140)
+
+    assert (led.changes, led.stream.version) == ([], 99)
+    assert isinstance(led.command, Watch)
+    assert led.command.version == "99"
+
+
+@pytest.mark.parametrize("data", [bookmark(""), line("BOOKMARK", {"metadata": {}})])
+def test_a_bookmark_without_a_version_is_only_a_sign_of_life(data: bytes) -> None:
+    led = watching()
+
+    led.tell(Line(data), after=60)
+    led.tell(Closed(), after=140)
+
+    assert isinstance(led.command, Watch)
+    assert led.command.version == "10"
+
+
+def test_an_event_of_an_unknown_type_is_only_a_sign_of_life() -> None:
+    led = watching()
+    led.changes.clear()
+
+    led.tell(Line(line("RENAMED", {"what": "ever"})), after=60)
+    led.tell(Closed(), after=140)
+
+    assert (led.changes, led.stream.version) == ([], 10)
+    assert isinstance(led.command, Watch)
+    assert led.command.version == "10"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"garbage", id="text"),
+        pytest.param(b"{}", id="empty"),
+        pytest.param(b'{"type":"ADDED"}', id="no object"),
+        pytest.param(line("ADDED", {"metadata": {}}), id="no name"),
+        pytest.param(line("BOOKMARK", {}), id="no metadata"),
+        pytest.param(b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}', id="not UTF-8"),
+        pytest.param(DEEP, id="deep"),
+    ],
+)
+def test_a_garbage_line_ends_the_watch_which_goes_on_from_the_last_good_one(data: bytes) -> None:
+    led = watching()
+
+    led.tell(Line(line("ADDED", thing("a", version=11))), Line(data))
+
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+    led.waits_out()
+    assert isinstance(led.command, Watch)
+    assert led.command.version == "11"
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("event", [refused(410, EXPIRED), refused(410), error_event(410), error_event(0, "Expired")])
+def test_an_expired_version_is_listed_anew_whichever_way_it_is_told(event: Event) -> None:
+    led = watching()
+
+    led.tell(event)
+
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.EXPIRED
+    led.waits_out()
+    assert led.command == List(500, "")
+
+
+@pytest.mark.parametrize("listing", [True, False])
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (400, TroubleKind.SERVER),
+        (401, TroubleKind.UNAUTHORIZED),
+        (403, TroubleKind.FORBIDDEN),
+        (404, TroubleKind.MISSING),
+        (429, TroubleKind.THROTTLED),
+        (500, TroubleKind.SERVER),
+        (503, TroubleKind.SERVER),
+        (302, TroubleKind.SERVER),
+        (204, TroubleKind.SERVER),
+    ],
+)
+def test_a_refusal_is_named_and_followed_by_a_wait(code: int, kind: TroubleKind, listing: bool) -> None:
+    led = Led() if listing else watching()
+
+    led.tell(refused(code, b"a text, no JSON"))
+
+    assert led.stream.trouble == watch.Trouble(kind, "list" if listing else "watch", code, "a text, no JSON", led.now)
+    assert isinstance(led.command, Wait)
+    assert led.command.renew_credentials is (code == 401)
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_kind_that_was_out_of_reach_is_listed_before_it_is_watched_again(code: int) -> None:
+    """It may be another one when it is back: its CRD was deleted and made anew."""
+    led = watching()
+    led.tell(refused(code))
+
+    led.waits_out()
+
+    assert led.command == List(500, "")
+
+
+@pytest.mark.parametrize("event", [refused(401), refused(429), refused(500), error_event(500), Broken("reset")])
+def test_trouble_that_has_nothing_to_do_with_the_version_keeps_it(event: Event) -> None:
+    led = watching()
+    led.tell(event)
+
+    led.waits_out()
+
+    assert isinstance(led.command, Watch)
+    assert led.command.version == "10"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        refused(429, b"Too many requests, please try again later.", 40),
+        refused(429, msgspec.json.encode(status(429, "TooManyRequests", retry_after=40))),
+        refused(503, b"", 40),
+        error_event(429, "TooManyRequests", retry_after=40),
+    ],
+    ids=["header", "body", "503", "event"],
+)
+def test_the_wait_that_the_server_asks_for_is_kept_with_some_jitter(event: Event) -> None:
+    waits = []
+    for chance in (0.0, 0.9):
+        led = watching(chance=chance)
+        led.tell(event)
+        assert isinstance(led.command, Wait)
+        waits.append(led.command.seconds)
+
+    assert waits == [40.0, pytest.approx(49.0)]
+
+
+def test_a_server_cannot_ask_for_a_wait_that_looks_like_a_stuck_process() -> None:
+    """Regression: Retry-After was believed without a bound; liveness turns red after 300 s without a sign."""
+    led = Led(chance=0.99)
+
+    led.tell(refused(503, b"", 10.0**9))
+
+    assert isinstance(led.command, Wait)
+    assert 120 <= led.command.seconds <= 150
+
+
+def test_trouble_lasts_until_the_watch_is_accepted_again() -> None:
+    led = watching()
+    led.tell(refused(500))
+    since = led.now
+    led.waits_out()
+    led.tell(refused(503))
+    assert led.stream.trouble is not None
+    assert (led.stream.trouble.since, led.stream.trouble.status) == (since, 503)
+    led.waits_out()
+
+    led.opens()
+
+    assert led.stream.trouble is None
+
+
+# --- ends -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_watch_that_ends_after_its_time_is_resumed_at_once() -> None:
+    led = watching()
+    led.tell(Line(line("ADDED", thing("a", version=11))), after=100)
+
+    led.tell(Closed(), after=115)
+
+    assert (led.stream.trouble, led.stream.failures) == (None, 0)
+    assert isinstance(led.command, Watch)
+    assert led.command.version == "11"
+
+
+def test_a_watch_that_was_cut_early_but_brought_something_is_resumed_at_once() -> None:
+    """Normal life under load: the server cuts watches whose clients read slowly."""
+    led = watching()
+
+    led.tell(Line(line("ADDED", thing("a", version=11))), Closed())
+
+    assert isinstance(led.command, Watch)
+    assert led.command.version == "11"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [(), (bookmark(10),), (line("RENAMED", {}),), (line("ADDED", thing("a", version=10)),)],
+    ids=["nothing", "the same bookmark", "an unknown type", "an old event"],
+)
+def test_a_watch_that_ends_at_once_without_progress_waits(lines: tuple[bytes, ...]) -> None:
+    """Regression: one stale bookmark before the end was enough to be asked again without a pause."""
+    led = watching()
+
+    led.tell(*map(Line, lines), Closed(), after=0.5)
+
+    assert isinstance(led.command, Wait)
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.SHORT
+
+
+def test_an_end_without_a_beginning_is_a_short_watch() -> None:
+    led = Led()
+    led.lists()
+
+    led.tell(Closed(), after=100)
+
+    assert isinstance(led.command, Wait)
+
+
+def test_a_deaf_watch_is_listed_anew() -> None:
+    """Not one event or bookmark in all its time: the server does not know our version."""
+    led = watching()
+
+    led.tell(Closed(), after=215)
+
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.SILENT
+    led.waits_out()
+    assert led.command == List(500, "")
+
+
+def test_a_watch_that_ended_too_early_to_be_called_deaf_is_resumed() -> None:
+    led = watching()
+
+    led.tell(Closed(), after=149)
+
+    assert isinstance(led.command, Watch)
+
+
+def test_silence_until_the_clients_own_deadline_is_followed_by_a_list() -> None:
+    led = watching()
+    led.tell(Line(bookmark(11)))
+
+    led.tell(Silent(), after=230)
+
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.SILENT
+    led.waits_out()
+    assert led.command == List(500, "")
+
+
+@pytest.mark.parametrize("event", [Broken("refused"), refused(500), Line(b"garbage"), error_event(500)])
+def test_a_watch_that_cannot_be_resumed_three_times_is_listed_anew(event: Event) -> None:
+    led = watching()
+    commands = []
+    for _ in range(3):
+        led.tell(event)
+        led.waits_out()
+        commands.append(type(led.command))
+
+    assert commands == [Watch, Watch, List]
+
+
+def test_anything_delivered_in_between_gives_a_watch_three_new_tries() -> None:
+    led = watching()
+    for version in range(11, 20):
+        led.tell(Line(line("ADDED", thing("a", version=version))), Broken("reset"))
+        led.waits_out()
+        assert isinstance(led.command, Watch)
+        led.opens()
+
+
+def test_the_server_ends_a_watch_before_load_balancers_do_and_before_the_client() -> None:
+    for chance in (0.0, 0.5, 0.999):
+        led = Led(chance=chance)
+        led.lists()
+        assert isinstance(led.command, Watch)
+        assert 200 <= led.command.timeout < 240
+        assert led.command.timeout < led.command.deadline
+
+
+# --- backoff ----------------------------------------------------------------------------------------------------------
+
+
+@given(chance=st.floats(0, 1, exclude_max=True), failures=st.integers(1, 40))
+def test_every_wait_is_from_0_8_to_30_seconds_and_grows_to_the_cap(chance: float, failures: int) -> None:
+    led = Led(chance=chance)
+    waits = []
+    for _ in range(failures):
+        led.tell(Broken("refused"))
+        assert isinstance(led.command, Wait)
+        waits.append(led.command.seconds)
+        led.waits_out()
+
+    assert waits == sorted(waits)
+    assert all(0.8 <= wait <= 30 for wait in waits)
+
+
+def test_the_waits_start_over_after_two_quiet_minutes() -> None:
+    led = Led(chance=0.999)
+    for _ in range(10):
+        led.tell(Broken("refused"))
+        led.waits_out()
+    led.lists()
+    led.opens()
+    led.tell(Line(bookmark(11)))
+
+    led.tell(Broken("reset"), after=121)
+
+    assert led.stream.failures == 1
+    assert isinstance(led.command, Wait)
+    assert led.command.seconds < 1.6
+
+
+def test_a_stream_that_works_only_for_moments_keeps_its_long_waits() -> None:
+    led = Led(chance=0.999)
+    for _ in range(10):
+        led.tell(Broken("refused"))
+        led.waits_out()
+    led.lists()
+    led.opens()
+
+    led.tell(Line(bookmark(11)), Broken("reset"), after=60)
+
+    assert isinstance(led.command, Wait)
+    assert led.command.seconds > 29
+
+
+# --- never without a pause --------------------------------------------------------------------------------------------
+
+CODES = st.sampled_from([200, 204, 302, 400, 401, 403, 404, 410, 429, 500, 503])
+BODIES = st.one_of(
+    st.binary(max_size=20),
+    st.sampled_from([b"{}", EXPIRED, b"null", msgspec.json.encode(status(429, retry_after=0))]),
+    st.builds(
+        lambda names, version, token: page(*(thing(name) for name in names), version=version, token=token),
+        st.lists(st.sampled_from("abc"), max_size=2),
+        st.integers(0, 30),
+        st.sampled_from(["", "", "t1", "t2"]),
+    ),
+)
+LINES = st.one_of(
+    st.binary(max_size=20),
+    st.builds(bookmark, st.sampled_from(["", "x", 0, 5, 10, 11, 20])),
+    st.builds(
+        lambda kind, version: line(kind, thing("a", version=version)),
+        st.sampled_from(["ADDED", "MODIFIED", "DELETED", "RENAMED"]),
+        st.integers(0, 30),
+    ),
+    st.builds(
+        lambda code: line("ERROR", status(code)),
+        st.sampled_from([0, 410, 429, 500]),
+    ),
+)
+REFUSALS = st.builds(Reply, CODES.filter(lambda code: code != 200), BODIES, st.sampled_from([None, 0.0, 1.0, 500.0]))
+ENDS = st.one_of(st.just(Closed()), st.just(Silent()), st.just(Broken("reset")))
+MOMENTS = st.sampled_from([0.0, 0.0, 0.0, 0.5, 2.0, 200.0])
+
+
+@given(data=st.data(), chance=st.floats(0, 1, exclude_max=True))
+def test_nothing_a_server_says_makes_it_send_requests_without_a_pause(data: st.DataObject, chance: float) -> None:
+    """Between two pauses there are at most a list and a watch, and one request for each bit of progress."""
+    led = Led(chance=chance)
+    pauses = progress = requests = 0
+    store = Store()
+    for _ in range(40):
+        match led.command:
+            case Wait(seconds):
+                assert 0.8 <= seconds <= 150
+                pauses += 1
+                led.waits_out()
+            case List(_, token):
+                requests += 1
+                led.tell(data.draw(st.one_of(st.builds(Reply, st.just(200), BODIES), REFUSALS, st.just(Broken("x")))))
+                forward = isinstance(led.stream.state, Listing) and led.stream.state.continue_token != token
+                progress += forward and any(isinstance(change, Put) for change in led.changes)
+            case Watch():
+                requests += 1
+                version, opened = led.stream.version, led.now
+                if data.draw(st.booleans()):
+                    led.opens()
+                    for data_line in data.draw(st.lists(LINES, max_size=3)):
+                        if isinstance(led.stream.state, Watching):
+                            led.tell(Line(data_line), after=data.draw(MOMENTS))
+                    if isinstance(led.stream.state, Watching):
+                        led.tell(data.draw(ENDS), after=data.draw(MOMENTS))
+                else:
+                    led.tell(data.draw(st.one_of(REFUSALS, st.just(Broken("refused")), st.just(Closed()))))
+                pauses += led.now - opened >= 1
+                progress += led.stream.version > version
+        for change in led.changes:
+            store.apply(change)
+        led.changes.clear()
+
+    assert requests <= 2 * (pauses + 1) + progress
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_event_that_cannot_happen_is_an_error_of_ours() -> None:
+    led = Led()
+
+    with pytest.raises(AssertionError, match="Line cannot happen in Listing"):
+        led.tell(Line(b"{}"))
+
+
+def test_a_wait_ends_only_with_its_tick() -> None:
+    led = Led()
+    led.tell(Broken("refused"))
+
+    assert led.stream.state == Waiting(Listing())
+    with pytest.raises(AssertionError):
+        led.tell(Heard())
+    assert led.tell(Tick()).command == List(500, "")
+
+
+@pytest.mark.parametrize("options", [{"page_size": 0}, {"timeout": (0, 5)}, {"timeout": (9, 5)}])
+def test_impossible_options_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match=r"^WatchOptions\."):
+        WatchOptions(**options)  # type: ignore[arg-type]
