@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,14 @@ pytest_plugins = ["bonny.testing.plugin"]
 Start = Callable[..., OperatorProcess]
 # Everything in these folders needs etcd and kube-apiserver.
 SERVER_FOLDERS = ("integration", "faults")
+
+
+def pytest_configure() -> None:
+    """Let tests send SIGINT to what they start.
+
+    Regression: a shell's background job, as CI can be, ignores SIGINT, and hands that on to every child.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""Main: what `python -m <package>` does: run the operator, or print its version.
+"""Main: what `python -m <package>` does: run the operator, print its version, or tell its settings.
 
 Exit codes: 0 after SIGTERM or SIGINT, 2 with one sentence for bad configuration, 1 at once on a second signal.
 """
@@ -19,6 +19,7 @@ from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
 from .config import Config
+from .config import __doc__ as config_help
 from .errors import UsageError
 from .operator import Operator, Process
 from .telemetry.logging import LogFormat, configure
@@ -44,7 +45,10 @@ def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
         case ["version"]:
             print(operator.user_agent)
             return 0
-    print(f"unknown arguments {' '.join(words)!r}: use run (the default) or version", file=sys.stderr)
+        case ["help" | "--help" | "-h"]:
+            print(f"python -m <package> [run | version | help]\n\n{config_help}")
+            return 0
+    print(f"unknown arguments {' '.join(words)!r}: use run (the default), version or help", file=sys.stderr)
     return 2
 
 

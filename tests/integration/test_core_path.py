@@ -419,3 +419,28 @@ def test_an_api_server_that_is_killed_and_comes_back_loses_nothing(start_operato
                 lambda name=name, size=size: (child(own, name) or {})["data"] == {"size": size}, within_seconds=40
             )
         assert at_work.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "telling"),
+    [
+        (["dance"], {}, "use run (the default), version or help"),
+        ([], {"BONNY_HTTP_PORT": "http"}, "BONNY_HTTP_PORT"),
+        ([], {"BONNY_KUBECONFIG": "/nowhere/kubeconfig"}, "/nowhere/kubeconfig"),
+        ([], {"BONNY_CONTEXT": "nowhere"}, "'nowhere'"),
+    ],
+)
+def test_python_m_refuses_what_cannot_work_in_one_sentence_with_code_2(
+    start_operator: Start, arguments: list[str], settings: dict[str, str], telling: str
+) -> None:
+    refused = start_operator([*handwritten(), *arguments], **settings)
+    assert refused.process.wait(20) == 2
+    (sentence,) = refused.text.strip().splitlines()
+    assert telling in sentence
+
+
+def test_python_m_tells_its_version_and_its_settings(start_operator: Start) -> None:
+    told = [start_operator([*handwritten(), word]) for word in ("version", "help")]
+    assert [process.process.wait(20) for process in told] == [0, 0]
+    assert told[0].text == "handwritten/1.0.0\n"
+    assert "BONNY_WATCH_NAMESPACE" in told[1].text

@@ -1,4 +1,4 @@
-"""`python -m << cookiecutter.__package >>` runs the operator; `version` and `--help` say more."""
+"""`python -m << cookiecutter.__package >>` runs the operator; `help` lists its settings."""
 
 import sys
 
