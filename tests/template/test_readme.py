@@ -369,3 +369,13 @@ def test_the_line_budgets_of_the_architecture_page_are_those_that_are_checked() 
     assert re.findall(r"\| ([\d,]+) \|", text) == [
         number.replace("_", ",") for number in re.findall(r": ([\d_]+)", budgets)
     ]
+
+
+def test_every_test_that_the_reliability_page_names_exists() -> None:
+    page = (TEMPLATE / "docs" / "reliability.md").read_text("utf-8")
+    named = set(re.findall(r"`(test_\w+)`", page))
+    sources = "".join(path.read_text("utf-8") for path in (TEMPLATE / "tests").rglob("test_*.py"))
+    assert named
+    assert {name for name in named if f"def {name}(" not in sources} == set()
+    rows = re.findall(r"def (test_[a-z]\d+_\w+)\(", (TEMPLATE / "tests/faults/test_catalogue.py").read_text("utf-8"))
+    assert set(rows) <= named
