@@ -184,7 +184,10 @@ class Stream:
     """A complete list was stored once; stays true."""
 
     version: int = 0
-    """The newest version known to be in the store. Falls only when the server's own versions fell."""
+    """The newest version that the store is known to hold. Falls only when the server's own versions fell."""
+
+    told: int = 0
+    """The newest version that the server named; above `version` while pages of a list, perhaps given up, are stored."""
 
     failures: int = 0
     resumes: int = 0
@@ -387,7 +390,8 @@ class _Rules:
         changes: list[Change] = []
         if not state.continue_token:
             version = version_number(page.version)
-            changes.append(Begin(version, restored=version < stream.version))
+            changes.append(Begin(version, restored=version < stream.told))
+            stream = replace(stream, told=max(stream.told, version))
         changes += [Put(item, live=False) for item in page.items]
         if page.continue_token == state.continue_token != "":
             failure = Failure(200, "", "the page asks for itself as the next one")
@@ -403,7 +407,8 @@ class _Rules:
                 tuple(changes),
             )
         changes.append(Sweep())
-        complete = replace(stream, synced=True, version=version_number(page.version), trouble=None, resumes=0)
+        version = version_number(page.version)
+        complete = replace(stream, synced=True, version=version, told=version, trouble=None, resumes=0)
         opened = self.open(complete, Watching(page.version))
         return replace(opened, changes=tuple(changes))
 
@@ -425,6 +430,7 @@ class _Rules:
             stream,
             state=Watching(version or state.version, state.opened, self.now, newer),
             version=max(stream.version, number),
+            told=max(stream.told, number),
             resumes=0,
         )
         if item is None:

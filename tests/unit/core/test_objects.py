@@ -21,7 +21,7 @@ from bonny.resource import Key
 from tests.support.core import line, page, status, thing
 
 # An interpreter gives up at about 1,000 levels, the API server at 10,000.
-TOO_DEEP = b'{"metadata":{"name":"w1","resourceVersion":"1"},"spec":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
+TOO_DEEP = b'{"metadata":{"name":"w1","resourceVersion":"1"},"spec":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_001
 
 
 def test_an_object_keeps_its_bytes_and_decodes_anew_each_time() -> None:

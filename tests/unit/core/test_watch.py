@@ -35,7 +35,7 @@ from bonny.errors import OptionError
 from tests.support.core import Led, bookmark, line, page, status, thing, watching
 
 EXPIRED = msgspec.json.encode(status(410, "Expired", "too old resource version"))
-DEEP = b'{"type":"ADDED","object":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
+DEEP = b'{"type":"ADDED","object":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_001
 
 
 def refused(code: int, body: bytes = b"no", retry_after: float | None = None) -> Reply:
@@ -164,6 +164,32 @@ def test_versions_that_fell_are_told_before_any_object() -> None:
     led.changes.clear()
     led.lists(version=30)
     assert led.changes[0] == Begin(30, restored=False)
+
+
+def test_versions_that_fell_below_those_of_a_list_that_was_given_up_are_told() -> None:
+    """Regression: only complete lists counted, and what the first page had brought was kept for ever."""
+    led = watching()
+    led.tell(refused(410))
+    led.waits_out()
+    led.tell(Reply(200, page(thing("a", version=55), version=60, token="t1")), refused(410))
+    led.waits_out()
+    led.changes.clear()
+
+    led.lists(thing("a", version=5), version=30)
+
+    assert led.changes[0] == Begin(30, restored=True)
+
+
+def test_versions_that_fell_are_told_again_when_the_list_starts_over() -> None:
+    led = watching()
+    led.tell(Line(line("ADDED", thing("a", version=90))), refused(410))
+    led.waits_out()
+    for _ in range(2):
+        led.changes.clear()
+        led.tell(Reply(200, page(thing("b", version=5), version=30, token="t1")))
+        assert led.changes[0] == Begin(30, restored=True)
+        led.tell(refused(410))
+        led.waits_out()
 
 
 def test_servers_whose_versions_are_no_numbers_are_never_thought_restored() -> None:

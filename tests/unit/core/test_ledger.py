@@ -1,0 +1,249 @@
+"""What the recognition of own writes, barriers and witnesses must not get wrong, case by case.
+
+The rules as properties, over any order of events and answers: `test_ledger_rules`.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bonny.core.ledger import Barriers, Ledger, OwnWrites, handled_state, witness_of
+from bonny.core.objects import decode_item
+from bonny.resource import Key
+from tests.support.core import item, thing
+
+W1, W2 = Key("default", "w1"), Key("default", "w2")
+
+
+# --- own writes -------------------------------------------------------------------------------------------------------
+
+
+def test_an_event_after_the_answer_is_recognised_once() -> None:
+    writes = OwnWrites()
+    writes.begin(W1)
+    assert writes.end(W1, "5") == []
+
+    assert [writes.is_own(W1, "5"), writes.is_own(W1, "5")] == [True, False]
+    assert len(writes) == 0
+
+
+def test_an_event_before_the_answer_is_recognised_once() -> None:
+    writes = OwnWrites()
+    writes.begin(W1)
+    assert writes.is_own(W1, "5")
+    assert writes.end(W1, "5") == []
+
+    assert not writes.is_own(W1, "5")
+
+
+def test_what_came_while_a_write_was_under_way_is_told_when_it_turns_out_foreign() -> None:
+    """A third party's change before, between and behind two writes of ours."""
+    writes = OwnWrites()
+    writes.begin(W1)
+    writes.begin(W1)
+    assert all(writes.is_own(W1, version) for version in ("4", "5", "6", "7", "8"))
+
+    assert writes.end(W1, "7") == []
+    assert writes.end(W1, "5") == ["4", "6", "8"]
+
+
+def test_a_write_of_one_object_says_nothing_of_another() -> None:
+    writes = OwnWrites()
+    writes.begin(W1)
+
+    assert not writes.is_own(W2, "5")
+    writes.end(W1, "6")
+    assert not writes.is_own(W2, "6")
+
+
+def test_the_answer_to_a_write_that_changed_nothing_claims_no_event_that_was_shown() -> None:
+    """Regression: such versions were remembered for ever, one for each object that was applied in vain."""
+    writes = OwnWrites()
+    assert not writes.is_own(W1, "5")
+    writes.begin(W1)
+    writes.end(W1, "5")
+
+    assert len(writes) == 0
+
+
+def test_a_write_whose_event_never_comes_is_forgotten_with_the_next_one() -> None:
+    writes = OwnWrites()
+    writes.begin(W1)
+    writes.end(W1, "5")
+
+    assert not writes.is_own(W1, "6")
+    assert len(writes) == 0
+
+
+def test_versions_that_are_no_numbers_are_recognised_all_the_same() -> None:
+    writes = OwnWrites()
+    writes.begin(W1)
+    writes.end(W1, "five")
+
+    assert [writes.is_own(W1, version) for version in ("four", "five", "five")] == [False, True, False]
+
+
+def test_writes_that_no_stream_ever_shows_are_bounded() -> None:
+    writes = OwnWrites()
+    for version in range(100):
+        writes.begin(W1)
+        writes.end(W1, str(version + 1))
+
+    assert len(writes._writes[W1].versions) == 8
+
+
+def test_after_a_restore_only_what_is_under_way_is_known() -> None:
+    """Versions mean something else now; the answer to a write under way does, too."""
+    writes = OwnWrites()
+    writes.begin(W1)
+    writes.end(W1, "500")
+    writes.begin(W2)
+    assert writes.is_own(W2, "501")
+
+    writes.forget()
+
+    assert len(writes) == 1
+    assert writes.end(W2, "20") == []
+    assert writes.is_own(W2, "20")
+    assert len(writes) == 0
+
+
+@given(data=st.data(), count=st.integers(1, 12))
+def test_of_several_objects_on_one_stream_each_has_its_own_writes(data: st.DataObject, count: int) -> None:
+    """Writes also fail, and are answered before or behind any event, of whichever object."""
+    writes = OwnWrites()
+    told: list[int] = []
+    foreign: list[int] = []
+    pending: list[tuple[Key, str | None]] = []
+    for version in range(1, count + 1):
+        key = data.draw(st.sampled_from([W1, W2]))
+        match data.draw(st.sampled_from(["own", "foreign", "failed"])):
+            case "own":
+                writes.begin(key)
+                pending.append((key, str(version)))
+            case "failed":
+                writes.begin(key)
+                pending.append((key, None))
+                foreign.append(version)
+            case _:
+                foreign.append(version)
+        early, pending = pending, []
+        if data.draw(st.booleans()):
+            early, pending = [], early
+        behind = data.draw(st.booleans())
+        for answer in [] if behind else early:
+            told += map(int, writes.end(*answer))
+        if not writes.is_own(key, str(version)):
+            told.append(version)
+        for answer in early if behind else []:
+            told += map(int, writes.end(*answer))
+    for answer in pending:
+        told += map(int, writes.end(*answer))
+
+    assert sorted(told) == foreign
+    assert len(writes) == 0
+
+
+# --- barriers ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_that_wrote_again_waits_for_its_newest_write() -> None:
+    barriers = Barriers()
+    barriers.require(W1, 5)
+    barriers.require(W1, 7)
+    barriers.require(W1, 6)
+
+    assert barriers.met(at=6) == []
+    assert barriers.blocks(W1, at=6)
+    assert barriers.met(at=7) == [W1]
+    assert not barriers.blocks(W1, at=0)
+
+
+def test_a_key_whose_time_is_over_is_not_told_later() -> None:
+    barriers = Barriers()
+    barriers.require(W1, 5)
+    barriers.drop(W1)
+
+    assert (len(barriers), barriers.met(at=9), barriers.blocks(W1, at=0)) == (0, [], False)
+
+
+def test_a_key_that_waits_again_after_its_time_was_over_is_told_once() -> None:
+    barriers = Barriers()
+    barriers.require(W1, 5)
+    barriers.drop(W1)
+    barriers.require(W1, 5)
+
+    assert barriers.met(at=5) == [W1]
+
+
+# --- handled states, witnesses, tombstones ----------------------------------------------------------------------------
+
+
+def test_the_same_object_from_a_list_and_from_a_watch_is_one_state() -> None:
+    """Regression: lists leave out apiVersion and kind, and each relist made ConfigMaps look changed."""
+    listed = handled_state(item(data={"a": "1"}), with_status=False)
+    watched = handled_state(item(data={"a": "1"}, apiVersion="v1", kind="ConfigMap"), with_status=False)
+
+    assert listed == watched
+
+
+@pytest.mark.parametrize("uid", ["uid-w1", "uid-other"])
+def test_settling_one_deletion_leaves_those_of_other_uids(uid: str) -> None:
+    ledger = Ledger()
+    ledger.bury(item(), now=1.0)
+    ledger.bury(item(uid="uid-other"), now=2.0)
+
+    ledger.lift(W1, uid)
+    ledger.lift(W1, "never buried")
+
+    assert [stone.item.meta.uid for stone in ledger.tombstones(W1)] == list({"uid-w1", "uid-other"} - {uid})
+    assert ledger.tombstones(W2) == ()
+
+
+def test_an_object_that_is_buried_again_keeps_its_time_and_shows_its_newer_state() -> None:
+    ledger = Ledger()
+    ledger.bury(item(version=1), now=1.0)
+    ledger.bury(item(version=2), now=9.0)
+
+    (stone,) = ledger.tombstones(W1)
+    assert (stone.since, stone.item.version) == (1.0, 2)
+
+
+def test_forgetting_an_object_leaves_its_deletion_owed() -> None:
+    ledger = Ledger()
+    ledger.handled[W1] = handled_state(item(), with_status=False)
+    ledger.witnesses[W1] = {}
+    ledger.bury(item(), now=1.0)
+
+    ledger.forget(W1)
+
+    assert (ledger.handled, ledger.witnesses, len(ledger.tombstones(W1))) == ({}, {}, 1)
+
+
+def test_after_a_restore_deletions_are_still_owed() -> None:
+    ledger = Ledger()
+    ledger.handled[W1] = handled_state(item(), with_status=False)
+    ledger.bury(item(), now=1.0)
+
+    ledger.forget_writes()
+
+    assert (ledger.handled, len(ledger.tombstones(W1))) == ({}, 1)
+
+
+def test_a_witness_tells_what_was_sent_from_what_was_stored() -> None:
+    live = thing(version=7)
+    sent, stored = {"cpu": "1000m"}, {"cpu": "1"}
+
+    witness = witness_of(sent, live, stored)
+
+    assert (witness.uid, witness.version, witness.wanted != witness.stored) == ("uid-w1", "7", True)
+    assert witness == witness_of(dict(sent), thing(version=7), dict(stored))
+
+
+def test_the_order_of_labels_is_no_change() -> None:
+    ab, ba = (item(labels=labels) for labels in ({"a": "1", "b": "2"}, {"b": "2", "a": "1"}))
+
+    assert handled_state(ab, with_status=True) == handled_state(ba, with_status=True)
+    assert decode_item(ab.raw) == ab

@@ -1,0 +1,168 @@
+"""Axn: corners of what handlers register; the ordinary ways are in `test_handling`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bonny import Axn, Resource, Retry
+from bonny.axn import Action
+from bonny.errors import AlreadyApplied, OptionError
+
+BEFORE = "2020-01-01T00:00:00Z"
+
+
+def token(**fields: Any) -> Axn[Any]:
+    metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
+    resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
+    return Axn(action=Action.RECONCILE, resource=resource, **fields)
+
+
+def child(**metadata: str) -> Resource:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", **metadata}}
+
+
+def ready(status: str) -> Resource:
+    known = {"type": "Ready", "status": status, "reason": "Ready", "message": "", "lastTransitionTime": BEFORE}
+    return {"conditions": [known]}
+
+
+# --- conditions -------------------------------------------------------------------------------------------------------
+
+
+def test_a_condition_that_was_changed_and_changed_back_did_not_move() -> None:
+    """Regression: `Ready` set to False first and to True at the end got a new time, and a write, at each handling."""
+    axn = token()
+    axn.set_condition("Ready", False, message="at work")
+    axn.set_condition("Ready", True)
+
+    assert axn.status_from(ready("True")) == ready("True")
+
+
+def test_a_condition_that_was_changed_twice_and_ends_elsewhere_did_move() -> None:
+    axn = token()
+    axn.set_condition("Ready", True)
+    axn.set_condition("Ready", False)
+
+    (condition,) = axn.status_from(ready("True"))["conditions"]
+    assert (condition["status"], condition["lastTransitionTime"] > BEFORE) == ("False", True)
+
+
+def test_a_time_that_a_handler_sets_itself_is_its_own_business() -> None:
+    axn = token()
+    beat = {"type": "Alive", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    axn.update_status(lambda status: {**status, "conditions": [beat]})
+
+    assert axn.status_from({"conditions": [{**beat, "lastTransitionTime": BEFORE}]})["conditions"] == [beat]
+
+
+@pytest.mark.parametrize("status", [True, False, None])
+@pytest.mark.parametrize("kind", ["Ready", "example.com/Ready", "with-hyphens.and.dots"])
+def test_a_default_reason_is_one_that_the_api_server_takes(kind: str, status: bool | None) -> None:
+    """Regression: the type was taken as it is, and a type with a domain made the server refuse the whole status."""
+    axn = token()
+    axn.set_condition(kind, status)
+
+    assert re.fullmatch(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?", axn.conditions[kind]["reason"])
+
+
+def test_a_message_is_cut_to_what_the_api_server_takes() -> None:
+    axn = token()
+    axn.set_condition("Ready", False, message="x" * 100_000)
+
+    assert len(axn.conditions["Ready"]["message"]) == 32_768
+
+
+@pytest.mark.parametrize("status", ["True", "", 2])
+def test_a_status_that_is_none_of_three_is_refused_in_one_sentence(status: Any) -> None:
+    with pytest.raises(OptionError, match=r"the status of condition Ready is .*: use True, False or None"):
+        token().set_condition("Ready", status)
+
+
+def test_changes_leave_the_base_untouched_however_deep_they_reach() -> None:
+    axn = token()
+    axn.update_status(lambda status: status["a"]["b"].append(1))
+    axn.update_status(lambda status: {})
+    base = {"a": {"b": []}}
+
+    assert axn.status_from(base) == {}
+    assert base == {"a": {"b": []}}
+
+
+# --- descendants ------------------------------------------------------------------------------------------------------
+
+
+def test_with_and_without_the_owners_namespace_a_name_is_the_same() -> None:
+    """Regression: both were applied at the same time, and undid each other."""
+    axn = token()
+    axn.register_descendant(child())
+    axn.register_descendant(child(namespace="default"))
+    axn.register_descendant(child(namespace="elsewhere"))
+
+    assert [known["metadata"].get("namespace") for known in axn.descendants] == ["default", "elsewhere"]
+
+
+@pytest.mark.parametrize("lacking", ["apiVersion", "kind", "metadata"])
+def test_a_descendant_without_a_name_or_type_is_refused(lacking: str) -> None:
+    axn = token()
+
+    with pytest.raises(OptionError, match=r"needs apiVersion, kind and metadata\.name"):
+        axn.register_descendant({name: value for name, value in child().items() if name != lacking})
+
+    assert axn.descendants == []
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [-1.0, float("nan"), float("inf")])
+def test_a_retry_after_an_impossible_time_is_refused(after: float) -> None:
+    """Regression: NaN got into the order of the queue, and no key of the controller was ever retried again."""
+    with pytest.raises(OptionError, match="Retry"):
+        Retry(after=after)
+
+
+# --- calls from threads -----------------------------------------------------------------------------------------------
+
+
+async def nothing() -> int:
+    return 42
+
+
+def test_a_call_outside_of_a_thread_is_refused_and_leaves_nothing_unawaited() -> None:
+    with pytest.raises(OptionError, match="in an `async def` handler, await"):
+        token().call(nothing())
+
+
+async def test_a_thread_whose_time_is_over_can_call_nothing_more() -> None:
+    """Regression: only registering was refused; a handler that timed out went on writing through `axn.call`."""
+    axn = token()
+    axn.lend_loop(asyncio.get_running_loop())
+    assert await asyncio.to_thread(lambda: axn.call(nothing())) == 42
+
+    axn.seal()
+
+    with pytest.raises(AlreadyApplied, match="is over"):
+        await asyncio.to_thread(lambda: axn.call(nothing()))
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        lambda axn: axn.update_status(lambda status: {}),
+        lambda axn: axn.set_condition("Ready", True),
+        lambda axn: axn.register_descendant(child()),
+    ],
+)
+def test_a_sealed_token_takes_nothing_of_any_sort(register: Callable[[Axn[Any]], None]) -> None:
+    axn = token()
+    axn.seal()
+
+    with pytest.raises(AlreadyApplied):
+        register(axn)
+
+    assert (axn.status, axn.descendants) == ({}, [])

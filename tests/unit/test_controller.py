@@ -1,0 +1,169 @@
+"""Controller: what is read from its brackets, and which classes are found; the ordinary ways are in `test_handling`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Generic, TypeVar
+
+import pytest
+
+from bonny import Controller, Kind, Spec, Version, discover
+
+POD = Kind("v1", "Pod")
+V_co = TypeVar("V_co", covariant=True)
+T = TypeVar("T")
+
+
+class ThingSpec(Spec):
+    """Nothing at all."""
+
+
+class Widget(Version):
+    """One kind."""
+
+    kind = "Widget"
+    version = "v1"
+    spec: ThingSpec
+
+
+class Gadget(Version):
+    """Another kind."""
+
+    kind = "Gadget"
+    version = "v1"
+    spec: ThingSpec
+
+
+def test_a_generic_base_leaves_the_version_to_its_subclasses() -> None:
+    class Base(Controller[V_co], Generic[V_co]): ...
+
+    class OfWidgets(Base[Widget]): ...
+
+    class OfGadgets(Base[Gadget]): ...
+
+    assert (Base.version, Base.resource) == (None, ())
+    assert [(known.version, known.resources()) for known in (OfWidgets, OfGadgets)] == [
+        (Widget, (Widget,)),
+        (Gadget, (Gadget,)),
+    ]
+
+
+def test_a_generic_base_may_have_parameters_of_its_own() -> None:
+    """Regression: a second parameter made the class statement fail with "too many values to unpack"."""
+
+    class Base(Controller[V_co], Generic[V_co, T]): ...
+
+    class OfWidgets(Base[Widget, int]): ...
+
+    assert (OfWidgets.version, OfWidgets.resources()) == (Widget, (Widget,))
+
+
+def test_new_brackets_beat_what_a_base_handles() -> None:
+    """Regression: the version was the new one, the kind that was watched the old one."""
+
+    class Base(Controller[V_co], Generic[V_co]):
+        resource = POD
+
+    class OfGadgets(Base[Gadget]): ...
+
+    assert (OfGadgets.version, OfGadgets.resources()) == (Gadget, (Gadget,))
+
+
+def test_a_subclass_may_narrow_what_its_base_handles() -> None:
+    class Base(Controller[Widget]): ...
+
+    class Narrow(Base):
+        resource = Kind("example.com/v1", "Widget", plural="widgets", scope=Base.kinds("example.com")[0].scope)
+
+    class Again(Narrow): ...
+
+    assert Again.version is Widget
+    assert Again.resources() == (Narrow.resource,)
+
+
+def test_what_a_class_names_itself_beats_its_brackets() -> None:
+    class Several(Controller[Widget]):
+        resource = (Widget, POD)
+
+    assert Several.resources() == (Widget, POD)
+
+
+# --- discover ---------------------------------------------------------------------------------------------------------
+
+Written = Callable[..., ModuleType]
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Written]:
+    """Writes a package of these modules (dots are folders), and imports it."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(**modules: str) -> ModuleType:
+        for name, text in {"__init__": "", **modules}.items():
+            path = tmp_path / "found" / f"{name}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text), "utf-8")
+        importlib.invalidate_caches()
+        return importlib.import_module("found")
+
+    yield write
+    for name in [name for name in sys.modules if name.partition(".")[0] == "found"]:
+        del sys.modules[name]
+
+
+CONTROLLER = "from bonny import Controller, Kind\nclass {name}(Controller):\n    resource = Kind('v1', 'Pod')\n"
+
+
+def names(package: ModuleType) -> list[str]:
+    return [found.__name__ for found in discover(package)]
+
+
+def test_modules_are_searched_in_order_of_their_names_also_in_folders(written: Written) -> None:
+    package = written(
+        zebra=CONTROLLER.format(name="Zebra"),
+        apple=CONTROLLER.format(name="B") + CONTROLLER.format(name="A"),
+        **{"middle/__init__": "", "middle/deep": CONTROLLER.format(name="Deep")},
+    )
+
+    assert names(package) == ["A", "B", "Deep", "Zebra"]
+    assert names(package) == names(package)
+
+
+def test_a_second_name_does_not_make_a_class_two(written: Written) -> None:
+    """Regression: two workers handled the same objects at the same time."""
+    package = written(one=CONTROLLER.format(name="Pods") + "Legacy = Pods\n", two="from .one import Pods\n")
+
+    assert names(package) == ["Pods"]
+
+
+def test_bases_that_others_share_are_left_out(written: Written) -> None:
+    """Regression: a version without a kind made the operator fail at its start."""
+    package = written(
+        base="""
+            from bonny import Controller, Kind, Version
+            class _Base(Controller):
+                resource = Kind("v1", "Pod")
+            class Shared(Version):
+                version = "v1"
+        """,
+        use="from .base import _Base\nclass Used(_Base): ...\n",
+    )
+
+    assert names(package) == ["Used"]
+
+
+def test_a_controller_that_handles_nothing_is_found_so_that_somebody_says_so(written: Written) -> None:
+    """Leaving it out would be silence about a forgotten pair of brackets."""
+    assert names(written(one="from bonny import Controller\nclass Forgotten(Controller): ...\n")) == ["Forgotten"]
+
+
+def test_a_module_that_cannot_be_imported_is_an_error(written: Written) -> None:
+    package = written(**{"folder/__init__": "import no_such_module_at_all\n"})
+
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
+        discover(package)

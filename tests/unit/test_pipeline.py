@@ -1,0 +1,151 @@
+"""Pipeline: what becomes of errors when several steps have something to say; ordinary ways are in `test_handling`."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bonny import Axn, Controller, Retry, Terminal
+from bonny.axn import Action
+from bonny.errors import OptionError
+from bonny.pipeline import Pipeline, Step, failure_of
+from bonny.steps.apply_status import ApplyStatus
+from bonny.steps.delegate import DelegateToController, HandlerTimeout
+
+
+def token(**fields: Any) -> Axn[Any]:
+    metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
+    resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
+    return Axn(action=Action.RECONCILE, resource=resource, **fields)
+
+
+class Reporting:
+    """A step that reports, and can fail itself."""
+
+    reports_failure = True
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.told: list[str | None] = []
+
+    def __call__(self, axn: Axn[Any]) -> None:
+        self.told.append(None if axn.failure is None else axn.failure.reason)
+        if self.errors:
+            raise self.errors.pop(0)
+
+
+def raising(error: Exception) -> Step:
+    async def handler(axn: Axn[Any]) -> None:
+        raise error
+
+    return handler
+
+
+@pytest.mark.parametrize("error", [ValueError("first"), Retry("first"), HandlerTimeout(60, None)])
+async def test_a_report_that_fails_does_not_hide_the_error(error: Exception) -> None:
+    """Regression: the report's own error came out. A worker then did not learn of the thread that still ran, and gave
+    the key to another."""
+    with pytest.raises(type(error)) as caught:
+        await Pipeline([raising(error), Reporting(OSError("second"))]).run(token())
+
+    assert caught.value is error
+    assert error.__notes__ == ["in step handler", "not reported: second"]
+
+
+async def test_a_terminal_error_that_could_not_be_reported_is_tried_again() -> None:
+    """Nothing else would ever come back to report it."""
+    with pytest.raises(OSError, match="second"):
+        await Pipeline([raising(Terminal("first")), Reporting(OSError("second"))]).run(token())
+
+
+async def test_a_reporting_step_that_fails_is_not_run_a_second_time() -> None:
+    """Regression: each refused status was sent twice."""
+    failing, other = Reporting(OSError("x"), OSError("y")), Reporting()
+
+    with pytest.raises(OSError, match="x"):
+        await Pipeline([failing, other]).run(token())
+
+    assert (failing.told, other.told) == ([None], ["HandlerFailed"])
+
+
+async def test_a_step_that_fails_after_the_report_makes_it_run_again() -> None:
+    reporting = Reporting()
+
+    with pytest.raises(ValueError, match="late"):
+        await Pipeline([reporting, raising(ValueError("late"))]).run(token())
+
+    assert reporting.told == [None, "HandlerFailed"]
+
+
+async def test_a_halted_axn_passes_no_further_step_not_even_one_that_reports() -> None:
+    reporting = Reporting()
+
+    def halts(axn: Axn[Any]) -> None:
+        axn.halt()
+        raise ValueError("after all")
+
+    with pytest.raises(ValueError, match="after all"):
+        await Pipeline([halts, reporting]).run(token())
+
+    assert reporting.told == []
+
+
+async def test_an_object_with_options_is_a_step_and_named_by_its_class() -> None:
+    error = ValueError("x")
+    with pytest.raises(ValueError, match="x"):
+        await Pipeline([Reporting(error)]).run(token())
+
+    assert error.__notes__ == ["in step Reporting"]
+
+
+@pytest.mark.parametrize("error", [ValueError("hunter2"), KeyError("hunter2"), TimeoutError("hunter2")])
+def test_the_text_of_a_handlers_own_error_reaches_no_status(error: Exception) -> None:
+    failure = failure_of(error)
+
+    assert (failure.reason, "hunter2" in failure.message) == ("HandlerFailed", False)
+    assert type(error).__name__ in failure.message
+
+
+async def test_a_handler_that_timed_out_is_reported_although_its_token_is_sealed() -> None:
+    """Regression: the report needed the token open, failed, and hid the timeout with its thread."""
+    go_on = threading.Event()
+
+    class Slow(Controller[Any]):
+        timeout = 0.01
+
+        def reconcile(self, axn: Axn[Any]) -> None:  # type: ignore[override]
+            go_on.wait(10)
+
+    reporting = Reporting()
+    steps: list[Step] = [DelegateToController(), ApplyStatus(), reporting]
+    try:
+        with pytest.raises(HandlerTimeout) as caught:
+            await Pipeline(steps).run(token(controller=Slow()))
+        assert caught.value.thread is not None
+        assert not caught.value.thread.done()
+    finally:
+        go_on.set()
+    await caught.value.thread
+    assert reporting.told == ["Timeout"]
+
+
+async def test_a_coroutine_that_nobody_awaits_is_no_success() -> None:
+    """Regression: an `async def` handler behind a plain decorator was never run, and counted as handled."""
+
+    def decorated(handler: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(handler)
+        def call(*arguments: Any) -> Any:
+            return handler(*arguments)
+
+        return call
+
+    class Careless(Controller[Any]):
+        @decorated
+        async def reconcile(self, axn: Axn[Any]) -> None: ...
+
+    with pytest.raises(OptionError, match="reconcile of Careless is a `def` that returned a coroutine"):
+        await DelegateToController()(token(controller=Careless()))
