@@ -84,9 +84,15 @@ def bench(c: Context) -> None:
 
 
 @task
+def mutants(c: Context) -> None:
+    """Break one guarantee at a time and expect the tests to notice."""
+    c.run("python tools/mutants.py", pty=sys.stdout.isatty())
+
+
+@task
 def lock(c: Context) -> None:
     """Resolve requirements.lock anew from pyproject.toml."""
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
 
 
-namespace = Collection(bench, demo, faults, fetch, integration, lint, lock, template, test, test_all, unit)
+namespace = Collection(bench, demo, faults, fetch, integration, lint, lock, mutants, template, test, test_all, unit)
