@@ -7,12 +7,15 @@ from typing import Any, cast
 
 import pytest
 
+from bonny import Controller, Spec, Version
 from bonny.core import watch
 from bonny.core.queue import QueueOptions, Reason
 from bonny.kinds import Kind, Owned, Scope
+from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
 from bonny.servers.intake import BARRIER_SECONDS, Intake
 from bonny.servers.reflector import Reflector
+from bonny.servers.worker import Worker
 
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
 CONFIG_MAP = Owned("v1", "ConfigMap")
@@ -202,3 +205,27 @@ def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wa
     streams.intake.contest(CONFIG_MAP, Key("default", "c"), owner=W1)
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-gone"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> None:
+    """Regression: Deployments were read as the version class in the brackets, and refused."""
+
+    class TreeSpec(Spec):
+        """What the user wants."""
+
+    class Tree(Version):
+        """One of the kinds."""
+
+        kind = "Tree"
+        version = "v1"
+        spec: TreeSpec
+
+    class Several(Controller[Tree]):
+        resource = (Tree, Kind("apps/v1", "Deployment"))
+
+    def version_for(kind: Kind) -> object:
+        intake = Intake(primary=[], owned={}, options=QueueOptions(), on_status=False)
+        parts = {"operator": "op", "controller": Several(), "client": cast("Any", None), "pipeline": Pipeline([])}
+        return Worker(kind=kind, intake=intake, **cast("Any", parts))._version
+
+    assert [version_for(kind) for kind in Several.kinds("example.com")] == [Tree, None]

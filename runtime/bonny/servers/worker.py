@@ -68,6 +68,12 @@ class Worker:
         """Handlings that succeeded, since the start."""
         self._operator = operator
         self._controller = controller
+        named = [known for known in controller.resources() if isinstance(known, type)]
+        self._version = next(
+            (known for known in named if (known.kind, known.version) == (kind.kind, kind.version)), None
+        )
+        """What types and validates the objects of this kind; None for those of others."""
+
         self._client = client
         self._pipeline = pipeline
         self._running: dict[asyncio.Task[None], float] = {}
@@ -224,7 +230,10 @@ class Worker:
             return True
         try:
             live = await self._client.get(self.kind, stone.item.meta.name, namespace=stone.item.meta.namespace or None)
-        except NotFound:
+        except NotFound as error:
+            # A text 404 says that the kind is not served at the moment, and nothing of the object.
+            if error.reason != "NotFound":
+                raise
             return True
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
 
@@ -235,7 +244,7 @@ class Worker:
         axn: Axn[Any] = Axn(
             action=action,
             resource=resource,
-            version=self._controller.version,
+            version=self._version,
             reasons=reasons,
             controller=self._controller,
             options=self._controller.options,
