@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from typing import Any, cast
 
 import pytest
@@ -229,3 +231,27 @@ def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> 
         return Worker(kind=kind, intake=intake, **cast("Any", parts))._version
 
     assert [version_for(kind) for kind in Several.kinds("example.com")] == [Tree, None]
+
+
+async def test_a_worker_is_stuck_when_all_its_slots_are_held_beyond_all_deadlines() -> None:
+    """Regression: liveness did not look at the workers at all."""
+
+    class Two(Controller[Any]):
+        resource = WIDGET
+        max_concurrent = 2
+        timeout = 1.0
+
+    intake = Intake(primary=[], owned={}, options=QueueOptions(), on_status=False)
+    parts = {"operator": "op", "controller": Two(), "client": cast("Any", None), "pipeline": Pipeline([])}
+    worker = Worker(kind=WIDGET, intake=intake, **cast("Any", parts))
+    tasks = [asyncio.create_task(asyncio.Event().wait()) for _ in range(2)]
+    long_ago = time.monotonic() - 1_000.0
+    worker._running = {cast("Any", tasks[0]): long_ago}
+    assert not worker.stuck, "a slot is free"
+    worker._running = {cast("Any", tasks[0]): long_ago, cast("Any", tasks[1]): time.monotonic()}
+    assert not worker.stuck, "one of them began just now"
+    worker._running = dict.fromkeys(cast("Any", tasks), long_ago)
+    assert worker.stuck
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
