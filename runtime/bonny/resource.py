@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["Key", "Resource", "api_group", "identify", "key_of", "owner_reference"]
+__all__ = ["Key", "Resource", "identify", "key_of", "owner_reference"]
 
 Resource: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded from JSON: apiVersion, kind, metadata and the rest."""
@@ -29,12 +29,6 @@ def key_of(resource: Mapping[str, Any]) -> Key:
     """The (namespace, name) of `resource`."""
     metadata = resource["metadata"]
     return Key(metadata.get("namespace") or "", metadata["name"])
-
-
-def api_group(api_version: str) -> str:
-    """`apps` of `apps/v1`, the empty string of `v1` (the core group)."""
-    group, separator, _ = api_version.partition("/")
-    return group if separator else ""
 
 
 def identify(resource: Mapping[str, Any]) -> str:

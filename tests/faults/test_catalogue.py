@@ -537,4 +537,4 @@ def test_p4_a_storm_of_updates_is_coalesced_and_the_last_one_wins(scene: Scene) 
 
     scene.until("hot", sent % 100 + 1)
     handled = [line for line in scene.operator.lines("handled")[before:] if line["object"] == "default/hot"]
-    assert len(handled) <= sent
+    assert len(handled) < sent / 2

@@ -1,8 +1,7 @@
 """Config: where the API server is, who we are, and how to trust it.
 
 The only module that imports the official client, and only for kubeconfig files: its loader knows exec plugins, OIDC,
-merged files and inline certificates. In a pod the mounted files are read directly, which saves the import (0.7 s of CPU
-and 40 MB).
+merged files and inline certificates. In a pod the mounted files are read directly, which saves a heavy import.
 
 Order, as in controller-runtime: what was asked for by name, $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
 """
@@ -106,7 +105,7 @@ class Kubeconfig:
         return float("inf")
 
     async def connect(self) -> Connection:
-        # Imported here: it costs 0.7 s of CPU, which an operator in a pod need not pay.
+        # Imported here: it is heavy, and an operator in a pod does without it.
         from kubernetes.aio.client.configuration import Configuration  # noqa: PLC0415
         from kubernetes.aio.config import ConfigException, load_kube_config  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
 """Objects as the core sees them: decoded metadata beside undecoded bytes.
 
-Decoding the metadata alone costs a tenth of the time and memory of decoding everything; the rest of an object is
+Decoding the metadata alone costs a fraction of the time and memory of decoding everything; the rest of an object is
 decoded when a handler asks for it. Numbers and the choice of msgspec: docs/decisions/0003.
 """
 
