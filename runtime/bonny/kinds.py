@@ -58,6 +58,10 @@ class Kind:
     field_selector: str = ""
     """Only objects with these fields, in the API's own syntax: `spec.nodeName=n1`. Default: all."""
 
+    metadata_only: bool = False
+    """Follow only the metadata of the objects: labels, annotations, owners, finalizers. Everything else is missing from
+    what handlers see. For kinds with many or large objects of which no more is needed. Default: whole objects."""
+
     def __post_init__(self) -> None:
         group, separator, version = self.api_version.rpartition("/")
         if not version or "/" in group or (separator and not group):

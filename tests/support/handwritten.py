@@ -147,7 +147,12 @@ operator = Operator(
     group="example.com",
     controllers=[WidgetController, RegionController, DeploymentController],
     version="1.0.0",
-    watch_options=WatchOptions(timeout=(WATCH_SECONDS, WATCH_SECONDS), grace=min(15.0, WATCH_SECONDS)),
+    watch_options=WatchOptions(
+        timeout=(WATCH_SECONDS, WATCH_SECONDS),
+        grace=min(15.0, WATCH_SECONDS),
+        page_size=int(os.environ.get("TEST_PAGE_SIZE", "500")),
+        streaming_list=os.environ.get("TEST_STREAMING_LIST") == "yes",
+    ),
 )
 
 if __name__ == "__main__":

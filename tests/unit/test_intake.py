@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from typing import Any, cast
@@ -46,12 +47,20 @@ class Streams:
     @staticmethod
     def lists(stream: Reflector, *things: Resource, version: int) -> None:
         body = json.dumps({"metadata": {"resourceVersion": str(version)}, "items": things}).encode()
-        stream._step(watch.Reply(200, body))
-        stream._step(watch.Heard())
+        Streams.tells(stream, watch.Reply(200, body), watch.Heard())
 
     @staticmethod
     def says(stream: Reflector, event: str, thing: Resource) -> None:
-        stream._step(watch.Line(json.dumps({"type": event, "object": thing}).encode()))
+        Streams.tells(stream, watch.Line(json.dumps({"type": event, "object": thing}).encode()))
+
+    @staticmethod
+    def tells(stream: Reflector, *events: watch.Event) -> None:
+        """Each step is carried out to its end; its pauses are not waited for."""
+        for event in events:
+            step = stream._step(event)
+            with contextlib.suppress(StopIteration):
+                while True:
+                    step.send(None)
 
     def queued(self, *, now: float = 1e9) -> dict[Key, frozenset[Reason]]:
         """Takes everything that is queued."""
@@ -114,8 +123,7 @@ def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams:
     child = Key("default", "c")
     streams.intake.begin_write(CONFIG_MAP, child, owner=W1)
     streams.intake.end_write(CONFIG_MAP, child, "12", owner=W1)
-    streams.config_maps._step(watch.Silent())
-    streams.config_maps._step(watch.Tick())
+    streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
     streams.lists(streams.config_maps, thing("c", version=12, owner="uid-w1"), version=12)
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
 
@@ -163,16 +171,24 @@ def test_a_re_created_object_is_buried_and_queued(streams: Streams) -> None:
 def test_a_write_under_way_survives_that_the_server_is_restored(streams: Streams) -> None:
     """Regression: the write's end raised a KeyError, and the handling counted as failed."""
     streams.intake.begin_write(WIDGET, W1, owner=W1)
-    streams.intake.restored(streams.widgets)
+    streams.tells(streams.widgets, watch.Silent(), watch.Tick())
+    streams.lists(streams.widgets, thing("w1", version=3), version=4)
     streams.intake.end_write(WIDGET, W1, "5", owner=W1)
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
 
 
 def test_a_restored_server_makes_everything_be_looked_at_again(streams: Streams) -> None:
-    streams.widgets._step(watch.Silent())
-    streams.widgets._step(watch.Tick())
+    streams.tells(streams.widgets, watch.Silent(), watch.Tick())
     streams.lists(streams.widgets, thing("w1", version=3), version=4)
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
+
+
+def test_after_the_list_of_a_restored_server_only_differences_count_again(streams: Streams) -> None:
+    streams.tells(streams.widgets, watch.Silent(), watch.Tick())
+    streams.lists(streams.widgets, thing("w1", version=3), version=4)
+    streams.queued()
+    streams.says(streams.widgets, "MODIFIED", {**thing("w1", version=5), "status": {"seen": True}})
+    assert streams.queued() == {}
 
 
 def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:

@@ -166,18 +166,29 @@ class Client:
         path: str,
         *,
         query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = "",
+        limit_bytes: int | None = None,
     ) -> Answer:
-        """One request as bytes, whatever its answer's status. Raises: `Unreachable`, `UsageError`."""
-        headers = {"Content-Type": content_type} if content_type else None
+        """One request as bytes, whatever its answer's status.
+
+        Raises: `Unreachable`, `UsageError`; `AnswerTooLarge` when the answer has more than `limit_bytes`.
+        """
+        headers = {**(headers or {}), **({"Content-Type": content_type} if content_type else {})}
         ends = time.monotonic() + self._timeout
         renewed = False
         while True:
             connection = await self.connection()
             left = max(ends - time.monotonic(), 0.1)
             answer = await self._transport.request(
-                connection, method, target_of(path, query), body=body, headers=headers, timeout=left
+                connection,
+                method,
+                target_of(path, query),
+                body=body,
+                headers=headers,
+                timeout=left,
+                limit_bytes=limit_bytes,
             )
             if answer.status == 401 and not renewed:
                 renewed = True
@@ -192,10 +203,13 @@ class Client:
             return answer
 
     @asynccontextmanager
-    async def stream(self, path: str, *, query: Mapping[str, str], read_timeout: float) -> AsyncIterator[StreamAnswer]:
+    async def stream(
+        self, path: str, *, query: Mapping[str, str], headers: Mapping[str, str] | None = None, read_timeout: float
+    ) -> AsyncIterator[StreamAnswer]:
         """An open answer, whatever its status. Raises: as `Transport.stream`."""
         connection = await self.connection()
-        async with self._transport.stream(connection, target_of(path, query), read_timeout=read_timeout) as answer:
+        target = target_of(path, query)
+        async with self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout) as answer:
             yield answer
 
     def _decoded(self, answer: Answer, verb: str, resource: str) -> Resource:

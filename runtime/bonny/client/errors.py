@@ -2,6 +2,7 @@
 
 ApiError
 ├── Unreachable      no answer: refused, reset, timed out; the request may or may not have been carried out
+│   └── AnswerTooLarge   an answer that is longer than the caller takes
 ├── Unauthorized     401: the server does not accept who we are
 ├── Forbidden        403: a permission is missing; the message prints the rule to add
 ├── NotFound         404: the object, its namespace or its kind does not exist
@@ -20,6 +21,7 @@ from ..core.objects import Failure
 from ..errors import ApiError
 
 __all__ = [
+    "AnswerTooLarge",
     "Conflict",
     "Forbidden",
     "Invalid",
@@ -36,6 +38,10 @@ __all__ = [
 
 class Unreachable(ApiError):
     """No complete answer came. What was asked for may have happened all the same."""
+
+
+class AnswerTooLarge(Unreachable):
+    """The answer is longer than the caller takes; the rest of it was not read."""
 
 
 class Refusal(ApiError):

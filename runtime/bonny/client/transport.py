@@ -24,7 +24,7 @@ import aiohttp
 from yarl import URL
 
 from .config import Connection
-from .errors import Unreachable
+from .errors import AnswerTooLarge, Unreachable
 
 __all__ = ["Answer", "StreamAnswer", "Transport"]
 
@@ -72,17 +72,19 @@ class Transport:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float,
+        limit_bytes: int | None = None,
     ) -> Answer:
         """Send one request and read its whole answer within `timeout` seconds. `target` is an encoded path and query.
 
-        Raises: `Unreachable`.
+        Raises: `Unreachable`; `AnswerTooLarge` when the answer has more than `limit_bytes`.
         """
         limit = aiohttp.ClientTimeout(total=timeout, sock_connect=min(CONNECT_SECONDS, timeout))
         try:
             async with self._requests.request(
                 method, **self._arguments(connection, target, headers), data=body, timeout=limit
             ) as response:
-                return Answer(response.status, _lower(response.headers), await response.read())
+                read = await (response.read() if limit_bytes is None else _bounded(response, limit_bytes))
+                return Answer(response.status, _lower(response.headers), read)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise Unreachable(_sentence(connection, error, timeout)) from error
 
@@ -142,6 +144,18 @@ class Transport:
         if self._tls is None or self._tls[0] != stamp:
             self._tls = (stamp, _tls_context(connection))
         return self._tls[1]
+
+
+async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """The body, unless it has more than `limit` bytes. Raises: `AnswerTooLarge`."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            raise AnswerTooLarge(f"the answer to {response.method} {response.url.path} has more than {limit} bytes")
+    return b"".join(parts)
 
 
 def _tls_context(connection: Connection) -> ssl.SSLContext:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, Final
 
+import msgspec
+
 from ..kinds import Kind
 from ..resource import Key
 from .fields import digest
@@ -30,9 +32,8 @@ __all__ = ["Barriers", "Handled", "Ledger", "OwnWrites", "Tombstone", "Witness",
 NO_CONTENT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
-@dataclass(frozen=True, slots=True)
-class Handled:
-    """What of an object decides whether there is something to do."""
+class Handled(msgspec.Struct, frozen=True, gc=False):
+    """What of an object decides whether there is something to do. There is one for each object, so it is kept small."""
 
     uid: str
     content: int | bytes
@@ -47,12 +48,14 @@ class Handled:
     """A hash of the status, for controllers that ask for status changes."""
 
 
-def handled_state(item: Item, *, with_status: bool) -> Handled:
-    """The state of `item` as a handling sees it."""
+def handled_state(item: Item, *, with_status: bool, metadata_only: bool = False) -> Handled:
+    """The state of `item` as a handling sees it. Of metadata alone, any new version may be new content."""
     meta = item.meta
     content: int | bytes = meta.generation
     status = b""
-    if not meta.generation or with_status:
+    if metadata_only:
+        content = content or meta.resource_version.encode()
+    elif not meta.generation or with_status:
         decoded = item.decode()
         status = digest(decoded.get("status")) if with_status else b""
         if not meta.generation:

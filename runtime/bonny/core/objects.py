@@ -62,7 +62,7 @@ class Meta(msgspec.Struct, frozen=True, rename="camel", gc=False):
     owner_references: tuple[OwnerRef, ...] = ()
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """One object: its metadata and its JSON as the server sent it."""
 
     meta: Meta
@@ -145,9 +145,9 @@ def decode_item(raw: bytes) -> Item:
     return item
 
 
-def decode_bookmark(raw: bytes) -> str:
-    """The resourceVersion that a bookmark carries. Raises: one of `UNREADABLE`."""
-    return _has_meta.decode(raw).metadata.resource_version
+def decode_bookmark(raw: bytes) -> Meta:
+    """What a bookmark carries: a version, and perhaps annotations. Raises: one of `UNREADABLE`."""
+    return _has_meta.decode(raw).metadata
 
 
 def decode_event(line: bytes) -> tuple[str, bytes]:

@@ -7,7 +7,8 @@ Elsewhere: how long to wait after a failure (`backoff`).
 Rules, each with a test of its name in tests/unit/core/test_queue.py:
 - A key is queued once, however often it is added; its reasons are kept as a set and handed out together.
 - A key that a worker holds is never handed out; what is added meanwhile comes after `done`.
-- Live keys go before low ones; a low key that waited 10 s counts as live, so hot keys starve nobody.
+- Live keys go before low ones; but while a low key waits for longer than 10 s, one of four that are handed out is low.
+  So neither do hot keys starve anybody, nor does a long first list make a live change wait behind all of it.
 - A key comes back after `retry` with its reasons; one that is added as live meanwhile does not wait any longer.
 - The wait grows with each `retry` in a row, and is never shorter than the backoff's base.
 - A key has at most one timer. It is set by the worker, and survives whatever else happens to the key until it fires.
@@ -21,7 +22,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from heapq import heapify, heappop, heappush
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from ..errors import OptionError
 from .backoff import Backoff
@@ -30,6 +31,9 @@ __all__ = ["Priority", "Queue", "QueueOptions", "Reason", "Statistics", "Work"]
 
 # Long enough for a burst of live changes to pass, short enough that a person who waits does not notice.
 AGEING_SECONDS: Final = 10.0
+LIVE_IN_A_ROW: Final = 3
+# After a suspend all timers are due at once; moving them all would hold the loop.
+FIRED_AT_ONCE: Final = 100
 # Void places below this number are not worth a clean-up.
 SLACK: Final = 64
 # 0.2 s is about the time in which a conflict or a slow child sorts itself out; 300 s bounds the harm of a wrong object.
@@ -65,7 +69,7 @@ class QueueOptions:
     """Waits of a key after failures. Default 0.2 s doubling to 300 s."""
 
     ageing: float = AGEING_SECONDS
-    """A low key that waited this long counts as live. Default 10 s."""
+    """While a low key waits for longer than this, every fourth key handed out is a low one. Default 10 s."""
 
     def __post_init__(self) -> None:
         if self.ageing < 0:
@@ -123,6 +127,10 @@ class _Entry:
     """When it became ready; stays while it is parked, so that who parks it again knows for how long it has waited."""
 
 
+_Place: TypeAlias = tuple[float, int, K, Reason | None]
+"""A place in the waiting line: when it is due, its ticket, whose it is, and why if it is a timer."""
+
+
 class Queue(Generic[K]):
     """See the module. All methods but `statistics` are O(log n) or better; `now` is a monotonic clock in seconds."""
 
@@ -131,9 +139,10 @@ class Queue(Generic[K]):
         self._entries: dict[K, _Entry] = {}
         self._live: deque[tuple[int, K]] = deque()
         self._low: deque[tuple[int, K]] = deque()
-        self._waiting: list[tuple[float, int, K]] = []
-        self._timers: dict[K, tuple[int, Reason]] = {}
+        self._waiting: list[_Place[K]] = []
+        self._timers: dict[K, _Place[K]] = {}
         self._tickets = 0
+        self._live_in_a_row = 0
         self._ready = 0
         self._delayed = 0
         self._parked = 0
@@ -157,8 +166,9 @@ class Queue(Generic[K]):
     def set_timer(self, key: K, reason: Reason, *, at: float) -> None:
         """Queue `key` as low at the time `at`; replaces the timer that it had."""
         self._tickets += 1
-        self._timers[key] = (self._tickets, reason)
-        self._push(at, self._tickets, key)
+        place = (at, self._tickets, key, reason)
+        self._timers[key] = place
+        self._push(place)
 
     def cancel_timer(self, key: K) -> None:
         """Harmless when there is none."""
@@ -168,23 +178,29 @@ class Queue(Generic[K]):
 
     def take(self, *, now: float) -> Work[K] | None:
         """Hand out the next ready key, or None. The caller owes a `done`, `retry` or `park` for it."""
-        self._promote(now)
-        for line in (self._live, self._low):
-            while line:
-                ticket, key = line.popleft()
-                entry = self._entries.get(key)
-                if entry is None or entry.ticket != ticket or entry.ready_since is None:
-                    continue
-                work = Work(key, frozenset(entry.reasons), entry.failures, entry.ready_since)
-                entry.handed = work.reasons
-                entry.queued = work.queued
-                entry.reasons.clear()
-                entry.ready_since = None
-                entry.working = True
-                self._ready -= 1
-                self._working += 1
-                return work
-        return None
+        self._fire(now)
+        live, low = self._first(self._live), self._first(self._low)
+        aged = low is not None and now - (low[1].ready_since or 0.0) >= self._options.ageing
+        if live is None or (aged and self._live_in_a_row >= LIVE_IN_A_ROW):
+            self._live_in_a_row = 0
+            return self._hand_out(self._low, low)
+        self._live_in_a_row += 1
+        return self._hand_out(self._live, live)
+
+    def _hand_out(self, line: deque[tuple[int, K]], first: tuple[K, _Entry] | None) -> Work[K] | None:
+        if first is None:
+            return None
+        line.popleft()
+        key, entry = first
+        work = Work(key, frozenset(entry.reasons), entry.failures, entry.ready_since or 0.0)
+        entry.handed = work.reasons
+        entry.queued = work.queued
+        entry.reasons.clear()
+        entry.ready_since = None
+        entry.working = True
+        self._ready -= 1
+        self._working += 1
+        return work
 
     def done(self, key: K, *, now: float) -> None:
         """The work on `key` succeeded: its failures are forgotten."""
@@ -245,14 +261,14 @@ class Queue(Generic[K]):
     def next_due(self) -> float | None:
         """When the next timer fires or the next delayed or parked key becomes ready; None when there is none."""
         while self._waiting:
-            due, ticket, key = self._waiting[0]
-            if self._stands(ticket, key):
-                return due
+            place = self._waiting[0]
+            if self._stands(place):
+                return place[0]
             heappop(self._waiting)
         return None
 
     def statistics(self, *, now: float) -> Statistics:
-        # Aged keys stand behind younger ones, so the oldest is not the first. 100,000 keys take about 10 ms.
+        # A key that was parked keeps its age, so the oldest is not the first. 100,000 keys take about 10 ms.
         since = (entry.ready_since for entry in self._entries.values() if entry.ready_since is not None)
         oldest = min(since, default=now)
         return Statistics(
@@ -284,44 +300,46 @@ class Queue(Generic[K]):
         entry.ticket = self._tickets
         entry.due = due
         self._delayed += not entry.parked
-        self._push(due, entry.ticket, key)
+        self._push((due, entry.ticket, key, None))
 
-    def _push(self, due: float, ticket: int, key: K) -> None:
-        heappush(self._waiting, (due, ticket, key))
+    def _push(self, place: _Place[K]) -> None:
+        heappush(self._waiting, place)
         if len(self._waiting) > 2 * (self._delayed + self._parked + len(self._timers)) + SLACK:
             # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times.
-            self._waiting = [place for place in self._waiting if self._stands(place[1], place[2])]
+            self._waiting = list(filter(self._stands, self._waiting))
             heapify(self._waiting)
 
-    def _stands(self, ticket: int, key: K) -> bool:
+    def _stands(self, place: _Place[K]) -> bool:
         """Whether a place in the waiting line still means something."""
+        _, ticket, key, timer = place
+        if timer is not None:
+            return self._timers.get(key) is place
         entry = self._entries.get(key)
-        timer = self._timers.get(key)
-        return (entry is not None and entry.due is not None and entry.ticket == ticket) or (
-            timer is not None and timer[0] == ticket
-        )
+        return entry is not None and entry.due is not None and entry.ticket == ticket
 
-    def _promote(self, now: float) -> None:
-        """Move what is due, and what aged, to where it is taken from."""
-        while (due := self.next_due()) is not None and due <= now:
-            _, ticket, key = heappop(self._waiting)
-            timer = self._timers.get(key)
-            if timer is not None and timer[0] == ticket:
+    def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _Entry] | None:
+        """The first of a line that still stands there."""
+        while line:
+            ticket, key = line[0]
+            entry = self._entries.get(key)
+            if entry is not None and entry.ticket == ticket and entry.ready_since is not None:
+                return key, entry
+            line.popleft()
+        return None
+
+    def _fire(self, now: float) -> None:
+        """Make ready what is due: much of it, if not all; the rest comes with the next calls."""
+        for _ in range(FIRED_AT_ONCE):
+            due = self.next_due()
+            if due is None or due > now:
+                return
+            _, _, key, timer = heappop(self._waiting)
+            if timer is not None:
                 del self._timers[key]
-                self.add(key, timer[1], now=now, priority=Priority.LOW)
+                self.add(key, timer, now=now, priority=Priority.LOW)
             else:
                 entry = self._entries[key]
                 self._make_ready(key, entry, entry.priority, now)
-        while self._low:
-            ticket, key = self._low[0]
-            entry_or_none = self._entries.get(key)
-            if entry_or_none is None or entry_or_none.ticket != ticket or entry_or_none.ready_since is None:
-                self._low.popleft()
-            elif now - entry_or_none.ready_since >= self._options.ageing:
-                self._low.popleft()
-                self._make_ready(key, entry_or_none, Priority.LIVE, now)
-            else:
-                break
 
     def _release(self, key: K) -> _Entry:
         entry = self._entries[key]

@@ -10,7 +10,7 @@ its sweep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..resource import Key
@@ -40,11 +40,13 @@ class Store:
 
     def __init__(self) -> None:
         self._items: dict[Key, Item] = {}
-        self._epochs: dict[Key, int] = {}
-        self._epoch = 0
+        self._unlisted: set[Key] = set()
+        """What the list under way has not shown yet."""
+
         self._listed = 0
         self._restored = False
-        self._indexes: dict[str, tuple[IndexFunction, dict[str, set[Key]]]] = {}
+        self._indexes: dict[str, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
+        """A value that one object has, as UIDs and most others, is held without a set: 200 bytes an object."""
 
     def __len__(self) -> int:
         return len(self._items)
@@ -58,15 +60,18 @@ class Store:
     def get(self, key: Key) -> Item | None:
         return self._items.get(key)
 
-    def apply(self, change: Change) -> list[Delta]:
-        """Take over one change; return the differences that it made."""
+    def apply(self, change: Change) -> Iterable[Delta]:
+        """Take over one change; return the differences that it made.
+
+        A sweep is carried out as its differences are read, so that the reader can pause: it may be the whole store.
+        """
         match change:
             case Put(item, live):
                 return self._put(item, live=live)
             case Gone(item):
                 return self._remove(item)
             case Begin(version, restored):
-                self._epoch += 1
+                self._unlisted = set(self._items)
                 self._listed = version
                 self._restored = restored
                 return []
@@ -85,18 +90,29 @@ class Store:
 
     def lookup(self, name: str, value: str) -> frozenset[Key]:
         """The keys whose objects have `value` in the index called `name`."""
-        return frozenset(self._indexes[name][1].get(value, ()))
+        found = self._indexes[name][1].get(value)
+        if found is None:
+            return frozenset()
+        return frozenset(found) if isinstance(found, set) else frozenset((found,))
 
     def _index(self, name: str, key: Key, old: Item | None, new: Item | None) -> None:
         function, entries = self._indexes[name]
         before = set(function(old)) if old is not None else set()
         after = set(function(new)) if new is not None else set()
         for value in before - after:
-            entries[value].discard(key)
-            if not entries[value]:
+            held = entries[value]
+            if isinstance(held, set) and len(held) > 1:
+                held.discard(key)
+            else:
                 del entries[value]
         for value in after - before:
-            entries.setdefault(value, set()).add(key)
+            held_or_none = entries.get(value)
+            if held_or_none is None:
+                entries[value] = key
+            elif isinstance(held_or_none, set):
+                held_or_none.add(key)
+            else:
+                entries[value] = {held_or_none, key}
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -108,9 +124,9 @@ class Store:
             self._index(name, key, old, new)
         return old
 
-    def _put(self, item: Item, *, live: bool) -> list[Delta]:
+    def _put(self, item: Item, *, live: bool) -> Sequence[Delta]:
         key = item.key
-        self._epochs[key] = self._epoch
+        self._unlisted.discard(key)
         old = self._items.get(key)
         if old is not None and not self._restored:
             if old.meta.resource_version == item.meta.resource_version and old.meta.uid == item.meta.uid:
@@ -120,25 +136,23 @@ class Store:
         self._replace(key, item)
         return [Delta(key, old, item, live)]
 
-    def _remove(self, item: Item) -> list[Delta]:
+    def _remove(self, item: Item) -> Sequence[Delta]:
         """Remove `item`, unless something newer holds its place."""
         key = item.key
         held = self._items.get(key)
         if held is None or (held.meta.uid != item.meta.uid and held.version > item.version):
             return []
         self._replace(key, None)
-        self._epochs.pop(key, None)
+        self._unlisted.discard(key)
         # The event's object is the last state before the deletion, newer than what we held.
         last = item if item.meta.uid == held.meta.uid else held
         return [Delta(key, last, None, live=True)]
 
-    def _sweep(self) -> list[Delta]:
+    def _sweep(self) -> Iterator[Delta]:
         self._restored = False
-        lacking = [key for key, epoch in self._epochs.items() if epoch != self._epoch]
-        deltas = []
-        for key in lacking:
-            del self._epochs[key]
+        lacking, self._unlisted = self._unlisted, set()
+        while lacking:
+            key = lacking.pop()
             old = self._replace(key, None)
             if old is not None:
-                deltas.append(Delta(key, old, None, live=False))
-        return deltas
+                yield Delta(key, old, None, live=False)

@@ -5,16 +5,22 @@ out. The shell that talks to the server is `bonny.servers.reflector`.
 
     Listing --page, more to come--> Listing      Watching --event, bookmark--> Watching
     Listing --last page-----------> Watching     Watching --closed-----------> Watching (resumes where it was)
+    Listing --page too large------> Listing (fewer objects a page)
+    Streaming --last first event--> Watching     Streaming --refused, never ends--> Listing
     Watching --410, deaf----------> Waiting --> Listing
     any --trouble-----------------> Waiting --> where it was
+
+Streaming is a list that comes as a watch (`sendInitialEvents`), for those who ask for it.
 
 Rules worth knowing:
 - The first list, like every list, carries no resourceVersion: the answer is the newest state, never a stale cache.
 - What the store holds is served while a list is under way; keys that the complete list lacks are swept at its end.
 - A stream that ended without a word in all its time is listed anew: a server that was restored from a backup keeps a
   watch with a version of its future open and silent.
-- Only progress is followed by a request at once: a page with objects and a new token, a watch that moved the version or
-  lasted a second. Everything else waits.
+- Only progress is followed by a request at once: a page with objects and a new token, a smaller page than the last one
+  asked for, a list in place of a streaming one, a watch that moved the version or lasted a second. Everything else
+  waits.
+- A page is bounded in bytes, not only in objects: 500 objects may be 1 KB or 1 GB.
 """
 
 from __future__ import annotations
@@ -29,6 +35,7 @@ from .objects import (
     UNREADABLE,
     Failure,
     Item,
+    Meta,
     decode_bookmark,
     decode_event,
     decode_failure,
@@ -55,8 +62,10 @@ __all__ = [
     "State",
     "Step",
     "Stream",
+    "Streaming",
     "Sweep",
     "Tick",
+    "TooLarge",
     "Trouble",
     "TroubleKind",
     "Wait",
@@ -68,8 +77,17 @@ __all__ = [
     "step",
 ]
 
+EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
+FIRST_EVENTS_END: Final = "k8s.io/initial-events-end"
 # The page size of client-go (tools/pager): larger pages cost the API server memory, smaller ones round trips.
 LIST_PAGE: Final = 500
+# What a step may take in: it is decoded at once, and for a moment three times in memory. One object is at most 3 MiB.
+PAGE_BYTES: Final = 8 * 1024 * 1024
+# Between the steps down to the size that fits, whole pages are thrown away: 500, 62, 7, 1 are few of them.
+SMALLER: Final = 8
+# client-go waits for ever for the end of a streaming list; a proxy or an old server may never send it.
+STREAMING_SILENCE_SECONDS: Final = 10.0
+STREAMING_SECONDS: Final = 120.0
 # Load balancers cut idle flows after 240 s (Azure) to 350 s (AWS); a watch ends itself before that.
 WATCH_SECONDS: Final = (200.0, 230.0)
 # Time for a slow answer to reach us after the server's own end of the watch.
@@ -93,7 +111,11 @@ class WatchOptions:
     """How one kind is followed. Times are seconds."""
 
     page_size: int = LIST_PAGE
-    """Objects a page. Default 500, as client-go."""
+    """Objects a page, at most. Default 500, as client-go. Pages of large objects become smaller by themselves."""
+
+    streaming_list: bool = False
+    """Ask for the first state as a stream of events (Kubernetes 1.35 or newer; it saves the server memory, not us).
+    Default off. A server that refuses it, or never comes to its end, is asked for pages from then on."""
 
     timeout: tuple[float, float] = WATCH_SECONDS
     """The server ends a watch after a time drawn from this range. Default 200 to 230 s."""
@@ -153,6 +175,13 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class Streaming:
+    """The first state was asked for as a stream of events, which is being opened (`opened` is None) or open."""
+
+    opened: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Watching:
     """A watch from `version` is being opened (`opened` is None) or open."""
 
@@ -165,14 +194,17 @@ class Watching:
     """Whether this watch brought a newer version."""
 
 
+Asking: TypeAlias = Listing | Streaming | Watching
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Nothing is under way until a `Tick`; then `then` is taken up again."""
 
-    then: Listing | Watching
+    then: Asking
 
 
-State: TypeAlias = Listing | Watching | Waiting
+State: TypeAlias = Asking | Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +212,12 @@ class Stream:
     """All that is remembered of one stream between two steps."""
 
     state: State
+    limit: int = LIST_PAGE
+    """Objects that the next page is asked for."""
+
+    streams: bool = True
+    """No streaming list failed so far."""
+
     synced: bool = False
     """A complete list was stored once; stays true."""
 
@@ -206,6 +244,11 @@ class Reply:
     status: int
     body: bytes
     retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """The page has more than `PAGE_BYTES`; what was read of it is thrown away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +285,14 @@ class Tick:
     """The wait is over."""
 
 
-Event: TypeAlias = Reply | Heard | Line | Closed | Silent | Broken | Tick
+Event: TypeAlias = Reply | TooLarge | Heard | Line | Closed | Silent | Broken | Tick
 
 # --- what to do -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """Ask for one page; answer with `Reply` or `Broken`."""
+    """Ask for one page; answer with `Reply`, `TooLarge` or `Broken`."""
 
     limit: int
     continue_token: str
@@ -265,6 +308,9 @@ class Watch:
 
     deadline: float
     """Seconds of silence after which the client gives it up."""
+
+    initial: bool = False
+    """Begin with the objects that exist; `version` is empty then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +330,10 @@ Command: TypeAlias = List | Watch | Wait | None
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The first page of a list came. `restored`: the server's versions fell, so "never backwards" does not hold."""
+    """A list begins. `restored`: the server's versions fell, so "never backwards" does not hold."""
 
     version: int
-    """The version that the whole list shows."""
+    """The version that the whole list shows; 0 while that is not known."""
 
     restored: bool
 
@@ -329,32 +375,29 @@ class Step:
 
 def start(options: WatchOptions) -> Step:
     """The first state and command of a stream."""
-    return Step(Stream(Listing()), List(options.page_size, ""))
+    rules = _Rules(now=0.0, chance=0.0, options=options)
+    stream = Stream(Listing(), limit=options.page_size)
+    return rules.open(stream, rules.anew(stream))
 
 
 def step(stream: Stream, event: Event, *, now: float, chance: float, options: WatchOptions) -> Step:
     """Make one decision. `now` is a monotonic clock in seconds, `chance` a uniform draw from [0, 1)."""
     rules = _Rules(now, chance, options)
+    outcome = None
     match stream.state, event:
-        case Watching() as state, Line(data):
-            return rules.line(stream, state, data)
-        case Watching() as state, Heard():
-            return Step(replace(stream, state=replace(state, opened=now, heard=None), trouble=None))
-        case Watching() as state, Closed():
-            return rules.closed(stream, state)
-        case Watching() as state, Silent():
-            return rules.trouble(stream, Listing(), TroubleKind.SILENT, Failure(message="the watch fell silent"))
-        case Listing() as state, Reply(status=200, body=body):
-            return rules.page(stream, state, body)
-        case (Listing() | Watching()) as state, Reply(status, body, retry_after):
-            return rules.refused(stream, state, decode_failure(status, body, retry_after))
-        case (Listing() | Watching()) as state, Broken(message):
-            return rules.trouble(
-                stream, rules.resumed(stream, state), TroubleKind.UNREACHABLE, Failure(message=message)
-            )
         case Waiting(then), Tick():
-            return rules.open(stream, then)
-    raise AssertionError(f"{type(event).__name__} cannot happen in {type(stream.state).__name__}")
+            outcome = rules.open(stream, then)
+        case (Listing() | Streaming() | Watching()) as state, Broken(message):
+            outcome = rules.broken(stream, state, message)
+        case Listing() as state, _:
+            outcome = rules.while_listing(stream, state, event)
+        case Streaming() as state, _:
+            outcome = rules.while_streaming(stream, state, event)
+        case Watching() as state, _:
+            outcome = rules.while_watching(stream, state, event)
+    if outcome is None:
+        raise AssertionError(f"{type(event).__name__} cannot happen in {type(stream.state).__name__}")
+    return outcome
 
 
 _REFUSALS: Final = {
@@ -373,10 +416,58 @@ class _Rules:
     chance: float
     options: WatchOptions
 
-    def open(self, stream: Stream, state: Listing | Watching) -> Step:
+    # --- one state each -----------------------------------------------------------------------------------------------
+
+    def while_listing(self, stream: Stream, state: Listing, event: Event) -> Step | None:
+        match event:
+            case Reply(status=200, body=body):
+                return self.page(stream, state, body)
+            case Reply(status, body, retry_after):
+                return self.refused(stream, state, decode_failure(status, body, retry_after))
+            case TooLarge():
+                return self.too_large(stream, state)
+        return None
+
+    def while_streaming(self, stream: Stream, state: Streaming, event: Event) -> Step | None:
+        match event:
+            case Line(data):
+                return self.first_event(stream, state, data)
+            case Heard():
+                opened = replace(stream, state=Streaming(self.now), trouble=None)
+                return Step(opened, None, (Begin(0, restored=False),))
+            case Reply(status, body, retry_after):
+                return self.refused(stream, state, decode_failure(status, body, retry_after))
+            case Closed() | Silent():
+                return self.without_streaming(stream)
+        return None
+
+    def while_watching(self, stream: Stream, state: Watching, event: Event) -> Step | None:
+        match event:
+            case Line(data):
+                return self.line(stream, state, data)
+            case Heard():
+                return Step(replace(stream, state=replace(state, opened=self.now, heard=None), trouble=None))
+            case Reply(status, body, retry_after):
+                return self.refused(stream, state, decode_failure(status, body, retry_after))
+            case Closed():
+                return self.closed(stream, state)
+            case Silent():
+                failure = Failure(message="the watch fell silent")
+                return self.trouble(stream, self.anew(stream), TroubleKind.SILENT, failure)
+        return None
+
+    # --- rules --------------------------------------------------------------------------------------------------------
+
+    def anew(self, stream: Stream) -> Listing | Streaming:
+        """How everything is asked for."""
+        return Streaming() if self.options.streaming_list and stream.streams else Listing()
+
+    def open(self, stream: Stream, state: Asking) -> Step:
         if isinstance(state, Listing):
-            return Step(replace(stream, state=state), List(self.options.page_size, state.continue_token))
+            return Step(replace(stream, state=state), List(stream.limit, state.continue_token))
         shortest, longest = self.options.timeout
+        if isinstance(state, Streaming):
+            return Step(replace(stream, state=Streaming()), Watch("", longest, STREAMING_SILENCE_SECONDS, initial=True))
         timeout = float(round(shortest + self.chance * (longest - shortest)))
         fresh = Watching(state.version)
         return Step(replace(stream, state=fresh), Watch(state.version, timeout, timeout + self.options.grace))
@@ -386,7 +477,7 @@ class _Rules:
             page = decode_page(body)
         except UNREADABLE as error:
             failure = Failure(200, "", f"the list could not be decoded: {error}")
-            return self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure)
+            return self.trouble(stream, self.anew(stream), TroubleKind.GARBAGE, failure)
         changes: list[Change] = []
         if not state.continue_token:
             version = version_number(page.version)
@@ -400,27 +491,36 @@ class _Rules:
             failure = Failure(200, "", "the page is empty and not the last one")
             then = Listing(page.continue_token)
             return replace(self.trouble(stream, then, TroubleKind.GARBAGE, failure), changes=tuple(changes))
+        if 4 * len(body) < PAGE_BYTES:
+            stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
         if page.continue_token:
-            return Step(
-                replace(stream, state=Listing(page.continue_token), trouble=None),
-                List(self.options.page_size, page.continue_token),
-                tuple(changes),
+            return replace(
+                self.open(replace(stream, trouble=None), Listing(page.continue_token)), changes=tuple(changes)
             )
-        changes.append(Sweep())
-        version = version_number(page.version)
-        complete = replace(stream, synced=True, version=version, told=version, trouble=None, resumes=0)
-        opened = self.open(complete, Watching(page.version))
-        return replace(opened, changes=tuple(changes))
+        return self.complete(stream, page.version, changes)
+
+    def complete(self, stream: Stream, version: str, changes: list[Change]) -> Step:
+        """All that exists is known as of `version`: watch from there."""
+        number = version_number(version)
+        complete = replace(stream, synced=True, version=number, told=number, trouble=None, resumes=0)
+        return replace(self.open(complete, Watching(version)), changes=(*changes, Sweep()))
+
+    def too_large(self, stream: Stream, state: Listing) -> Step:
+        """Ask for fewer objects: at once, as this can happen only a few times in a row."""
+        if stream.limit == 1:
+            failure = Failure(200, "", f"a page of one object has more than {PAGE_BYTES} bytes")
+            return self.trouble(stream, state, TroubleKind.GARBAGE, failure)
+        return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
 
     def line(self, stream: Stream, state: Watching, data: bytes) -> Step:
         try:
             kind, raw = decode_event(data)
             if kind == "ERROR":
                 return self.refused(stream, state, decode_failure(0, raw))
-            if kind not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK"):
+            if kind not in EVENT_TYPES:
                 return Step(replace(stream, state=replace(state, heard=self.now)))
             item = None if kind == "BOOKMARK" else decode_item(raw)
-            version = decode_bookmark(raw) if item is None else item.meta.resource_version
+            version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")
             return self.trouble(stream, self.resumed(stream, state), TroubleKind.GARBAGE, failure)
@@ -437,33 +537,68 @@ class _Rules:
             return Step(moved)
         return Step(moved, None, (Gone(item) if kind == "DELETED" else Put(item, live=True),))
 
+    def first_event(self, stream: Stream, state: Streaming, data: bytes) -> Step:
+        """One line of a streaming list: an object, or the bookmark that says that these were all."""
+        try:
+            kind, raw = decode_event(data)
+            if kind == "ERROR":
+                return self.refused(stream, state, decode_failure(0, raw))
+            bookmark = decode_bookmark(raw) if kind == "BOOKMARK" else None
+            item = decode_item(raw) if kind in EVENT_TYPES and bookmark is None else None
+        except UNREADABLE as error:
+            failure = Failure(200, "", f"an event could not be decoded: {error}")
+            return self.trouble(stream, self.anew(stream), TroubleKind.GARBAGE, failure)
+        if bookmark is not None and _ends_the_first_events(bookmark):
+            if version_number(bookmark.resource_version) < stream.told:
+                # The server was restored: a list knows what to do, and says so in its first page.
+                return self.open(stream, Listing())
+            return self.complete(stream, bookmark.resource_version, [])
+        if state.opened is not None and self.now - state.opened > STREAMING_SECONDS:
+            return self.without_streaming(stream)
+        if item is None:
+            return Step(stream)
+        stream = replace(stream, told=max(stream.told, item.version))
+        return Step(stream, None, (Gone(item) if kind == "DELETED" else Put(item, live=False),))
+
+    def without_streaming(self, stream: Stream) -> Step:
+        """The server does not do streaming lists: ask for pages, at once, and from now on."""
+        return self.open(replace(stream, streams=False), Listing())
+
     def closed(self, stream: Stream, state: Watching) -> Step:
         opened = self.now if state.opened is None else state.opened
         if state.heard is None and self.now - opened >= self.options.deaf_after:
             failure = Failure(message="the watch ended without a single event or bookmark")
-            return self.trouble(stream, Listing(), TroubleKind.SILENT, failure)
+            return self.trouble(stream, self.anew(stream), TroubleKind.SILENT, failure)
         if not state.moved and self.now - opened < SHORT_WATCH_SECONDS:
             failure = Failure(message="the server ended the watch at once")
             return self.trouble(stream, self.resumed(stream, state), TroubleKind.SHORT, failure)
         return self.open(stream, state)
 
-    def resumed(self, stream: Stream, state: Listing | Watching) -> Listing | Watching:
+    def broken(self, stream: Stream, state: Asking, message: str) -> Step:
+        if isinstance(state, Listing):
+            # The deadline may have been too short for what a page weighs.
+            stream = replace(stream, limit=max(stream.limit // 2, 1))
+        return self.trouble(stream, self.resumed(stream, state), TroubleKind.UNREACHABLE, Failure(message=message))
+
+    def resumed(self, stream: Stream, state: Asking) -> Asking:
         """Where to go on after trouble: the same place, unless a watch failed there too often."""
         if isinstance(state, Watching) and stream.resumes + 1 >= RESUMES_BEFORE_RELIST:
-            return Listing()
+            return self.anew(stream)
         return state
 
-    def refused(self, stream: Stream, state: Listing | Watching, failure: Failure) -> Step:
+    def refused(self, stream: Stream, state: Asking, failure: Failure) -> Step:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
-            return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
+            return self.trouble(stream, self.anew(stream), TroubleKind.EXPIRED, failure)
+        if isinstance(state, Streaming) and failure.code in (400, 422):
+            return self.without_streaming(stream)
         kind = _REFUSALS.get(failure.code, TroubleKind.SERVER)
         # A kind that vanished, or that we may not see, can be another one when it is back: list it.
-        again: Listing | Watching = Listing()
+        again: Asking = self.anew(stream)
         if kind not in (TroubleKind.MISSING, TroubleKind.FORBIDDEN):
             again = self.resumed(stream, state)
         return self.trouble(stream, again, kind, failure)
 
-    def trouble(self, stream: Stream, then: Listing | Watching, kind: TroubleKind, failure: Failure) -> Step:
+    def trouble(self, stream: Stream, then: Asking, kind: TroubleKind, failure: Failure) -> Step:
         verb = "list" if isinstance(stream.state, Listing) else "watch"
         failures = 1 if self.now - stream.troubled > QUIET_SECONDS else stream.failures + 1
         resumes = stream.resumes + 1 if isinstance(then, Watching) else 0
@@ -481,3 +616,7 @@ class _Rules:
             troubled=self.now,
         )
         return Step(troubled, Wait(wait, renew_credentials=kind is TroubleKind.UNAUTHORIZED))
+
+
+def _ends_the_first_events(bookmark: Meta) -> bool:
+    return (bookmark.annotations or {}).get(FIRST_EVENTS_END) == "true"

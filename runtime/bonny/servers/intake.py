@@ -58,8 +58,12 @@ class Intake:
 
         self._writes = {id(source): OwnWrites() for source in self.sources}
         self._barriers = {id(source): Barriers() for source in self.sources}
-        for source in self._primary:
-            source.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
+        self._restoring: set[int] = set()
+        """Streams whose server was restored, until their first complete list after that."""
+
+        if self._owned:
+            for source in self._primary:
+                source.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
         for source in self.sources:
             source.subscribe(self)
 
@@ -68,10 +72,19 @@ class Intake:
         return list(self._owned)
 
     @property
+    def primary(self) -> Sequence[Reflector]:
+        """The streams of what is handled."""
+        return self._primary
+
+    @property
+    def owned_sources(self) -> list[Reflector]:
+        """The streams of children."""
+        return [source for sources in self._owned.values() for source in sources]
+
+    @property
     def sources(self) -> list[Reflector]:
         """Every stream, each once."""
-        named = [*self._primary, *(source for sources in self._owned.values() for source in sources)]
-        return list({id(source): source for source in named}.values())
+        return list({id(source): source for source in [*self._primary, *self.owned_sources]}.values())
 
     # --- what workers ask ---------------------------------------------------------------------------------------------
 
@@ -163,19 +176,18 @@ class Intake:
 
     def advanced(self, source: Reflector) -> None:
         """The stream reached a newer version: keys that waited for it go on."""
+        self._restoring.discard(id(source))
         for key in self._barriers[id(source)].met(at=source.version):
             if not self._waits(key):
                 self.queue.unpark(key, now=time.monotonic())
                 self.wake.set()
 
     def restored(self, source: Reflector) -> None:
-        """The server's versions fell: forget what is remembered by version, and look at everything again."""
+        """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
         self._writes[id(source)].forget()
         self._barriers[id(source)] = Barriers()
         self.ledger.forget_writes()
-        for primary in self._primary:
-            for key in [item.key for item in primary.store]:
-                self._enqueue(key, Reason.CHANGED)
+        self._restoring.add(id(source))
 
     def _is_own(self, source: Reflector, key: Key, item: Item) -> bool:
         return self._writes[id(source)].is_own(key, item.meta.resource_version)
@@ -190,12 +202,16 @@ class Intake:
         if old is None:
             first = not delta.live and not source.synced
             self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
-        elif self._differs(old, new):
+        elif id(source) in self._restoring or self._differs(source, old, new):
             self._enqueue(delta.key, Reason.CHANGED)
 
-    def _differs(self, old: Item, new: Item) -> bool:
+    def _differs(self, source: Reflector, old: Item, new: Item) -> bool:
         """Whether there is anything to handle: somebody's status must not cut short a failing key's wait."""
-        return handled_state(old, with_status=self._on_status) != handled_state(new, with_status=self._on_status)
+        before, after = (
+            handled_state(item, with_status=self._on_status, metadata_only=source.kind.metadata_only)
+            for item in (old, new)
+        )
+        return before != after
 
     def _seen_child(self, source: Reflector, delta: Delta) -> None:
         # The children of a first list are looked at with their owners, which are all new then, too.

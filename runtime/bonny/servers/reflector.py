@@ -12,12 +12,12 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from typing import Protocol
 
 from ..client.api import Client, path_of, retry_after
-from ..client.errors import Unreachable, missing_rule
+from ..client.errors import AnswerTooLarge, Unreachable, missing_rule
 from ..core import watch
 from ..core.framing import Lines, LineTooLong
 from ..core.store import Delta, Store
@@ -32,6 +32,13 @@ ORDINARY = (watch.TroubleKind.EXPIRED, watch.TroubleKind.SHORT, watch.TroubleKin
 BLOCKING = (watch.TroubleKind.FORBIDDEN, watch.TroubleKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
+# After so many differences others get their turn on the loop: a sweep can be as large as the store. About 5 ms.
+DELTAS_AT_ONCE = 250
+# How objects come as their metadata alone (API concepts, "Receiving resources as metadata").
+AS_METADATA = {
+    "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    "watch": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+}
 
 log = logging.getLogger("bonny.servers.reflector")
 
@@ -117,20 +124,24 @@ class Reflector:
                     command = await self._watch(request)
                 case watch.Wait(seconds, renew_credentials):
                     await self._wait(seconds, renew=renew_credentials)
-                    command = self._step(watch.Tick())
+                    command = await self._step(watch.Tick())
                 case None:
                     # A watch ended without a decision: cannot be, and must not spin.
-                    command = self._step(watch.Broken("the watch ended for no known reason"))
+                    command = await self._step(watch.Broken("the watch ended for no known reason"))
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
     async def _list(self, request: watch.List) -> watch.Command:
         query = {**self._selectors, "limit": str(request.limit), "continue": request.continue_token}
         try:
-            answer = await self._client.exchange("GET", self._path, query=query)
+            answer = await self._client.exchange(
+                "GET", self._path, query=query, headers=self._headers("list"), limit_bytes=watch.PAGE_BYTES
+            )
+        except AnswerTooLarge:
+            return await self._step(watch.TooLarge())
         except (Unreachable, UsageError) as error:
-            return self._step(watch.Broken(str(error)))
-        return self._step(watch.Reply(answer.status, answer.body, retry_after(answer.headers)))
+            return await self._step(watch.Broken(str(error)))
+        return await self._step(watch.Reply(answer.status, answer.body, retry_after(answer.headers)))
 
     async def _watch(self, request: watch.Watch) -> watch.Command:
         query = {
@@ -140,23 +151,30 @@ class Reflector:
             "resourceVersion": request.version,
             "timeoutSeconds": f"{request.timeout:.0f}",
         }
+        if request.initial:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         try:
-            async with self._client.stream(self._path, query=query, read_timeout=request.deadline) as answer:
+            async with self._client.stream(
+                self._path, query=query, headers=self._headers("watch"), read_timeout=request.deadline
+            ) as answer:
                 if answer.status != 200:
                     body = await _first(answer.chunks)
-                    return self._step(watch.Reply(answer.status, body, retry_after(answer.headers)))
-                self._step(watch.Heard())
+                    return await self._step(watch.Reply(answer.status, body, retry_after(answer.headers)))
+                await self._step(watch.Heard())
                 lines = Lines()
                 async for chunk in answer.chunks:
                     for line in lines.feed(chunk):
-                        command = self._step(watch.Line(line))
+                        command = await self._step(watch.Line(line))
                         if command is not None:
                             return command
-            return self._step(watch.Closed())
+            return await self._step(watch.Closed())
         except TimeoutError:
-            return self._step(watch.Silent())
+            return await self._step(watch.Silent())
         except (Unreachable, UsageError, LineTooLong) as error:
-            return self._step(watch.Broken(str(error)))
+            return await self._step(watch.Broken(str(error)))
+
+    def _headers(self, verb: str) -> dict[str, str]:
+        return {"Accept": AS_METADATA[verb]} if self.kind.metadata_only else {}
 
     async def _wait(self, seconds: float, *, renew: bool) -> None:
         await asyncio.sleep(seconds)
@@ -166,32 +184,37 @@ class Reflector:
             except UsageError as error:
                 log.warning("credentials cannot be read", extra={"stream": str(self), "error": str(error)})
 
-    def _step(self, event: watch.Event) -> watch.Command:
-        """Decide, and tell the subscribers what changed."""
+    async def _step(self, event: watch.Event) -> watch.Command:
+        """Decide, and tell the subscribers what changed; with pauses when that is much."""
         self.last_contact = now = time.monotonic()
         before = self._stream
         outcome = watch.step(before, event, now=now, chance=random.random(), options=self._options)
         # Subscribers tell a first list from later ones by `synced`, so it turns true only after they saw the changes.
+        told = 0
         for change in outcome.changes:
-            self._apply(change)
+            for delta in self._applied(change):
+                for subscriber in self._subscribers:
+                    subscriber.seen(self, delta)
+                told += 1
+                if told % DELTAS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
         self._stream = outcome.stream
         if before.trouble != outcome.stream.trouble:
             self._report(before.trouble, outcome.stream.trouble)
-        if before.version != outcome.stream.version or before.synced != outcome.stream.synced:
+        complete = bool(outcome.changes) and isinstance(outcome.changes[-1], watch.Sweep)
+        if complete or before.version != outcome.stream.version:
             for subscriber in self._subscribers:
                 subscriber.advanced(self)
         if before.trouble != outcome.stream.trouble or before.synced != outcome.stream.synced:
             self._changed.set()
         return outcome.command
 
-    def _apply(self, change: watch.Change) -> None:
+    def _applied(self, change: watch.Change) -> Iterable[Delta]:
         if isinstance(change, watch.Begin) and change.restored:
             log.warning("versions went backwards: the server was restored", extra={"stream": str(self)})
             for subscriber in self._subscribers:
                 subscriber.restored(self)
-        for delta in self.store.apply(change):
-            for subscriber in self._subscribers:
-                subscriber.seen(self, delta)
+        return self.store.apply(change)
 
     def _report(self, before: watch.Trouble | None, after: watch.Trouble | None) -> None:
         if after is None:

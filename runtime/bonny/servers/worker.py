@@ -169,7 +169,7 @@ class Worker:
     async def _settle_object(self, item: Item, reasons: frozenset[Reason]) -> None:
         """Handle what there is to handle, and set the key's timer."""
         key = item.key
-        state = handled_state(item, with_status=self._controller.on_status)
+        state = handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)
         action = self._action(key, state, reasons)
         if action is None:
             return
@@ -240,7 +240,8 @@ class Worker:
     async def _process(self, action: Action, item: Item, reasons: frozenset[Reason]) -> Axn[Any]:
         """Build the axn and let it pass through the pipeline."""
         began = time.monotonic()
-        resource: Resource = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, **item.decode()}
+        # The items of a list have no type of their own, and metadata alone comes with that of its envelope.
+        resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         axn: Axn[Any] = Axn(
             action=action,
             resource=resource,

@@ -43,7 +43,7 @@ class Desk:
             same = (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"])
             if same and kind.namespace in (None, name.namespace):
                 item = self.observe(kind, name if kind.namespaced else Key("", name.name)).item
-                return None if item is None else {"apiVersion": kind.api_version, "kind": kind.kind, **item.decode()}
+                return None if item is None else {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
         raise OptionError(f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns`")
 
     @property

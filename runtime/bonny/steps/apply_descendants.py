@@ -99,7 +99,7 @@ async def _apply(axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
     if live is None:
         await _owner_must_exist(axn)
         live = await _read(place, kind, key)
-    elif seen.known and _unchanged(wanted, live, place.witnesses.get((kind, key)), manager=place.manager):
+    elif seen.known and _unchanged(wanted, live, place.witnesses.get((kind, key)), kind=kind, manager=place.manager):
         return kind, key
     if live is not None and not descendant.adopt and not _carries(live, axn.resource["metadata"]["uid"]):
         place.contested(kind, key)
@@ -142,8 +142,16 @@ def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> O
     )
 
 
-def _unchanged(wanted: Resource, live: Resource, witness: Witness | None, *, manager: str) -> bool:
+def _unchanged(wanted: Resource, live: Resource, witness: Witness | None, *, kind: Owned, manager: str) -> bool:
     """Whether the live object has what is wanted, and nothing of ours that is no longer wanted."""
+    if kind.metadata_only:
+        # Nothing to compare: only the very version that our apply made is known to be right.
+        metadata = live["metadata"]
+        return witness is not None and (witness.uid, witness.version, witness.wanted) == (
+            metadata["uid"],
+            metadata["resourceVersion"],
+            digest(wanted),
+        )
     fields = owned_fields(live, manager)
     if fields is None or live["metadata"].get("deletionTimestamp"):
         return False
@@ -204,7 +212,7 @@ async def _send(place: Workplace, kind: Owned, wanted: Resource, *, before: Reso
         # With nothing of ours different nothing was written: the version is that of somebody else's change, whose event
         # must not be taken for ours.
         changed = before is None or (fields, held) != _own_part(before, place.manager)
-        if changed:
+        if changed and not kind.metadata_only:
             wrote(live["metadata"]["resourceVersion"])
         if before is None and not created:
             await _undo(place, kind, wanted, live)

@@ -13,17 +13,39 @@ from typing import Any
 import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bonny.core import watch
 from bonny.core.objects import Item
 from bonny.core.store import Store
-from bonny.core.watch import Broken, Closed, Heard, Line, List, Reply, Silent, Sweep, Tick, Wait, Watch, WatchOptions
+from bonny.core.watch import (
+    Broken,
+    Closed,
+    Heard,
+    Line,
+    List,
+    Reply,
+    Silent,
+    Sweep,
+    Tick,
+    TooLarge,
+    Wait,
+    Watch,
+    WatchOptions,
+)
 from bonny.resource import Key, Resource
 from tests.support.core import Led, bookmark, line, page, status, thing
 
 EXPIRED = msgspec.json.encode(status(410, "Expired"))
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
+
+
+def last_of_the_first(version: int) -> bytes:
+    """The bookmark that ends the first events of a streaming list."""
+    annotations = {"k8s.io/initial-events-end": "true"}
+    return line("BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": annotations}})
+
+
 # Far more than any test writes, so that revisions after it are new ones.
 BUMP = 1_000_000
 
@@ -97,6 +119,9 @@ class History(RuleBasedStateMachine):
         self.server = Server()
         self.led = Led(WatchOptions(page_size=2))
         self.store = Store()
+        self.streams = "well"
+        """How the server does streaming lists: "well", or it "refuses" them, or never says that they are complete."""
+
         self.mirror: dict[Key, Item] = {}
         self.ends: Counter[str] = Counter()
         """How often each UID was told to be gone."""
@@ -105,6 +130,11 @@ class History(RuleBasedStateMachine):
         self.rewound = False
         """Restored, and not listed since. A server that gets as far as it was before until then cannot be told from one
         that was never restored, so the rules do not let it."""
+
+    @initialize(streaming=st.booleans(), streams=st.sampled_from(["well", "refuses", "never ends"]))
+    def begin(self, streaming: bool, streams: str) -> None:
+        self.led = Led(WatchOptions(page_size=2, streaming_list=streaming))
+        self.streams = streams
 
     # --- the server's side --------------------------------------------------------------------------------------------
 
@@ -168,11 +198,27 @@ class History(RuleBasedStateMachine):
             case Wait():
                 self.led.waits_out()
             case List(limit, token):
-                lost = data.draw(st.sampled_from([False, False, False, True]))
-                reply = Broken("reset") if lost else self.server.list(limit, token)
-                self.tell(reply)
+                lost = data.draw(st.sampled_from([None, None, None, Broken("reset"), TooLarge()]))
+                self.tell(lost or self.server.list(limit, token))
+            case Watch(initial=True):
+                self.stream(data.draw(st.integers(0, 9)), data.draw(st.sampled_from([Broken("reset"), Closed()])))
             case Watch(version):
                 self.watch(int(version), data)
+
+    def stream(self, arrives: int, end: Any) -> None:
+        """A streaming list, cut after so many lines."""
+        if self.streams == "refuses":
+            self.tell(Reply(422, msgspec.json.encode(status(422, "Invalid"))))
+            return
+        self.tell(Heard())
+        lines = [line("ADDED", thing) for thing in self.server.objects.values()]
+        if self.streams == "well":
+            lines.append(last_of_the_first(self.server.version))
+        for one in lines[:arrives]:
+            self.tell(Line(one))
+            if self.led.command is not None:
+                return
+        self.tell(end if arrives < len(lines) else Silent())
 
     def watch(self, version: int, data: st.DataObject) -> None:
         refused = data.draw(st.sampled_from([None, None, None, Broken("refused"), Reply(503, b""), Reply(404, b"")]))
@@ -241,6 +287,8 @@ class History(RuleBasedStateMachine):
                     self.tell(Tick())
                 case List(limit, token):
                     self.tell(self.server.list(limit, token))
+                case Watch(initial=True):
+                    self.stream(len(self.server.objects) + 1, Silent())
                 case Watch(version) if int(version) > self.server.version:
                     # A version of the server's future: silence.
                     self.tell(Heard())

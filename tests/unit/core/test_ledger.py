@@ -247,3 +247,16 @@ def test_the_order_of_labels_is_no_change() -> None:
 
     assert handled_state(ab, with_status=True) == handled_state(ba, with_status=True)
     assert decode_item(ab.raw) == ab
+
+
+def test_of_metadata_alone_any_new_version_may_be_new_content() -> None:
+    """A ConfigMap has no generation, and its data is not there to be compared."""
+    old, new = (handled_state(item(version=version), with_status=False, metadata_only=True) for version in (5, 6))
+    assert old != new
+
+
+def test_of_metadata_alone_a_generation_says_whether_there_is_something_to_do() -> None:
+    old, new = (
+        handled_state(item(version=version, generation=2), with_status=False, metadata_only=True) for version in (5, 6)
+    )
+    assert old == new

@@ -71,7 +71,8 @@ def test_a_line_that_is_no_event_is_refused_in_an_expected_way(data: bytes) -> N
 
 
 def test_a_bookmark_carries_only_a_version() -> None:
-    assert decode_bookmark(b'{"kind":"Pod","metadata":{"resourceVersion":"12","creationTimestamp":null}}') == "12"
+    carried = decode_bookmark(b'{"kind":"Pod","metadata":{"resourceVersion":"12","creationTimestamp":null}}')
+    assert carried.resource_version == "12"
 
 
 def test_a_page_gives_its_objects_version_and_token() -> None:

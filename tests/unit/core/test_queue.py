@@ -112,15 +112,22 @@ def test_a_live_key_that_is_added_as_low_stays_live() -> None:
     assert keys(queue, now=0.0) == ["a", "b"]
 
 
-def test_a_low_key_that_waited_ten_seconds_counts_as_live() -> None:
-    queue = queue_of("low", priority=LOW)
-    queue.add("hot", CHANGED, now=9.0)
-    assert taken(queue, now=9.9).key == "hot"
-    queue.add("hot", CHANGED, now=9.9)
-    queue.done("hot", now=9.9)
-    queue.add("late", CHANGED, now=10.5)
+def test_while_low_keys_wait_for_ten_seconds_every_fourth_key_is_one_of_them() -> None:
+    queue = queue_of("low1", "low2", priority=LOW)
+    for number in range(7):
+        queue.add(f"live{number}", CHANGED, now=9.0)
 
-    assert keys(queue, now=10.5) == ["hot", "late", "low"]
+    assert taken(queue, now=9.9).key == "live0"
+    assert keys(queue, now=10.5) == ["live1", "live2", "low1", "live3", "live4", "live5", "low2", "live6"]
+
+
+def test_a_live_change_does_not_wait_behind_a_long_first_list() -> None:
+    """Regression: after ten seconds all keys of the list counted as live, and a change came behind all of them."""
+    queue = queue_of(*(f"w{number}" for number in range(1000)), priority=LOW)
+    taken(queue, now=11.0)
+    queue.add("w999", CHANGED, now=11.0)
+
+    assert taken(queue, now=11.0).key == "w999"
 
 
 def test_hot_keys_starve_nobody() -> None:
@@ -464,13 +471,24 @@ def test_a_key_that_fails_and_changes_all_the_time_does_not_grow_the_queue() -> 
 
 
 def test_the_oldest_key_is_found_behind_younger_ones() -> None:
-    """Regression: only the first of each line was looked at, and aged keys stand behind live ones."""
+    """Regression: only the first of each line was looked at, and a key that was parked keeps its age."""
     queue = queue_of("old", priority=LOW)
     queue.add("live1", CHANGED, now=11.0)
     queue.add("live2", CHANGED, now=12.0)
     taken(queue, now=12.0)
 
     assert queue.statistics(now=20.0).oldest == 20.0
+
+
+def test_timers_that_are_all_due_do_not_hold_the_loop_at_once() -> None:
+    queue: Queue[str] = Queue(QueueOptions(backoff=BACKOFF))
+    for number in range(1000):
+        queue.set_timer(f"w{number}", REQUEUE, at=1.0)
+
+    taken(queue, now=5.0)
+
+    assert queue.statistics(now=5.0).timers == 900
+    assert len(keys(queue, now=5.0)) == 999
 
 
 def test_a_negative_ageing_is_refused() -> None:
@@ -507,6 +525,7 @@ class Model(RuleBasedStateMachine):
         self.queue: Queue[str] = Queue(QueueOptions(backoff=BACKOFF, ageing=10.0))
         self.entries: dict[str, Entry] = {}
         self.timers: dict[str, tuple[float, Reason]] = {}
+        self.live_in_a_row = 0
 
     def of(self, state: str) -> list[str]:
         return sorted(key for key, entry in self.entries.items() if entry.state == state)
@@ -560,14 +579,16 @@ class Model(RuleBasedStateMachine):
         ready = self.of("ready")
         if not ready:
             assert work is None
+            self.live_in_a_row = 0
             return
         assert work is not None
         assert work.key in ready
-        urgent = [key for key in ready if not self.entries[key].low or self.now - self.entries[key].since >= 10]
-        assert not urgent or work.key in urgent
-        for key in urgent:
-            self.entries[key].low = False
+        low = [key for key in ready if self.entries[key].low]
+        aged = any(self.now - self.entries[key].since >= 10 for key in low)
+        low_is_next = len(low) == len(ready) or (aged and self.live_in_a_row >= 3)
         entry = self.entries[work.key]
+        assert entry.low == low_is_next
+        self.live_in_a_row = 0 if entry.low else self.live_in_a_row + 1
         assert work == Work(work.key, frozenset(entry.reasons), entry.failures, entry.since)
         entry.state, entry.handed, entry.queued, entry.again = "working", work.reasons, work.queued, None
         entry.reasons.clear()

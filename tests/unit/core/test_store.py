@@ -169,7 +169,7 @@ def test_a_list_that_starts_over_forgets_what_its_first_try_saw() -> None:
 def test_an_object_that_the_watch_showed_is_not_removed_by_the_list_before_it() -> None:
     store = filled(*listed(item("a")), Put(item("b", version=101), live=True))
 
-    assert store.apply(Sweep()) == []
+    assert list(store.apply(Sweep())) == []
 
 
 def test_an_older_form_in_a_list_still_shows_that_the_object_exists() -> None:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from bonny.core import watch
 from bonny.core.store import Store
 from bonny.core.watch import (
+    PAGE_BYTES,
+    STREAMING_SECONDS,
     Begin,
     Broken,
     Closed,
@@ -24,6 +26,7 @@ from bonny.core.watch import (
     Silent,
     Sweep,
     Tick,
+    TooLarge,
     TroubleKind,
     Wait,
     Waiting,
@@ -32,7 +35,7 @@ from bonny.core.watch import (
     WatchOptions,
 )
 from bonny.errors import OptionError
-from tests.support.core import Led, bookmark, line, page, status, thing, watching
+from tests.support.core import Led, bookmark, item, line, page, status, thing, watching
 
 EXPIRED = msgspec.json.encode(status(410, "Expired", "too old resource version"))
 DEEP = b'{"type":"ADDED","object":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_001
@@ -91,14 +94,124 @@ def test_a_token_that_expired_starts_the_list_anew_after_a_wait() -> None:
     assert Sweep() not in led.changes
 
 
-@pytest.mark.parametrize("event", [Broken("reset"), refused(500), refused(429)])
-def test_a_list_that_breaks_goes_on_with_the_same_page(event: Event) -> None:
+@pytest.mark.parametrize(("event", "limit"), [(Broken("reset"), 250), (refused(500), 500), (refused(429), 500)])
+def test_a_list_that_breaks_goes_on_with_the_same_page(event: Event, limit: int) -> None:
+    """And with fewer objects where the deadline may have been too short for what they weigh."""
     led = Led()
     led.tell(Reply(200, page(thing("a"), token="t1")), event)
 
     led.waits_out()
 
-    assert led.command == List(500, "t1")
+    assert led.command == List(limit, "t1")
+
+
+def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> None:
+    led = Led()
+
+    asked = [led.tell(TooLarge()).command for _ in range(3)]
+
+    assert asked == [List(62, ""), List(7, ""), List(1, "")]
+    assert led.stream.trouble is None
+    assert isinstance(led.tell(TooLarge()).command, Wait), "a single object does not become smaller"
+    assert led.stream.trouble is not None
+    assert led.waits_out().command == List(1, "")
+
+
+def test_small_pages_grow_again_up_to_the_page_size() -> None:
+    led = Led(WatchOptions(page_size=20))
+    led.tell(TooLarge())
+
+    asked = [led.tell(Reply(200, page(thing(f"w{n}"), token=f"t{n}"))).command for n in range(5)]
+
+    assert asked == [List(4, "t0"), List(8, "t1"), List(16, "t2"), List(20, "t3"), List(20, "t4")]
+
+
+def test_a_page_that_is_nearly_too_large_is_followed_by_one_of_its_size() -> None:
+    led = Led()
+    led.tell(TooLarge(), TooLarge())
+
+    led.tell(Reply(200, page(thing("w", pad="x" * (PAGE_BYTES // 3)), token="t1")))
+
+    assert led.command == List(7, "t1")
+
+
+# --- streaming lists --------------------------------------------------------------------------------------------------
+
+STREAMED = WatchOptions(streaming_list=True)
+LAST_FIRST = {"metadata": {"resourceVersion": "10", "annotations": {"k8s.io/initial-events-end": "true"}}}
+
+
+def streaming() -> Led:
+    led = Led(STREAMED)
+    assert led.command == Watch("", 230.0, 10.0, initial=True)
+    led.tell(Heard())
+    return led
+
+
+def test_a_streaming_list_is_complete_with_its_marked_bookmark() -> None:
+    led = streaming()
+    led.tell(Line(line("ADDED", thing("a", version=3))), Line(bookmark(9)))
+    assert not led.stream.synced
+
+    led.tell(Line(line("BOOKMARK", LAST_FIRST)))
+
+    assert led.stream.synced
+    assert led.changes == [Begin(0, restored=False), Put(item("a", version=3), live=False), Sweep()]
+    assert led.command == Watch("10", 215.0, 230.0)
+
+
+def test_what_is_deleted_while_the_first_events_come_is_gone() -> None:
+    led = streaming()
+
+    led.tell(Line(line("ADDED", thing("a", version=3))), Line(line("DELETED", thing("a", version=8))))
+
+    assert led.changes[-1] == Gone(item("a", version=8))
+
+
+@pytest.mark.parametrize("event", [Silent(), Closed(), refused(422), refused(400)])
+def test_a_server_that_does_not_do_streaming_lists_is_asked_for_pages_at_once_and_from_then_on(event: Event) -> None:
+    led = streaming()
+    led.tell(Line(line("ADDED", thing("a", version=3))))
+
+    led.tell(event)
+
+    assert led.command == List(500, "")
+    led.tell(Reply(200, page(thing("a", version=3))), Heard(), Line(line("ERROR", status(410, "Expired"))))
+    assert led.waits_out().command == List(500, "")
+
+
+def test_a_busy_kind_does_not_hide_that_the_first_events_never_end() -> None:
+    """A server that does not know the parameter goes on with live events: never silent, never at the end."""
+    led = streaming()
+
+    for number in range(30):
+        led.tell(Line(line("MODIFIED", thing("a", version=number + 1))), after=5.0)
+        if led.command is not None:
+            break
+
+    assert led.command == List(500, "")
+    assert led.now - 1000.0 <= STREAMING_SECONDS + 10
+
+
+def test_a_streaming_list_that_breaks_is_begun_again() -> None:
+    led = streaming()
+    led.tell(Broken("reset"))
+
+    assert led.waits_out().command == Watch("", 230.0, 10.0, initial=True)
+
+
+def test_a_restored_server_is_recognised_by_a_streaming_list() -> None:
+    """The end names an older version than was known: a list follows, which knows what to do about it."""
+    led = Led(STREAMED)
+    led.tell(Heard(), Line(line("ADDED", thing("a", version=50))), Broken("reset"))
+    led.waits_out()
+    led.tell(Heard())
+
+    led.tell(Line(line("BOOKMARK", LAST_FIRST)))
+
+    assert led.command == List(500, "")
+    led.tell(Reply(200, page(version=10)))
+    assert Begin(10, restored=True) in led.changes
 
 
 @pytest.mark.parametrize("event", [refused(403), refused(404, b"404 page not found"), Reply(200, b'{"metadata":{}}')])
@@ -641,7 +754,7 @@ def test_a_wait_ends_only_with_its_tick() -> None:
     assert led.stream.state == Waiting(Listing())
     with pytest.raises(AssertionError):
         led.tell(Heard())
-    assert led.tell(Tick()).command == List(500, "")
+    assert led.tell(Tick()).command == List(250, "")
 
 
 @pytest.mark.parametrize("options", [{"page_size": 0}, {"timeout": (0, 5)}, {"timeout": (9, 5)}])

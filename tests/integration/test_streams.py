@@ -1,0 +1,130 @@
+"""How kinds are followed, apart from the ordinary: streaming lists, metadata alone, what was left behind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bonny.api.crd import crds
+from bonny.resource import Resource
+from bonny.sandbox import Sandbox
+from bonny.testing.faults import Fault, FaultProxy, Request, Stall, Status, is_list
+from tests.conftest import Start
+from tests.support import handwritten, metadata_only
+from tests.support.processes import handwritten as command
+from tests.support.processes import writes
+
+WIDGETS = "/apis/example.com/v1/widgets"
+
+
+def widget(name: str, *, size: int = 1) -> Resource:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": size}}
+
+
+def is_streaming(request: Request) -> bool:
+    return request.path == WIDGETS and request.query.get("sendInitialEvents") == "true"
+
+
+def is_list_of_widgets(request: Request) -> bool:
+    return request.path == WIDGETS and is_list(request)
+
+
+def published(sandbox: Sandbox, name: str) -> str | None:
+    found = sandbox.get("v1", "ConfigMap", name)
+    return None if found is None else found["data"]["size"]
+
+
+@pytest.fixture(autouse=True)
+def _served(sandbox: Sandbox) -> Iterator[None]:
+    sandbox.apply(crds(handwritten.operator.crds, "example.com"))
+    yield
+    for api_version, kind in (("example.com/v1", "Widget"), ("v1", "Secret"), ("v1", "ConfigMap")):
+        for found in sandbox.items(api_version, kind, namespace="default"):
+            sandbox.delete(api_version, kind, found["metadata"]["name"])
+
+
+def test_a_streaming_list_brings_everything_and_is_followed_by_a_watch(sandbox: Sandbox, start_operator: Start) -> None:
+    sandbox.apply([widget(f"w{number}") for number in range(5)])
+    with FaultProxy(sandbox) as proxy:
+        started = start_operator(command(), kubeconfig=proxy.kubeconfig, TEST_STREAMING_LIST="yes").wait_ready()
+
+        for number in range(5):
+            sandbox.eventually(lambda number=number: published(sandbox, f"w{number}") == "1")
+        sandbox.apply(widget("w0", size=7))
+        sandbox.eventually(lambda: published(sandbox, "w0") == "7")
+
+        assert proxy.count(is_streaming) == 1
+        assert proxy.count(is_list_of_widgets) == 0
+        assert started.stop()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("effect", "within_seconds"),
+    [
+        pytest.param(Stall(), 25.0, id="which-never-ends"),
+        pytest.param(Status(422, b"sendInitialEvents is forbidden for watch"), 5.0, id="which-is-refused"),
+    ],
+)
+def test_a_streaming_list_falls_back_to_pages(
+    sandbox: Sandbox, start_operator: Start, effect: Stall | Status, within_seconds: float
+) -> None:
+    sandbox.apply(widget("w"))
+    with FaultProxy(sandbox) as proxy:
+        fault = proxy.add(Fault(effect, on=is_streaming, times=None))
+        start_operator(command(), kubeconfig=proxy.kubeconfig, TEST_STREAMING_LIST="yes")
+
+        sandbox.eventually(lambda: published(sandbox, "w") == "1", within_seconds=within_seconds)
+
+        assert fault.hits == 1
+        assert proxy.count(is_list_of_widgets) == 1
+
+
+def test_objects_can_be_followed_by_their_metadata_alone(sandbox: Sandbox, start_operator: Start) -> None:
+    secret: Resource = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s", "namespace": "default", "labels": {"watched": "yes"}},
+        "stringData": {"password": "hidden"},
+    }
+    sandbox.apply(secret)
+    before = writes(sandbox, "configmaps")
+    started = start_operator([sys.executable, str(Path(metadata_only.__file__))]).wait_ready()
+
+    def child() -> Resource | None:
+        return sandbox.get("v1", "ConfigMap", "s")
+
+    made = sandbox.eventually(child)
+    assert made["data"] == {"fields": "apiVersion,kind,metadata", "kind": "Secret"}
+    sandbox.eventually(lambda: started.text.count("seen default/s reconcile ['apiVersion', 'kind', 'metadata']") >= 3)
+    after = writes(sandbox, "configmaps")
+    assert sum(after.values()) - sum(before.values()) == 1, "one apply, and none at rest"
+
+    sandbox.apply({**secret, "stringData": {"password": "another"}})
+    sandbox.eventually(lambda: "seen default/s modify" in started.text)
+    sandbox.delete("v1", "ConfigMap", "s")
+    sandbox.eventually(lambda: (found := child()) is not None and found["metadata"]["uid"] != made["metadata"]["uid"])
+
+
+def test_u3_children_whose_owner_went_while_nobody_looked_are_reported_and_left_alone(
+    sandbox: Sandbox, start_operator: Start
+) -> None:
+    sandbox.apply([widget("stays"), widget("goes")])
+    first = start_operator(command()).wait_ready()
+    sandbox.eventually(lambda: published(sandbox, "stays") and published(sandbox, "goes"))
+    assert first.stop()[0] == 0
+    sandbox.delete("example.com/v1", "Widget", "goes")
+    left = sandbox.get("v1", "ConfigMap", "goes")
+
+    second = start_operator(command()).wait_ready()
+
+    (reported,) = sandbox.eventually(lambda: second.lines("children whose owner is gone"))
+    assert reported["count"] == 1
+    assert reported["examples"] == "configmaps default/goes"
+    assert reported["without_owner_reference"] == 0
+    sandbox.apply(widget("stays", size=2))
+    sandbox.eventually(lambda: published(sandbox, "stays") == "2")
+    assert sandbox.get("v1", "ConfigMap", "goes") == left

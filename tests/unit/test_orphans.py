@@ -1,0 +1,102 @@
+"""Orphans: which children are reported as left behind, and of which nothing is said."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from bonny.core import watch
+from bonny.core.queue import QueueOptions
+from bonny.kinds import Kind, Owned, Scope
+from bonny.resource import Resource
+from bonny.servers.intake import Intake
+from bonny.servers.orphans import Orphan, find_orphans
+from bonny.servers.reflector import Reflector
+from tests.support.core import page, thing
+
+WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
+GADGET = Kind("example.com/v1", "Gadget", plural="gadgets", scope=Scope.NAMESPACED)
+CONFIG_MAP = Owned("v1", "ConfigMap")
+
+
+def stream(kind: Kind, *things: Resource, namespace: str | None = None) -> Reflector:
+    """A stream that is in sync and holds `things`."""
+    made = unsynced(kind, namespace=namespace)
+    tell(made, watch.Reply(200, page(*things)), watch.Heard())
+    return made
+
+
+def unsynced(kind: Kind, *, namespace: str | None = None) -> Reflector:
+    return Reflector(cast("Any", None), kind, namespace=namespace, options=watch.WatchOptions())
+
+
+def tell(told: Reflector, *events: watch.Event) -> None:
+    for event in events:
+        step = told._step(event)
+        with contextlib.suppress(StopIteration):
+            while True:
+                step.send(None)
+
+
+def intake(primary: Sequence[Reflector], *children: Resource) -> Intake:
+    owned: Mapping[Owned, Sequence[Reflector]] = {CONFIG_MAP: [stream(CONFIG_MAP, *children)]}
+    return Intake(primary=primary, owned=owned, options=QueueOptions(), on_status=False)
+
+
+def child(owner: str, *, reference: bool = True, kind: str = "Widget", namespace: str = "default") -> Resource:
+    named = [{"apiVersion": "example.com/v1", "kind": kind, "name": "w", "uid": owner}] if reference else []
+    return thing("c", namespace=namespace, labels={"bonny.dev/owner-uid": owner}, owners=named)
+
+
+async def found(*intakes: Intake) -> list[Orphan]:
+    return await find_orphans(intakes)
+
+
+async def test_a_child_whose_owner_is_there_is_none() -> None:
+    assert await found(intake([stream(WIDGET, thing("w", uid="u1"))], child("u1"))) == []
+
+
+async def test_a_child_whose_owner_is_gone_is_one() -> None:
+    assert await found(intake([stream(WIDGET)], child("u1"))) == [Orphan("configmaps default/c", "u1", collected=True)]
+
+
+async def test_a_child_that_knows_its_owner_by_label_only_is_not_collected_by_anybody() -> None:
+    left = intake([stream(WIDGET)], child("u1", reference=False))
+    assert [orphan.collected for orphan in await found(left)] == [False]
+
+
+async def test_the_owner_may_be_handled_by_another_controller() -> None:
+    gadgets = intake([stream(GADGET, thing("g", uid="u1"))])
+    assert await found(intake([stream(WIDGET)], child("u1", reference=False)), gadgets) == []
+
+
+async def test_of_an_owner_whose_kind_nobody_handles_nothing_is_said() -> None:
+    assert await found(intake([stream(WIDGET)], child("u1", kind="Sprocket"))) == []
+
+
+async def test_of_what_an_incomplete_stream_may_yet_show_nothing_is_said() -> None:
+    assert await found(intake([unsynced(WIDGET)], child("u1"))) == []
+
+
+async def test_of_what_a_stream_in_trouble_may_hide_nothing_is_said() -> None:
+    refused = stream(WIDGET)
+    tell(refused, watch.Closed())
+    assert refused.trouble is not None
+    assert await found(intake([refused], child("u1"))) == []
+
+
+async def test_an_owner_that_left_the_selection_may_still_exist() -> None:
+    narrowed = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED, label_selector="tier=db")
+    assert await found(intake([stream(narrowed)], child("u1"))) == []
+
+
+async def test_an_owner_in_a_namespace_that_is_not_watched_may_exist() -> None:
+    watched = stream(WIDGET, namespace="team-a")
+    assert await found(intake([watched], child("u1", namespace="team-b"))) == []
+    assert await found(intake([watched], child("u1", namespace="team-a", reference=False))) == []
+    assert len(await found(intake([watched], child("u1", namespace="team-a")))) == 1
+
+
+async def test_a_child_of_nobody_is_none() -> None:
+    assert await found(intake([stream(WIDGET)], thing("c"))) == []
