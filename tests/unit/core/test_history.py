@@ -7,7 +7,6 @@ changed on it, how much of each answer arrives, and when.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -34,7 +33,8 @@ from bonny.core.watch import (
     WatchOptions,
 )
 from bonny.resource import Key, Resource
-from tests.support.core import Led, bookmark, line, page, status, thing
+from tests.support.core import Led, bookmark, line, status
+from tests.support.protocol import Server
 
 EXPIRED = msgspec.json.encode(status(410, "Expired"))
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
@@ -48,67 +48,6 @@ def last_of_the_first(version: int) -> bytes:
 
 # Far more than any test writes, so that revisions after it are new ones.
 BUMP = 1_000_000
-
-
-@dataclass
-class Server:
-    """What an API server would say about one kind."""
-
-    version: int = 1
-    compacted: int = 0
-    objects: dict[str, Resource] = field(default_factory=dict)
-    log: list[tuple[int, str, Resource]] = field(default_factory=list)
-    snapshots: dict[str, list[Resource]] = field(default_factory=dict)
-    """What continue tokens stand for: the rest of a list."""
-
-    born: int = 0
-    last: dict[str, Resource] = field(default_factory=dict)
-    """The last state of each UID."""
-
-    def write(self, name: str) -> None:
-        """Create or update."""
-        self.version += 1
-        kind = "MODIFIED" if name in self.objects else "ADDED"
-        if kind == "ADDED":
-            self.born += 1
-        uid = self.objects[name]["metadata"]["uid"] if name in self.objects else f"{name}-{self.born}"
-        self._happened(kind, thing(name, uid=uid, version=self.version, spec=self.version))
-
-    def delete(self, name: str) -> None:
-        self.version += 1
-        gone = self.objects.pop(name)
-        last = {**gone, "metadata": {**gone["metadata"], "resourceVersion": str(self.version)}}
-        self._happened("DELETED", last)
-
-    def _happened(self, kind: str, resource: Resource) -> None:
-        if kind != "DELETED":
-            self.objects[resource["metadata"]["name"]] = resource
-        self.last[resource["metadata"]["uid"]] = resource
-        self.log.append((self.version, kind, resource))
-
-    def compact(self) -> None:
-        """Forget the history, and the snapshots that tokens stand for."""
-        self.compacted = self.version
-        self.log.clear()
-        self.snapshots.clear()
-
-    def list(self, limit: int, token: str) -> Reply:
-        if token and token not in self.snapshots:
-            return Reply(410, EXPIRED)
-        things = self.snapshots.pop(token) if token else list(self.objects.values())
-        version = token.partition(".")[0] or str(self.version)
-        rest = things[limit:]
-        if rest:
-            following = f"{version}.{len(self.snapshots)}.{len(rest)}"
-            self.snapshots[following] = rest
-            return Reply(200, page(*things[:limit], version=version, token=following))
-        return Reply(200, page(*things, version=version))
-
-    def events(self, version: int) -> list[bytes]:
-        """What a watch from `version` brings, up to now."""
-        if version < self.compacted:
-            return [line("ERROR", status(410, "Expired"))]
-        return [line(kind, resource) for at, kind, resource in self.log if at > version]
 
 
 class History(RuleBasedStateMachine):
