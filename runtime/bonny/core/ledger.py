@@ -93,6 +93,10 @@ class Witness:
     """Digest of the answer, projected onto the fields that we own."""
 
 
+# A stream is behind by seconds; in that time no more objects end than this.
+REMEMBERED_ENDS: Final = 1_000
+
+
 class Ledger:
     """The memory of one controller for one kind."""
 
@@ -102,6 +106,7 @@ class Ledger:
         """By handled key, then by kind and key of the descendant."""
 
         self._tombstones: dict[Key, dict[str, Tombstone]] = {}
+        self._settled: dict[str, None] = {}
 
     # --- tombstones ---------------------------------------------------------------------------------------------------
 
@@ -122,6 +127,16 @@ class Ledger:
         if not stones:
             self._tombstones.pop(key, None)
 
+    def settle(self, uid: str) -> None:
+        """By the server `uid` is gone, and its `delete` is settled; a stream that is behind may show it again."""
+        self._settled[uid] = None
+        if len(self._settled) > REMEMBERED_ENDS:
+            del self._settled[next(iter(self._settled))]
+
+    def is_settled(self, uid: str) -> bool:
+        """Whether `uid` is known to be gone for good."""
+        return uid in self._settled
+
     def forget(self, key: Key) -> None:
         """The object is gone and its deletion is settled."""
         self.handled.pop(key, None)
@@ -131,6 +146,7 @@ class Ledger:
         """The server's versions went backwards: nothing that we remember of our writes holds any longer."""
         self.handled.clear()
         self.witnesses.clear()
+        self._settled.clear()
 
 
 # Far more than one handling writes; a bound for the case that a stream never shows our writes.
