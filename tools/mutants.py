@@ -38,7 +38,13 @@ def survives(patch: Path, copy: Path) -> str | None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *first.removeprefix(MARK).split()],
         cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy / "runtime"), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(copy / "runtime"),
+            "CI": "true",
+            "MUTANTS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -104,8 +104,9 @@ class Core(RuleBasedStateMachine):
         self.violations: list[str] = []
         """What handlings found wrong; raised there, it would only be one more failure that is tried again."""
 
-    @initialize(narrowed=st.booleans())
-    def begin(self, narrowed: bool) -> None:
+    @initialize(narrowed=st.booleans(), there=st.sampled_from(["", "a", "abc"]))
+    def begin(self, narrowed: bool, there: str = "") -> None:
+        """Some objects are `there` and listed, so that what follows meets them at once."""
         kind = Kind(
             "example.com/v1", "Thing", plural="things", scope=Scope.NAMESPACED, label_selector="a=b" if narrowed else ""
         )
@@ -124,6 +125,10 @@ class Core(RuleBasedStateMachine):
             pipeline=Pipeline([self.handle]),
         )
         self.command: Command = watch.start(options).command
+        for name in there:
+            self.server.write(name)
+        while there and isinstance(self.command, List):
+            self.tell(self.server.list(self.command.limit, self.command.continue_token))
 
     # --- the server's side --------------------------------------------------------------------------------------------
 
@@ -159,7 +164,7 @@ class Core(RuleBasedStateMachine):
                 CLOCK.now += seconds
                 self.tell(Tick())
             case List(limit, token):
-                lost = data.draw(st.sampled_from([False, False, True]))
+                lost = data.draw(st.sampled_from([False, False, False, True]))
                 self.tell(Broken("reset") if lost else self.server.list(limit, token))
             case Watch(version):
                 self.tell(Heard())
@@ -183,7 +188,7 @@ class Core(RuleBasedStateMachine):
     @rule(data=st.data())
     def work(self, data: st.DataObject) -> None:
         """Hand keys out, and let handlings end."""
-        for _ in range(data.draw(st.integers(1, 3))):
+        for _ in range(data.draw(st.integers(1, 6))):
             if self.running and data.draw(st.booleans()):
                 key = data.draw(st.sampled_from(sorted(self.running)))
                 self.end(key, data.draw(st.sampled_from(["ok", "ok", "writes", "raises", "retries", "never again"])))
