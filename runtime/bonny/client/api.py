@@ -20,10 +20,11 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from ..core.objects import decode_failure
+from ..errors import UsageError
 from ..kinds import Kind
 from ..resource import Key, Resource, key_of
 from .config import Cluster, Connection
-from .errors import refusal
+from .errors import Unreachable, refusal
 from .transport import Answer, StreamAnswer, Transport
 
 __all__ = ["Client", "path_of"]
@@ -58,8 +59,12 @@ class Client:
         self._transport = Transport(user_agent=user_agent)
         self._connection: Connection | None = None
         self._read_at = float("-inf")
+        self._reading: asyncio.Task[Connection | UsageError] | None = None
 
     async def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait({self._reading})
         await self._transport.close()
 
     async def __aenter__(self) -> Client:
@@ -69,11 +74,36 @@ class Client:
         await self.close()
 
     async def connection(self, *, renew: bool = False) -> Connection:
-        """The current address and credentials; `renew` reads them again. Raises: `UsageError`."""
-        now = time.monotonic()
-        if self._connection is None or renew or now - self._read_at > self.cluster.max_age:
+        """The current address and credentials; `renew` reads them again.
+
+        Guarantees: however many ask, they are read once at a time; and what was read before is used when it only was
+        time to read it again and that failed: the server says whether it is still good.
+        Raises: `UsageError`; `Unreachable` when the client is closed meanwhile.
+        """
+        current = self._connection
+        if current is not None and not renew and time.monotonic() - self._read_at <= current.max_age:
+            return current
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+        reading = self._reading
+        await asyncio.wait({reading})
+        if reading.cancelled():
+            raise Unreachable("the client was closed")
+        found = reading.result()
+        if isinstance(found, Connection):
+            return found
+        if renew or current is None:
+            raise UsageError(str(found)) from found
+        return current
+
+    async def _read(self) -> Connection | UsageError:
+        """A task of its own: whoever waits for it may give up, and a person may be busy logging in."""
+        try:
             self._connection = await self.cluster.connect()
-            self._read_at = now
+        except UsageError as error:
+            return error
+        finally:
+            self._read_at = time.monotonic()
         return self._connection
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -174,14 +204,15 @@ class Client:
         ends = time.monotonic() + self._timeout
         renewed = False
         while True:
-            connection = await self.connection()
+            connection = await self._connection_until(ends)
             left = max(ends - time.monotonic(), 0.1)
             answer = await self._transport.request(
                 connection, method, target_of(path, query), body=body, headers=headers, timeout=left
             )
             if answer.status == 401 and not renewed:
                 renewed = True
-                await self.connection(renew=True)
+                # Somebody else may have renewed them while we waited for this answer.
+                await self._connection_until(ends, renew=connection is self._connection)
                 continue
             if answer.status == 429:
                 # Jitter spreads those that were refused together.
@@ -190,6 +221,13 @@ class Client:
                     await asyncio.sleep(wait)
                     continue
             return answer
+
+    async def _connection_until(self, ends: float, *, renew: bool = False) -> Connection:
+        try:
+            async with asyncio.timeout(ends - time.monotonic()):
+                return await self.connection(renew=renew)
+        except TimeoutError as error:
+            raise Unreachable(f"the credentials of {self.cluster.source} could not be read in time") from error
 
     @asynccontextmanager
     async def stream(self, path: str, *, query: Mapping[str, str], read_timeout: float) -> AsyncIterator[StreamAnswer]:
