@@ -87,10 +87,10 @@ class Call:
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            writer.transport.abort()
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            writer.transport.abort()
 
     async def hung_up(self) -> None:
         """Return when the client has closed its side; what it still sends is not looked at."""
