@@ -137,6 +137,13 @@ async def test_a_token_file_that_holds_none_is_refused_in_one_sentence(tmp_path:
         await cluster.connect()
 
 
+async def test_a_cluster_without_a_server_is_told(tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path / "config", server="")
+
+    with pytest.raises(UsageError, match=f"^the current context of {file} names no server: add one to its cluster$"):
+        await Kubeconfig(str(file)).connect()
+
+
 @pytest.mark.parametrize("key", ["as", "as-uid", "as-groups", "as-user-extra"])
 async def test_impersonation_is_refused_rather_than_passed_over(tmp_path: Path, key: str) -> None:
     """Regression: the loader does not know it, and the operator had the rights of the one who impersonates."""

@@ -147,6 +147,8 @@ class Kubeconfig:
 
     def _connection(self, loaded: Any, max_age: float) -> Connection:
         """From the official client's Configuration."""
+        if not loaded.host:
+            raise UsageError(f"{self.source} names no server: add one to its cluster")
         proxy = loaded.proxy and usable_proxy(loaded.proxy, where=f"the proxy-url of {self.source}")
         return Connection(
             server=loaded.host.rstrip("/"),
