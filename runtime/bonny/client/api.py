@@ -4,7 +4,8 @@ You need it in handlers that read or write beyond their descendants: `axn.client
 You do not need it to create what an object owns: register descendants.
 
 Guarantees: every request has a deadline; a 401 is answered by reading the credentials again and one more try; a 429 is
-waited out within the deadline. Nothing else is repeated here: the key that caused the request is tried again.
+waited out within the deadline. Of writes only `create` is repeated here; else the key that caused the request is tried
+again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import msgspec
 from ..core.objects import decode_failure
 from ..errors import UsageError
 from ..kinds import Kind
-from ..resource import Key, Resource, key_of
+from ..resource import Key, Resource, has_all_of, key_of, owners_of
 from .config import Cluster, Connection
 from .errors import Unreachable, refusal
 from .transport import Answer, StreamAnswer, Transport
@@ -31,6 +32,9 @@ __all__ = ["Client", "path_of"]
 
 # The API server's own limit for non-watch requests is 60 s; half of it leaves a worker free for others sooner.
 REQUEST_SECONDS: Final = 30.0
+# A connection that broke is whole again in a moment, or it takes longer than a handler should wait.
+CREATE_TRIES: Final = 3
+CREATE_SECONDS: Final = 0.5
 # The server's constant advice under overload is 1 s (apiserver, priority and fairness).
 THROTTLED_SECONDS: Final = 1.0
 
@@ -143,12 +147,34 @@ class Client:
         return self._decoded(answer, "apply", f"{named} {key}"), answer.status == 201
 
     async def create(self, kind: Kind, resource: Resource, *, subresource: str = "") -> Resource:
-        """POST `resource`. What a controller owns is created by `apply`, never by this. RBAC: create."""
+        """POST `resource`. What a controller owns is created by `apply`, never by this.
+
+        When no answer comes it is sent again, three times in all. It may exist by then: it is taken for ours when it
+        names an owner and holds everything that was sent, and is a `Conflict` otherwise.
+        Does not: send again what has only a `generateName`, or a subresource (an eviction, a binding); tell apart two
+        who send the same for the same owner, so it is no lock.
+        RBAC: create, and get for what was sent again.
+        """
+        ends = time.monotonic() + self._timeout
         metadata = resource["metadata"]
-        name = metadata.get("name", "") if subresource else ""
-        path = path_of(kind, metadata.get("namespace"), name, subresource)
-        answer = await self.exchange("POST", path, body=msgspec.json.encode(resource), content_type=JSON)
-        return self._decoded(answer, "create", f"{kind.resource} {metadata.get('name', '')}".strip())
+        named, namespace = metadata.get("name", ""), metadata.get("namespace")
+        path, body = path_of(kind, namespace, named if subresource else "", subresource), msgspec.json.encode(resource)
+        tries = 1 if subresource or not named else CREATE_TRIES
+        for number in range(1, tries + 1):
+            try:
+                answer = await self.exchange("POST", path, body=body, content_type=JSON, ends=ends)
+                break
+            except Unreachable:
+                wait = CREATE_SECONDS * (1 + random.random())
+                if number == tries or time.monotonic() + wait > ends:
+                    raise
+                await asyncio.sleep(wait)
+        if answer.status == 409 and number > 1 and owners_of(resource):
+            found = await self.exchange("GET", path_of(kind, namespace, named), ends=ends)
+            live = self._decoded(found, "get", f"{kind.resource} {named}") if found.status == 200 else {}
+            if has_all_of(live, resource) and not live["metadata"].get("deletionTimestamp"):
+                return live
+        return self._decoded(answer, "create", f"{kind.resource} {named}".strip())
 
     async def merge_patch(self, kind: Kind, key: Key, patch: Mapping[str, Any], *, subresource: str = "") -> Resource:
         """JSON merge patch (RFC 7386). RBAC: patch."""
@@ -198,10 +224,14 @@ class Client:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = "",
+        ends: float | None = None,
     ) -> Answer:
-        """One request as bytes, whatever its answer's status. Raises: `Unreachable`, `UsageError`."""
+        """One request as bytes, whatever its answer's status; `ends` is its deadline (monotonic seconds).
+
+        Raises: `Unreachable`, `UsageError`.
+        """
         headers = {"Content-Type": content_type} if content_type else None
-        ends = time.monotonic() + self._timeout
+        ends = time.monotonic() + self._timeout if ends is None else ends
         renewed = False
         while True:
             connection = await self._connection_until(ends)
