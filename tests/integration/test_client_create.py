@@ -1,4 +1,4 @@
-"""Creations whose answer is lost, on a real API server: nothing is made twice, and what is not ours is not taken for it."""
+"""Creations whose answer is lost, on a real API server: nothing is made twice, nothing foreign is taken for ours."""
 
 from __future__ import annotations
 
