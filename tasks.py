@@ -55,12 +55,18 @@ def integration(c: Context) -> None:
 
 
 @task
+def conformance(c: Context) -> None:
+    """What every transport must do, on a real API server and on peers that misbehave."""
+    c.run("pytest tests/conformance -m 'not slow'", echo=True, pty=sys.stdout.isatty())
+
+
+@task
 def faults(c: Context) -> None:
     """The fault catalogue's quick tier: an operator behind a proxy that fails on request."""
     c.run("pytest tests/faults -m 'not slow'", echo=True, pty=sys.stdout.isatty())
 
 
-@task(pre=[lint, unit, fetch, template, integration, faults])
+@task(pre=[lint, unit, fetch, template, conformance, integration, faults])
 def test(c: Context) -> None:
     """Everything that CI runs, in CI's order."""
 
@@ -95,4 +101,6 @@ def lock(c: Context) -> None:
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
 
 
-namespace = Collection(bench, demo, faults, fetch, integration, lint, lock, mutants, template, test, test_all, unit)
+namespace = Collection(
+    bench, conformance, demo, faults, fetch, integration, lint, lock, mutants, template, test, test_all, unit
+)

@@ -16,7 +16,7 @@ pytest_plugins = ["bonny.testing.plugin"]
 
 Start = Callable[..., OperatorProcess]
 # Everything in these folders needs etcd and kube-apiserver.
-SERVER_FOLDERS = ("integration", "faults")
+SERVER_FOLDERS = ("conformance", "integration", "faults")
 
 
 def pytest_configure() -> None:

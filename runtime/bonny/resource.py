@@ -7,9 +7,13 @@ You do not need it for typed specs: see `bonny.api`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-__all__ = ["Key", "Resource", "identify", "key_of", "owner_reference"]
+__all__ = ["OWNER_UID", "Key", "Resource", "has_all_of", "identify", "key_of", "owner_reference", "owners_of"]
+
+# Fixed, so that versions of an operator, and of this runtime, upgrade into each other.
+OWNER_UID: Final = "bonny.dev/owner-uid"
+"""The label with the UID of the object that this one was made for."""
 
 Resource: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded from JSON: apiVersion, kind, metadata and the rest."""
@@ -47,3 +51,22 @@ def owner_reference(owner: Mapping[str, Any]) -> Resource:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def owners_of(resource: Mapping[str, Any]) -> set[str]:
+    """The UIDs of those whose object it is, by owner references and by label."""
+    metadata = resource["metadata"]
+    labelled = (metadata.get("labels") or {}).get(OWNER_UID)
+    return {reference["uid"] for reference in metadata.get("ownerReferences") or ()} | (
+        {labelled} if labelled else set()
+    )
+
+
+def has_all_of(live: Any, wanted: Any) -> bool:
+    """Whether everything of `wanted` stands in `live` as it was written; what the server added does not matter."""
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        return all(has_all_of(live.get(name), value) for name, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
+        return all(map(has_all_of, live, wanted))
+    # The server leaves out what is empty.
+    return wanted is None or bool(live == wanted) or (live is None and wanted in ({}, []))

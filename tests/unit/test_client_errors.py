@@ -7,6 +7,7 @@ from aiohttp import ClientHttpProxyError, RequestInfo
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from bonny.client.api import retry_after
 from bonny.client.config import Connection
 from bonny.client.errors import Conflict, Forbidden, Invalid, NotFound, ServerError, Throttled, Unauthorized, refusal
 from bonny.client.transport import _sentence
@@ -69,3 +70,23 @@ def test_the_password_of_a_proxy_is_not_told() -> None:
     said = _sentence(Connection(server="https://api.example.com"), error, 30.0)
 
     assert said == "https://api.example.com cannot be reached: 407 Proxy Authentication Required"
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("1", 1.0),
+        ("0", 0.0),
+        ("120", 120.0),
+        ("", None),
+        ("1.5", None),
+        ("-1", None),
+        ("²", None),
+        ("nan", None),
+        ("1, 0", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+    ],
+)
+def test_of_the_advice_when_to_come_back_seconds_are_read_and_nothing_else(value: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": value}) == seconds
+    assert retry_after({}) is None

@@ -4,7 +4,8 @@ You need it in handlers that read or write beyond their descendants: `axn.client
 You do not need it to create what an object owns: register descendants.
 
 Guarantees: every request has a deadline; a 401 is answered by reading the credentials again and one more try; a 429 is
-waited out within the deadline. Nothing else is repeated here: the key that caused the request is tried again.
+waited out within the deadline. Of writes only `create` is repeated here; else the key that caused the request is tried
+again.
 """
 
 from __future__ import annotations
@@ -20,16 +21,20 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from ..core.objects import decode_failure
+from ..errors import UsageError
 from ..kinds import Kind
-from ..resource import Key, Resource, key_of
+from ..resource import Key, Resource, has_all_of, key_of, owners_of
 from .config import Cluster, Connection
-from .errors import refusal
+from .errors import Unreachable, refusal
 from .transport import Answer, StreamAnswer, Transport
 
 __all__ = ["Client", "path_of"]
 
 # The API server's own limit for non-watch requests is 60 s; half of it leaves a worker free for others sooner.
 REQUEST_SECONDS: Final = 30.0
+# A connection that broke is whole again in a moment, or it takes longer than a handler should wait.
+CREATE_TRIES: Final = 3
+CREATE_SECONDS: Final = 0.5
 # The server's constant advice under overload is 1 s (apiserver, priority and fairness).
 THROTTLED_SECONDS: Final = 1.0
 
@@ -58,8 +63,12 @@ class Client:
         self._transport = Transport(user_agent=user_agent)
         self._connection: Connection | None = None
         self._read_at = float("-inf")
+        self._reading: asyncio.Task[Connection | UsageError] | None = None
 
     async def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait({self._reading})
         await self._transport.close()
 
     async def __aenter__(self) -> Client:
@@ -69,11 +78,36 @@ class Client:
         await self.close()
 
     async def connection(self, *, renew: bool = False) -> Connection:
-        """The current address and credentials; `renew` reads them again. Raises: `UsageError`."""
-        now = time.monotonic()
-        if self._connection is None or renew or now - self._read_at > self.cluster.max_age:
+        """The current address and credentials; `renew` reads them again.
+
+        Guarantees: however many ask, they are read once at a time; and what was read before is used when it only was
+        time to read it again and that failed: the server says whether it is still good.
+        Raises: `UsageError`; `Unreachable` when the client is closed meanwhile.
+        """
+        current = self._connection
+        if current is not None and not renew and time.monotonic() - self._read_at <= current.max_age:
+            return current
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+        reading = self._reading
+        await asyncio.wait({reading})
+        if reading.cancelled():
+            raise Unreachable("the client was closed")
+        found = reading.result()
+        if isinstance(found, Connection):
+            return found
+        if renew or current is None:
+            raise UsageError(str(found)) from found
+        return current
+
+    async def _read(self) -> Connection | UsageError:
+        """A task of its own: whoever waits for it may give up, and a person may be busy logging in."""
+        try:
             self._connection = await self.cluster.connect()
-            self._read_at = now
+        except UsageError as error:
+            return error
+        finally:
+            self._read_at = time.monotonic()
         return self._connection
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -113,12 +147,34 @@ class Client:
         return self._decoded(answer, "apply", f"{named} {key}"), answer.status == 201
 
     async def create(self, kind: Kind, resource: Resource, *, subresource: str = "") -> Resource:
-        """POST `resource`. What a controller owns is created by `apply`, never by this. RBAC: create."""
+        """POST `resource`. What a controller owns is created by `apply`, never by this.
+
+        When no answer comes it is sent again, three times in all. It may exist by then: it is taken for ours when it
+        names an owner and holds everything that was sent, and is a `Conflict` otherwise.
+        Does not: send again what has only a `generateName`, or a subresource (an eviction, a binding); tell apart two
+        who send the same for the same owner, so it is no lock.
+        RBAC: create, and get for what was sent again.
+        """
+        ends = time.monotonic() + self._timeout
         metadata = resource["metadata"]
-        name = metadata.get("name", "") if subresource else ""
-        path = path_of(kind, metadata.get("namespace"), name, subresource)
-        answer = await self.exchange("POST", path, body=msgspec.json.encode(resource), content_type=JSON)
-        return self._decoded(answer, "create", f"{kind.resource} {metadata.get('name', '')}".strip())
+        named, namespace = metadata.get("name", ""), metadata.get("namespace")
+        path, body = path_of(kind, namespace, named if subresource else "", subresource), msgspec.json.encode(resource)
+        tries = 1 if subresource or not named else CREATE_TRIES
+        for number in range(1, tries + 1):
+            try:
+                answer = await self.exchange("POST", path, body=body, content_type=JSON, ends=ends)
+                break
+            except Unreachable:
+                wait = CREATE_SECONDS * (1 + random.random())
+                if number == tries or time.monotonic() + wait > ends:
+                    raise
+                await asyncio.sleep(wait)
+        if answer.status == 409 and number > 1 and owners_of(resource):
+            found = await self.exchange("GET", path_of(kind, namespace, named), ends=ends)
+            live = self._decoded(found, "get", f"{kind.resource} {named}") if found.status == 200 else {}
+            if has_all_of(live, resource) and not live["metadata"].get("deletionTimestamp"):
+                return live
+        return self._decoded(answer, "create", f"{kind.resource} {named}".strip())
 
     async def merge_patch(self, kind: Kind, key: Key, patch: Mapping[str, Any], *, subresource: str = "") -> Resource:
         """JSON merge patch (RFC 7386). RBAC: patch."""
@@ -170,16 +226,17 @@ class Client:
         body: bytes | None = None,
         content_type: str = "",
         limit_bytes: int | None = None,
+        ends: float | None = None,
     ) -> Answer:
-        """One request as bytes, whatever its answer's status.
+        """One request as bytes, whatever its answer's status; `ends` is its deadline (monotonic seconds).
 
         Raises: `Unreachable`, `UsageError`; `AnswerTooLarge` when the answer has more than `limit_bytes`.
         """
         headers = {**(headers or {}), **({"Content-Type": content_type} if content_type else {})}
-        ends = time.monotonic() + self._timeout
+        ends = time.monotonic() + self._timeout if ends is None else ends
         renewed = False
         while True:
-            connection = await self.connection()
+            connection = await self._connection_until(ends)
             left = max(ends - time.monotonic(), 0.1)
             answer = await self._transport.request(
                 connection,
@@ -192,7 +249,8 @@ class Client:
             )
             if answer.status == 401 and not renewed:
                 renewed = True
-                await self.connection(renew=True)
+                # Somebody else may have renewed them while we waited for this answer.
+                await self._connection_until(ends, renew=connection is self._connection)
                 continue
             if answer.status == 429:
                 # Jitter spreads those that were refused together.
@@ -201,6 +259,13 @@ class Client:
                     await asyncio.sleep(wait)
                     continue
             return answer
+
+    async def _connection_until(self, ends: float, *, renew: bool = False) -> Connection:
+        try:
+            async with asyncio.timeout(ends - time.monotonic()):
+                return await self.connection(renew=renew)
+        except TimeoutError as error:
+            raise Unreachable(f"the credentials of {self.cluster.source} could not be read in time") from error
 
     @asynccontextmanager
     async def stream(

@@ -1,24 +1,32 @@
 """Config: where the API server is, who we are, and how to trust it.
 
-The only module that imports the official client, and only for kubeconfig files: its loader knows exec plugins, OIDC,
-merged files and inline certificates. In a pod the mounted files are read directly, which saves a heavy import.
+The only module that imports the official client, and only for kubeconfig files: its loader knows OIDC, merged files and
+inline certificates. In a pod the mounted files are read directly, which saves a heavy import.
 
 Order, as in controller-runtime: what was asked for by name, $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
 """
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ..errors import UsageError
+from .exec_plugin import run_plugin
+from .proxy import environment_proxy, usable_proxy
 
 __all__ = ["Cluster", "Connection", "InCluster", "Kubeconfig", "find_cluster", "own_namespace"]
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+# As client-go: the kubelet replaces a token at 80 % of its life, and the old one stays valid a while.
+TOKEN_FILE_SECONDS: Final = 60.0
+# The loader passes over them, and we would act with the rights of the one who impersonates.
+IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +36,7 @@ class Connection:
     server: str
     """The base URL, without a slash at its end."""
 
-    authorization: str | None = None
+    authorization: str | None = field(default=None, repr=False)
     """The Authorization header, scheme included."""
 
     ca_file: str | None = None
@@ -38,7 +46,11 @@ class Connection:
     server_name: str | None = None
     """The name in the server's certificate, where it differs from the URL's."""
 
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)
+    """The URL of the HTTP proxy that leads to the server, with its password."""
+
+    max_age: float = float("inf")
+    """Seconds after which `Cluster.connect` should be called again, so that rotated credentials are picked up."""
 
 
 class Cluster(Protocol):
@@ -47,10 +59,6 @@ class Cluster(Protocol):
     @property
     def source(self) -> str:
         """Where it was found, for messages."""
-
-    @property
-    def max_age(self) -> float:
-        """Seconds after which `connect` should be called again, so that rotated credentials are picked up."""
 
     async def connect(self) -> Connection:
         """Read the current credentials. Raises: `UsageError` when they cannot be read."""
@@ -67,22 +75,16 @@ class InCluster:
     def source(self) -> str:
         return f"the pod's ServiceAccount ({self.folder})"
 
-    @property
-    def max_age(self) -> float:
-        # As client-go: a token is replaced by the kubelet at 80 % of its life, and the old one stays valid a while.
-        return 60.0
-
     async def connect(self) -> Connection:
-        try:
-            token = (self.folder / "token").read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(
-                f"the ServiceAccount token {self.folder}/token cannot be read ({type(error).__name__}): "
-                "set automountServiceAccountToken: true on the pod"
-            ) from error
-        if not token:
-            raise UsageError(f"the ServiceAccount token {self.folder}/token is empty: wait for the kubelet, or restart")
-        return Connection(server=self.server, authorization=f"Bearer {token}", ca_file=str(self.folder / "ca.crt"))
+        advice = "set automountServiceAccountToken: true on the pod"
+        token = _token(self.folder / "token", what="ServiceAccount token", advice=advice)
+        return Connection(
+            server=self.server,
+            authorization=f"Bearer {token}",
+            ca_file=str(self.folder / "ca.crt"),
+            proxy=environment_proxy(self.server, os.environ),
+            max_age=TOKEN_FILE_SECONDS,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,27 +101,66 @@ class Kubeconfig:
     def source(self) -> str:
         return f"context {self.context!r} of {self.files}" if self.context else f"the current context of {self.files}"
 
-    @property
-    def max_age(self) -> float:
-        # Exec plugins are slow and may ask a person something: only when the server refuses what we have.
-        return float("inf")
-
     async def connect(self) -> Connection:
         # Imported here: it is heavy, and an operator in a pod does without it.
         from kubernetes.aio.client.configuration import Configuration  # noqa: PLC0415
-        from kubernetes.aio.config import ConfigException, load_kube_config  # noqa: PLC0415
+        from kubernetes.aio.config import ConfigException  # noqa: PLC0415
+        from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
 
         loaded = Configuration()
         try:
-            await load_kube_config(
-                config_file=self.files, context=self.context, client_configuration=loaded, persist_config=False
-            )
+            merged = KubeConfigMerger(self.files).config
+            loader = KubeConfigLoader(merged, active_context=self.context, config_base_path=None)
+            max_age = await self._prepare(merged, loader.current_context["context"].get("user"))
+            await loader.load_and_set(loaded)
+        except UsageError:
+            raise
         except ConfigException as error:
-            raise UsageError(self._explain(str(error))) from error
-        except Exception as error:
-            what = " ".join(str(error).split())  # parsers draw pictures of several lines
-            raise UsageError(f"the kubeconfig {self.files} cannot be read: {type(error).__name__}: {what}") from error
-        return _connection(loaded)
+            raise UsageError(self._explain(_without_values(str(error)))) from None
+        except Exception as error:  # noqa: BLE001  a loader of files that people write may raise anything
+            what = " ".join(_without_values(str(error)).split())  # parsers draw pictures of several lines
+            raise UsageError(f"the kubeconfig {self.files} cannot be read: {type(error).__name__}: {what}") from None
+        return self._connection(loaded, max_age)
+
+    async def _prepare(self, merged: Any, name: str | None) -> float:
+        """Do for the user of that name what the loader does not; returns how long its credentials may be used."""
+        entry = merged["users"].get_with_name(name, safe=True) if name and merged.safe_get("users") else None
+        if entry is None:
+            return float("inf")
+        user: dict[str, Any] = entry["user"].value
+        folder = Path(entry.path).parent
+        named = f"user {name!r} of {self.files}"
+        if any(user.get(key) for key in IMPERSONATION):
+            raise UsageError(f"{named} impersonates somebody (as), which is not supported: use that one's credentials")
+        if plugin := user.pop("exec", None):
+            credential = await run_plugin(plugin, folder=folder, user=named)
+            if credential.token:
+                user["token"] = credential.token
+            if credential.client_key_data:
+                user["client-certificate-data"] = base64.b64encode(credential.client_certificate_data.encode())
+                user["client-key-data"] = base64.b64encode(credential.client_key_data.encode())
+            return credential.max_age
+        if user.get("tokenFile"):
+            user["token"] = _token(folder / user["tokenFile"], what="tokenFile", advice=f"correct {named}")
+            return TOKEN_FILE_SECONDS
+        return float("inf")
+
+    def _connection(self, loaded: Any, max_age: float) -> Connection:
+        """From the official client's Configuration."""
+        if not loaded.host:
+            raise UsageError(f"{self.source} names no server: add one to its cluster")
+        proxy = loaded.proxy and usable_proxy(loaded.proxy, where=f"the proxy-url of {self.source}")
+        return Connection(
+            server=loaded.host.rstrip("/"),
+            authorization=loaded.api_key.get("BearerToken"),
+            ca_file=loaded.ssl_ca_cert,
+            cert_file=loaded.cert_file,
+            key_file=loaded.key_file,
+            verify=loaded.verify_ssl,
+            server_name=loaded.tls_server_name,
+            proxy=proxy or environment_proxy(loaded.host, os.environ),
+            max_age=max_age,
+        )
 
     def _explain(self, what: str) -> str:
         names = self._contexts()
@@ -137,19 +178,20 @@ class Kubeconfig:
             return []
 
 
-def _connection(loaded: Any) -> Connection:
-    """From the official client's Configuration."""
-    authorization = loaded.api_key.get("BearerToken")
-    return Connection(
-        server=loaded.host.rstrip("/"),
-        authorization=authorization,
-        ca_file=loaded.ssl_ca_cert,
-        cert_file=loaded.cert_file,
-        key_file=loaded.key_file,
-        verify=loaded.verify_ssl,
-        server_name=loaded.tls_server_name,
-        proxy=loaded.proxy,
-    )
+def _token(file: Path, *, what: str, advice: str) -> str:
+    """Raises: `UsageError`."""
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the {what} {file} cannot be read ({type(error).__name__}): {advice}") from error
+    if not token:
+        raise UsageError(f"the {what} {file} is empty: wait for whoever writes it, or restart")
+    return token
+
+
+def _without_values(what: str) -> str:
+    """The loader names a part of the file by all that is in it, tokens included."""
+    return re.sub(r"\{.*\}", "{...}", what, flags=re.DOTALL)
 
 
 def own_namespace() -> str:

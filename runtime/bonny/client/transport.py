@@ -6,16 +6,19 @@ Traps that this file is about, each tried:
 - a session limits its connections (100 by default) and counts watches: they have a session without limit of their own;
 - `trust_env` asks netrc and the proxy table in a thread for every request: the proxy is decided once, by the caller;
 - lines are limited by the reader's buffer: chunks are handed on as they come;
+- what is neither GET nor POST or PATCH is sent again when its connection broke: a write is never sent twice here;
+- the end of a session does not wake who connects or reads, and waits for a peer that takes no bytes: ours does both;
 - certificates change on disk: the TLS context is rebuilt when the files did, for new connections only.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -29,10 +32,14 @@ from .errors import AnswerTooLarge, Unreachable
 __all__ = ["Answer", "StreamAnswer", "Transport"]
 
 CONNECT_SECONDS: Final = 10.0
+# A farewell that the peer does not take is not waited for.
+CLOSE_SECONDS: Final = 1.0
 # A half-open connection is found after 30 + 3 * 10 s; a watch has its own deadline besides.
 KEEPALIVE_IDLE: Final = 30
 KEEPALIVE_INTERVAL: Final = 10
 KEEPALIVE_COUNT: Final = 3
+# Their texts quote the URL of the proxy, with its password.
+QUOTING: Final = (aiohttp.ClientResponseError, aiohttp.InvalidURL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,9 @@ class Transport:
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._requests = self._session()
         self._streams = self._session()
-        self._tls: tuple[tuple[object, ...], ssl.SSLContext] | None = None
+        self._under_way: set[asyncio.Timeout] = set()
+        self._closed = False
+        self._tls: _Tls | None = None
 
     async def request(
         self,
@@ -76,17 +85,25 @@ class Transport:
     ) -> Answer:
         """Send one request and read its whole answer within `timeout` seconds. `target` is an encoded path and query.
 
-        Raises: `Unreachable`; `AnswerTooLarge` when the answer has more than `limit_bytes`.
+        Does not: follow redirects, keep cookies, or send anything but a GET again when its connection broke.
+        Raises: `Unreachable`, also when the transport is closed meanwhile; `AnswerTooLarge` when the answer has more
+        than `limit_bytes`.
         """
-        limit = aiohttp.ClientTimeout(total=timeout, sock_connect=min(CONNECT_SECONDS, timeout))
-        try:
-            async with self._requests.request(
-                method, **self._arguments(connection, target, headers), data=body, timeout=limit
-            ) as response:
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+        with _told(connection, timeout):
+            async with (
+                self._until_closed(timeout),
+                self._requests.request(
+                    method,
+                    **self._arguments(connection, target, headers),
+                    # Bytes of more than 1 MiB bring a warning; these are sent piece by piece.
+                    data=None if body is None else io.BytesIO(body),
+                    timeout=limit,
+                    middlewares=() if method == "GET" else (_never_twice,),
+                ) as response,
+            ):
                 read = await (response.read() if limit_bytes is None else _bounded(response, limit_bytes))
                 return Answer(response.status, _lower(response.headers), read)
-        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            raise Unreachable(_sentence(connection, error, timeout)) from error
 
     @asynccontextmanager
     async def stream(
@@ -99,21 +116,62 @@ class Transport:
     ) -> AsyncIterator[StreamAnswer]:
         """GET `target` and hand on its body as it comes; `read_timeout` is the longest silence, in seconds.
 
+        Guarantees: the connection is closed when the block is left, unless the body was read to its end.
         Raises: `Unreachable`, also while reading; `TimeoutError` when the silence lasted longer.
         """
-        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=read_timeout)
+        limit = aiohttp.ClientTimeout(
+            total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=read_timeout
+        )
+        with _told(connection, read_timeout):
+            async with self._until_closed(None):
+                response = await self._streams.get(**self._arguments(connection, target, headers), timeout=limit)
+        chunks = self._chunks(connection, response, read_timeout)
         try:
-            async with self._streams.get(**self._arguments(connection, target, headers), timeout=limit) as response:
-                yield StreamAnswer(response.status, _lower(response.headers), response.content.iter_any())
-        except aiohttp.SocketTimeoutError as error:
-            raise TimeoutError(f"{connection.server} was silent for {read_timeout:.0f} s") from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise Unreachable(_sentence(connection, error, CONNECT_SECONDS)) from error
+            yield StreamAnswer(response.status, _lower(response.headers), chunks)
+        finally:
+            await chunks.aclose()
+            if response.connection is not None and response.connection.transport is not None:
+                # No TLS farewell: a server that does not answer it would keep the socket open for half a minute.
+                response.connection.transport.abort()
+            response.close()
 
     async def close(self) -> None:
-        """Close every connection; requests under way fail."""
-        await self._requests.close()
-        await self._streams.close()
+        """Close every connection; what is under way, and whatever is asked for later, fails with `Unreachable`."""
+        self._closed = True
+        for scope in self._under_way:
+            if not scope.expired():
+                scope.reschedule(0.0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asyncio.gather(self._requests.close(), self._streams.close())
+
+    @asynccontextmanager
+    async def _until_closed(self, seconds: float | None) -> AsyncIterator[None]:
+        """Ends what is inside after `seconds` (None: never) and when the transport is closed."""
+        try:
+            if self._closed:
+                raise TimeoutError
+            async with asyncio.timeout(seconds) as scope:
+                self._under_way.add(scope)
+                try:
+                    yield
+                finally:
+                    self._under_way.discard(scope)
+        except TimeoutError as error:
+            if self._closed:
+                raise aiohttp.ClientConnectionError("the transport was closed") from error
+            raise
+
+    async def _chunks(
+        self, connection: Connection, response: aiohttp.ClientResponse, read_timeout: float
+    ) -> AsyncGenerator[bytes, None]:
+        with _told(connection, read_timeout):
+            while True:
+                async with self._until_closed(None):
+                    chunk = await response.content.readany()
+                if not chunk:
+                    return
+                yield chunk
 
     def _session(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -139,11 +197,33 @@ class Transport:
     def _context(self, connection: Connection) -> ssl.SSLContext | bool:
         if not connection.server.startswith("https:"):
             return True
-        files = (connection.ca_file, connection.cert_file, connection.key_file)
-        stamp = (*files, connection.verify, *(Path(file).stat().st_mtime_ns for file in files if file))
-        if self._tls is None or self._tls[0] != stamp:
-            self._tls = (stamp, _tls_context(connection))
-        return self._tls[1]
+        used = (connection.ca_file, connection.cert_file, connection.key_file)
+        wanted = (*used, connection.verify)
+        try:
+            stamp = tuple(_version(file) for file in used if file)
+            if self._tls is None or self._tls.wanted != wanted or self._tls.stamp != stamp:
+                self._tls = _Tls(wanted, stamp, _tls_context(connection))
+        except OSError as error:  # also of what is no certificate
+            # While files are replaced, one is missing, half written or does not fit the other: what was read holds.
+            if self._tls is None or self._tls.wanted != wanted:
+                files = ", ".join(filter(None, used))
+                raise OSError(f"its certificate files ({files}) cannot be used: {error}") from error
+        return self._tls.context
+
+
+@dataclass(frozen=True, slots=True)
+class _Tls:
+    """A TLS context, for which connections it was made, and of which versions of their files."""
+
+    wanted: tuple[object, ...]
+    stamp: tuple[object, ...]
+    context: ssl.SSLContext
+
+
+def _version(file: str) -> tuple[int, ...]:
+    """Changes with the file; the time alone does not, when it is written twice within a tick of the clock."""
+    found = Path(file).stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
@@ -160,12 +240,35 @@ async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 def _tls_context(connection: Connection) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=connection.ca_file)
+    # Python 3.13 refuses authorities without key identifiers; those of old clusters have none, and kubectl takes them.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not connection.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if connection.cert_file:
         context.load_cert_chain(connection.cert_file, connection.key_file)
     return context
+
+
+async def _never_twice(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Hides from aiohttp that the connection broke: it would send a PUT or DELETE again that may have been done."""
+    try:
+        return await send(request)
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise aiohttp.ClientConnectionError(str(error) or type(error).__name__) from error
+
+
+@contextmanager
+def _told(connection: Connection, timeout: float) -> Iterator[None]:
+    """The library's errors in our words."""
+    try:
+        yield
+    except aiohttp.SocketTimeoutError as error:
+        raise TimeoutError(f"{connection.server} was silent for {timeout:.0f} s") from error
+    except QUOTING as error:
+        raise Unreachable(_sentence(connection, error, timeout)) from None
+    except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+        raise Unreachable(_sentence(connection, error, timeout)) from error
 
 
 def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
@@ -192,8 +295,11 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
 def _sentence(connection: Connection, error: BaseException, timeout: float) -> str:
     """What happened, without headers: they hold the token."""
     if isinstance(error, aiohttp.ClientResponseError):
-        # Its text has the URL of the proxy, with its password.
         return f"{connection.server} cannot be reached: {error.status} {error.message}"
-    if isinstance(error, asyncio.TimeoutError):
+    if isinstance(error, aiohttp.InvalidURL):
+        return f"{connection.server} cannot be reached: its URL, or that of the proxy before it, is none"
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"{connection.server} cannot be reached: no connection within {CONNECT_SECONDS:.0f} s"
+    if isinstance(error, TimeoutError):
         return f"{connection.server} did not answer within {timeout:.0f} s"
     return f"{connection.server} cannot be reached: {str(error) or type(error).__name__}"

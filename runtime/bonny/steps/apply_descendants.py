@@ -25,13 +25,11 @@ from ..core.fields import digest, owned_fields, project
 from ..core.ledger import Witness, witness_of
 from ..errors import ForeignObject, OptionError, Retry, UndeclaredKind
 from ..kinds import Kind, Owned
-from ..resource import Key, Resource, identify, key_of, owner_reference
+from ..resource import OWNER_UID, Key, Resource, identify, key_of, owner_reference, owners_of
 
 __all__ = ["MANAGED_BY", "OWNER_UID", "ApplyDescendants", "prepared"]
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-# Fixed, so that versions of an operator, and of this runtime, upgrade into each other.
-OWNER_UID: Final = "bonny.dev/owner-uid"
 
 
 class ApplyDescendants:
@@ -101,7 +99,7 @@ async def _apply(axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
         live = await _read(place, kind, key)
     elif seen.known and _unchanged(wanted, live, place.witnesses.get((kind, key)), kind=kind, manager=place.manager):
         return kind, key
-    if live is not None and not descendant.adopt and not _carries(live, axn.resource["metadata"]["uid"]):
+    if live is not None and not descendant.adopt and axn.resource["metadata"]["uid"] not in owners_of(live):
         place.contested(kind, key)
         raise ForeignObject(
             f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
@@ -178,13 +176,6 @@ async def _read(place: Workplace, kind: Owned, key: Key) -> Resource | None:
         return await place.client.get(kind, key.name, namespace=key.namespace or None)
     except NotFound:
         return None
-
-
-def _carries(live: Resource, owner_uid: str) -> bool:
-    metadata = live["metadata"]
-    return (metadata.get("labels") or {}).get(OWNER_UID) == owner_uid or any(
-        reference["uid"] == owner_uid for reference in metadata.get("ownerReferences") or ()
-    )
 
 
 def _belongs_to(live: Resource) -> str:

@@ -13,16 +13,18 @@ It runs in a thread of its own, so it serves tests of any kind.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import aiohttp
 from aiohttp import web
@@ -235,7 +237,14 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         context = ssl.create_default_context(cafile=self._sandbox.ca_file)
-        connector = aiohttp.TCPConnector(limit=0, ssl=context)
+        made: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+        def remembered(address: tuple[Any, ...]) -> socket.socket:
+            opened = socket.socket(*address[:3])
+            made.add(opened)
+            return opened
+
+        connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=remembered)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as upstream:
             app = web.Application(client_max_size=64 * 1024 * 1024)
 
@@ -254,6 +263,10 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
                 # No farewell: the loop ends here, and a TLS shutdown would outlive it. Aborted transports close their
                 # sockets in the loop's next rounds.
                 await connector.close(abort_ssl=True)
+                # Requests that were given up before their answer are not the connector's any more.
+                for opened in made:
+                    with suppress(OSError):
+                        opened.shutdown(socket.SHUT_RDWR)
                 for _ in range(CLOSING_ROUNDS):
                     await asyncio.sleep(0)
 

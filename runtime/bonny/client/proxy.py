@@ -1,0 +1,59 @@
+"""Proxy: which HTTP proxy leads to the API server, by the rules of Go's net/http, which kubectl and client-go follow.
+
+HTTPS_PROXY (HTTP_PROXY for a server without TLS), unless NO_PROXY names the host: by name with all names below it, by
+address or by network (10.0.0.0/8), each with or without a port, or `*`. A loopback address is never asked for by proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
+from typing import Final
+from urllib.parse import urlsplit
+
+from ..errors import UsageError
+
+__all__ = ["environment_proxy", "usable_proxy"]
+
+PORTS: Final = {"http": 80, "https": 443}
+
+
+def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
+    """The URL of the proxy before `server`; None for none. Raises: `UsageError` when it is no HTTP proxy."""
+    asked = urlsplit(server)
+    variable = f"{asked.scheme.upper()}_PROXY"
+    proxy = environ.get(variable) or environ.get(variable.lower())
+    no_proxy = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    if not proxy or _is_direct(asked.hostname or "", asked.port or PORTS.get(asked.scheme, 0), no_proxy):
+        return None
+    return usable_proxy(proxy if "://" in proxy else f"http://{proxy}", where=variable)
+
+
+def usable_proxy(proxy: str, *, where: str) -> str:
+    """`proxy` unless it cannot be used. Raises: `UsageError`, without the URL: it may hold a password."""
+    try:
+        parts = urlsplit(proxy)
+        usable = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"{where} is not the URL of an HTTP proxy: use http://host:port or https://host:port")
+    return proxy
+
+
+def _is_direct(host: str, port: int, no_proxy: str) -> bool:
+    if host == "localhost" or _means("127.0.0.0/8", host) or _means("::1", host):
+        return True
+    for entry in no_proxy.lower().replace(" ", "").split(","):
+        name, _, wanted = entry.rpartition(":")
+        if _means(entry, host) or (wanted == str(port) and _means(name, host)):
+            return True
+    return False
+
+
+def _means(entry: str, host: str) -> bool:
+    try:
+        return ip_address(host) in ip_network(entry.strip("[]"), strict=False)
+    except ValueError:
+        domain = entry.removeprefix("*").removeprefix(".")
+        return entry in ("*", host) or (domain != "" and host.endswith(f".{domain}"))

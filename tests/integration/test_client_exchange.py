@@ -1,0 +1,138 @@
+"""What a request does with 429 and 401, on a real API server: it asks again, never too soon and never for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
+
+from bonny.client.api import Client
+from bonny.client.config import Connection
+from bonny.client.errors import Throttled, Unauthorized
+from bonny.kinds import Kind
+from bonny.sandbox import Sandbox
+from bonny.testing.faults import Fault, FaultProxy, Status, is_any
+
+NAMESPACE = Kind("v1", "Namespace")
+TIMEOUT = 2.5
+
+
+@dataclass
+class Counting:
+    """The proxy as a cluster; counts how often the credentials were read."""
+
+    proxy: FaultProxy
+    source: str = "the proxy"
+    readings: int = 0
+
+    async def connect(self) -> Connection:
+        self.readings += 1
+        return Connection(server=self.proxy.url, authorization=f"Bearer {self.readings}")
+
+
+@pytest.fixture
+def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
+    with FaultProxy(sandbox) as started:
+        yield started
+
+
+@pytest.fixture
+def cluster(proxy: FaultProxy) -> Counting:
+    return Counting(proxy)
+
+
+@pytest.fixture
+async def client(cluster: Counting) -> AsyncIterator[Client]:
+    async with Client(cluster, user_agent="exchange/1.0", timeout=TIMEOUT) as made:
+        yield made
+
+
+def throttle(proxy: FaultProxy, retry_after: str | None, *, times: int | None = None) -> Fault:
+    return proxy.add(Fault(Status(429, b"Too many requests", retry_after=retry_after), times=times))
+
+
+# --- 429 --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("advice", [None, "0", "0.001", "-1", "Wed, 21 Oct 2015 07:28:00 GMT"])
+async def test_advice_that_is_none_is_no_reason_to_run_in_circles(
+    proxy: FaultProxy, client: Client, advice: str | None
+) -> None:
+    throttle(proxy, advice)
+    began = time.monotonic()
+    with pytest.raises(Throttled):
+        await client.get(NAMESPACE, "default")
+
+    assert time.monotonic() - began <= TIMEOUT
+    assert 2 <= proxy.count(is_any) <= 3, "one a second, until the deadline"
+
+
+async def test_what_the_server_advises_is_waited_for(proxy: FaultProxy, client: Client) -> None:
+    throttle(proxy, "2", times=1)
+
+    assert (await client.get(NAMESPACE, "default"))["metadata"]["name"] == "default"
+
+    (gap,) = (later.time - sooner.time for sooner, later in pairwise(proxy.requests))
+    assert 2 <= gap <= TIMEOUT
+
+
+@pytest.mark.parametrize("advice", ["3", "86400", "99999999999999999999", "9" * 400])
+async def test_advice_beyond_the_deadline_is_handed_on_at_once(proxy: FaultProxy, client: Client, advice: str) -> None:
+    throttle(proxy, advice)
+    began = time.monotonic()
+    with pytest.raises(Throttled) as caught:
+        await client.get(NAMESPACE, "default")
+
+    assert time.monotonic() - began < 1
+    assert proxy.count(is_any) == 1
+    assert caught.value.retry_after == float(advice)
+
+
+async def test_those_who_are_refused_together_do_not_come_back_together(proxy: FaultProxy, client: Client) -> None:
+    throttle(proxy, "1", times=20)
+    await asyncio.gather(*(client.get(NAMESPACE, "default") for _ in range(20)))
+
+    again = sorted(request.time for request in proxy.requests)[20:]
+    assert len(again) == 20
+    assert again[-1] - again[0] > 0.05, "spread over a quarter of the advice"
+
+
+# --- 401 --------------------------------------------------------------------------------------------------------------
+
+
+async def test_refused_credentials_are_read_again_and_tried_once(
+    proxy: FaultProxy, client: Client, cluster: Counting
+) -> None:
+    proxy.add(Fault(Status(401, b"Unauthorized"), times=1))
+    assert (await client.get(NAMESPACE, "default"))["metadata"]["name"] == "default"
+    assert (cluster.readings, proxy.count(is_any)) == (2, 2)
+
+    proxy.add(Fault(Status(401, b"Unauthorized"), times=None))
+    with pytest.raises(Unauthorized):
+        await client.get(NAMESPACE, "default")
+    assert (cluster.readings, proxy.count(is_any)) == (3, 4)
+
+
+async def test_many_that_are_refused_together_read_the_credentials_once(
+    proxy: FaultProxy, client: Client, cluster: Counting
+) -> None:
+    """Regression: each of them ran the exec plugin."""
+    proxy.add(Fault(Status(401, b"Unauthorized"), times=50))
+    await asyncio.gather(*(client.get(NAMESPACE, "default") for _ in range(50)))
+
+    assert (cluster.readings, proxy.count(is_any)) == (2, 100)
+
+
+async def test_credentials_that_are_refused_after_a_wait_are_renewed_once_in_all(
+    proxy: FaultProxy, client: Client, cluster: Counting
+) -> None:
+    for code in (401, 429, 401):
+        proxy.add(Fault(Status(code, b"no"), times=1))
+    with pytest.raises(Unauthorized):
+        await client.get(NAMESPACE, "default")
+
+    assert (cluster.readings, proxy.count(is_any)) == (2, 3)
