@@ -180,6 +180,9 @@ class Stream:
     """All that is remembered of one stream between two steps."""
 
     state: State
+    of: tuple[str, str] | None = None
+    """API version and kind of what the watch may show; None: it is not looked at."""
+
     synced: bool = False
     """A complete list was stored once; stays true."""
 
@@ -327,9 +330,9 @@ class Step:
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-def start(options: WatchOptions) -> Step:
-    """The first state and command of a stream."""
-    return Step(Stream(Listing()), List(options.page_size, ""))
+def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Step:
+    """The first state and command of a stream, whose events show objects `of` this API version and kind."""
+    return Step(Stream(Listing(), of), List(options.page_size, ""))
 
 
 def step(stream: Stream, event: Event, *, now: float, chance: float, options: WatchOptions) -> Step:
@@ -419,7 +422,7 @@ class _Rules:
                 return self.refused(stream, state, decode_failure(0, raw))
             if kind not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK"):
                 return Step(replace(stream, state=replace(state, heard=self.now)))
-            item = None if kind == "BOOKMARK" else decode_item(raw)
+            item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of)
             version = decode_bookmark(raw) if item is None else item.meta.resource_version
         except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")

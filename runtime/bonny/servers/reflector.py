@@ -63,7 +63,7 @@ class Reflector:
         self._path = path_of(kind, self.namespace)
         self._selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
         self._subscribers: list[Subscriber] = []
-        self._stream = watch.start(self._options).stream
+        self._stream = watch.start(self._options, of=(kind.api_version, kind.kind)).stream
         self._changed = asyncio.Event()
 
     def __str__(self) -> str:
