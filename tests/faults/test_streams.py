@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
-import urllib.request
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -28,6 +26,7 @@ from tests.faults.scene import (
     Predicate,
     Scene,
     behind_a_proxy,
+    compact,
     list_of_widgets,
     of_widgets,
     watch_of_widgets,
@@ -131,7 +130,7 @@ def test_w3_compacted_history_is_survived(start_operator: Start) -> None:
             scene.apply("stays", size=2)
             scene.operator.process.send_signal(signal.SIGSTOP)
             own.apiserver.kill()
-            _compact(own)
+            compact(own)
             own.apiserver.start()
             # While it makes the kind's storage it refuses, and a watch that is refused thrice is listed anew anyway.
             own.eventually(lambda: own.request("GET", WIDGETS).status == 200)
@@ -142,20 +141,6 @@ def test_w3_compacted_history_is_survived(start_operator: Start) -> None:
             scene.until_deleted("goes", size=1)
             troubles = [line["kind"] for line in scene.operator.lines("cannot follow") if "widgets" in line["stream"]]
             assert "expired" in troubles, "the history was really gone"
-
-
-def _compact(sandbox: Sandbox) -> None:
-    """Through etcd's own JSON gateway."""
-    (url,) = [flag.split("=", 1)[1] for flag in sandbox.etcd._command if flag.startswith("--listen-client-urls=")]
-
-    def ask(path: str, body: dict[str, Any]) -> dict[str, Any]:
-        request = urllib.request.Request(url + path, data=json.dumps(body).encode(), method="POST")
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            decoded: dict[str, Any] = json.loads(answer.read())
-            return decoded
-
-    revision = ask("/v3/kv/range", {"key": "AA=="})["header"]["revision"]
-    ask("/v3/kv/compaction", {"revision": revision, "physical": True})
 
 
 STRANGER = (
