@@ -17,6 +17,7 @@ from bonny.sandbox.guard import Guard
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 HANDWRITTEN = Path(__file__).with_name("handwritten.py")
+FLOODED = Path(__file__).with_name("flooded.py")
 
 
 class OperatorProcess:
@@ -90,6 +91,11 @@ class OperatorProcess:
 def handwritten() -> list[str]:
     """The command line of the hand-written operator."""
     return [sys.executable, str(HANDWRITTEN)]
+
+
+def flooded() -> list[str]:
+    """The command line of the operator for floods."""
+    return [sys.executable, str(FLOODED)]
 
 
 def writes(sandbox: Sandbox, *resources: str) -> dict[tuple[str, str, str], int]:

@@ -14,6 +14,7 @@ from bonny.core.watch import Reply
 from bonny.resource import Resource
 from tests.support.core import line, page, status, thing
 
+TYPE = {"apiVersion": "example.com/v1", "kind": "Thing"}
 EXPIRED = msgspec.json.encode(status(410, "Expired"))
 
 
@@ -52,7 +53,7 @@ class Server:
         if kind == "ADDED":
             self.born += 1
         uid = self.objects[name]["metadata"]["uid"] if name in self.objects else f"{name}-{self.born}"
-        self._happened(kind, thing(name, uid=uid, version=self.version, spec=self.version))
+        self._happened(kind, thing(name, uid=uid, version=self.version, **TYPE, spec=self.version))
 
     def write_status(self, name: str) -> str:
         """Change nothing but the status of what exists; returns the version made."""

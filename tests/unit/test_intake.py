@@ -51,7 +51,8 @@ class Streams:
 
     @staticmethod
     def says(stream: Reflector, event: str, thing: Resource) -> None:
-        Streams.tells(stream, watch.Line(json.dumps({"type": event, "object": thing}).encode()))
+        named = {"apiVersion": stream.kind.api_version, "kind": stream.kind.kind, **thing}
+        Streams.tells(stream, watch.Line(json.dumps({"type": event, "object": named}).encode()))
 
     @staticmethod
     def tells(stream: Reflector, *events: watch.Event) -> None:

@@ -104,8 +104,10 @@ class _Envelope(msgspec.Struct):
     object: msgspec.Raw
 
 
-class _HasMeta(msgspec.Struct):
+class _HasMeta(msgspec.Struct, rename="camel"):
     metadata: Meta
+    api_version: str = ""
+    kind: str = ""
 
 
 class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "continue_token": "continue"}):
@@ -137,9 +139,12 @@ _list = msgspec.json.Decoder(_List)
 _status = msgspec.json.Decoder(_Status)
 
 
-def decode_item(raw: bytes) -> Item:
-    """Raises: one of `UNREADABLE` when `raw` is not an object with a name."""
-    item = Item(_has_meta.decode(raw).metadata, raw)
+def decode_item(raw: bytes, *, of: tuple[str, str] | None = None) -> Item:
+    """Raises: one of `UNREADABLE` when `raw` is not an object with a name, or not `of` this API version and kind."""
+    decoded = _has_meta.decode(raw)
+    if of is not None and (decoded.api_version, decoded.kind) != of:
+        raise msgspec.ValidationError(f"Object is {decoded.api_version} {decoded.kind}, not {' '.join(of)}")
+    item = Item(decoded.metadata, raw)
     if not item.meta.name:
         raise msgspec.ValidationError("Object has no name - at `$.metadata`")
     return item

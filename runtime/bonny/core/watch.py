@@ -218,6 +218,9 @@ class Stream:
     streams: bool = True
     """No streaming list failed so far."""
 
+    of: tuple[str, str] | None = None
+    """API version and kind of what the watch may show; None: it is not looked at."""
+
     synced: bool = False
     """A complete list was stored once; stays true."""
 
@@ -373,10 +376,14 @@ class Step:
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-def start(options: WatchOptions) -> Step:
-    """The first state and command of a stream."""
+def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Step:
+    """The first state and command of a stream, whose events show objects `of` this API version and kind."""
+    return again(Stream(Listing(), limit=options.page_size, of=of), options)
+
+
+def again(stream: Stream, options: WatchOptions) -> Step:
+    """The same stream from its beginning, with what it learned."""
     rules = _Rules(now=0.0, chance=0.0, options=options)
-    stream = Stream(Listing(), limit=options.page_size)
     return rules.open(stream, rules.anew(stream))
 
 
@@ -519,7 +526,7 @@ class _Rules:
                 return self.refused(stream, state, decode_failure(0, raw))
             if kind not in EVENT_TYPES:
                 return Step(replace(stream, state=replace(state, heard=self.now)))
-            item = None if kind == "BOOKMARK" else decode_item(raw)
+            item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of)
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")
@@ -544,7 +551,7 @@ class _Rules:
             if kind == "ERROR":
                 return self.refused(stream, state, decode_failure(0, raw))
             bookmark = decode_bookmark(raw) if kind == "BOOKMARK" else None
-            item = decode_item(raw) if kind in EVENT_TYPES and bookmark is None else None
+            item = decode_item(raw, of=stream.of) if kind in EVENT_TYPES and bookmark is None else None
         except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")
             return self.trouble(stream, self.anew(stream), TroubleKind.GARBAGE, failure)

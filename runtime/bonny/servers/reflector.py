@@ -13,7 +13,6 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import replace
 from typing import Protocol
 
 from ..client.api import Client, path_of, retry_after
@@ -34,6 +33,7 @@ BLOCKING = (watch.TroubleKind.FORBIDDEN, watch.TroubleKind.MISSING)
 LONGEST_REFUSAL = 64 * 1024
 # After so many differences others get their turn on the loop: a sweep can be as large as the store. About 5 ms.
 DELTAS_AT_ONCE = 250
+PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
 # How objects come as their metadata alone (API concepts, "Receiving resources as metadata").
 AS_METADATA = {
     "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
@@ -70,7 +70,8 @@ class Reflector:
         self._path = path_of(kind, self.namespace)
         self._selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
         self._subscribers: list[Subscriber] = []
-        self._stream = watch.start(self._options).stream
+        shown = PARTIAL if kind.metadata_only else (kind.api_version, kind.kind)
+        self._stream = watch.start(self._options, of=shown).stream
         self._changed = asyncio.Event()
 
     def __str__(self) -> str:
@@ -113,9 +114,8 @@ class Reflector:
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        begun = watch.start(self._options)
-        self._stream = replace(self._stream, state=begun.stream.state)
-        command = begun.command
+        begun = watch.again(self._stream, self._options)
+        self._stream, command = begun.stream, begun.command
         while True:
             match command:
                 case watch.List() as request:

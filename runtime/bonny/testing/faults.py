@@ -17,7 +17,6 @@ import socket
 import ssl
 import threading
 import time
-import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
@@ -55,10 +54,12 @@ HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "content-length"}
 )
 STOP_SECONDS: Final = 5.0
-CLOSING_ROUNDS: Final = 10
+# A socket that was shut down is closed in the loop's next rounds.
+HANG_UP_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """One request as the proxy saw it."""
 
@@ -67,6 +68,9 @@ class Request:
     query: Mapping[str, str]
     time: float
     """Monotonic seconds."""
+
+    status: int | None = None
+    """What the API server answered, or a fault in its place; None while and where there is no answer."""
 
     @property
     def is_watch(self) -> bool:
@@ -237,14 +241,14 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         context = ssl.create_default_context(cafile=self._sandbox.ca_file)
-        made: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        sockets: list[socket.socket] = []
 
-        def remembered(address: tuple[Any, ...]) -> socket.socket:
-            opened = socket.socket(*address[:3])
-            made.add(opened)
-            return opened
+        def upstream_socket(address: tuple[Any, ...]) -> socket.socket:
+            family, kind, protocol, *_ = address
+            sockets.append(socket.socket(family, kind, protocol))
+            return sockets[-1]
 
-        connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=remembered)
+        connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=upstream_socket)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as upstream:
             app = web.Application(client_max_size=64 * 1024 * 1024)
 
@@ -260,15 +264,8 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
                 await self._stop.wait()
             finally:
                 await runner.cleanup()
-                # No farewell: the loop ends here, and a TLS shutdown would outlive it. Aborted transports close their
-                # sockets in the loop's next rounds.
                 await connector.close(abort_ssl=True)
-                # Requests that were given up before their answer are not the connector's any more.
-                for opened in made:
-                    with suppress(OSError):
-                        opened.shutdown(socket.SHUT_RDWR)
-                for _ in range(CLOSING_ROUNDS):
-                    await asyncio.sleep(0)
+                await _hung_up(sockets)
 
     # --- one request --------------------------------------------------------------------------------------------------
 
@@ -278,7 +275,7 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
         self._open[id(request)] = request
         try:
             fault = next((known for known in list(self._faults) if known.takes(seen)), None)
-            return await self._answer(request, upstream, fault.effect if fault is not None else None)
+            return await self._answer(request, seen, upstream, fault.effect if fault is not None else None)
         except (aiohttp.ClientError, OSError):
             # The API server is down: its clients see a refused or broken connection.
             return _reset(request)
@@ -286,19 +283,23 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
             del self._open[id(request)]
 
     async def _answer(
-        self, request: web.Request, upstream: aiohttp.ClientSession, effect: Effect | None
+        self, request: web.Request, seen: Request, upstream: aiohttp.ClientSession, effect: Effect | None
     ) -> web.StreamResponse:
         match effect:
             case Drop():
                 return _reset(request)
             case Status(code, body, content_type, retry_after):
+                seen.status = code
                 headers = {"Content-Type": content_type}
                 if retry_after is not None:
                     headers["Retry-After"] = retry_after
                 return web.Response(status=code, body=body, headers=headers)
             case Hold(until):
-                await asyncio.to_thread(until.wait)
+                # Looked at, not waited for in a thread: one that is never set would outlive the proxy.
+                while not until.is_set():  # noqa: ASYNC110
+                    await asyncio.sleep(LOOK_SECONDS)
         async with self._sent_on(request, upstream) as answer:
+            seen.status = answer.status
             if isinstance(effect, CommitThenDrop):
                 await answer.read()
                 return _reset(request)
@@ -358,6 +359,21 @@ async def _interrupted(
     if isinstance(effect, Stall):
         await asyncio.Event().wait()
     return response
+
+
+async def _hung_up(sockets: list[socket.socket]) -> None:
+    """End the connections that still say farewell over TLS, and return when their sockets are closed.
+
+    The loop ends afterwards: what it leaves open is reported later, in the middle of some other test.
+    """
+    for known in sockets:
+        with suppress(OSError):  # closed meanwhile, or by the peer
+            known.shutdown(socket.SHUT_RDWR)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(HANG_UP_SECONDS):
+            for known in sockets:
+                while known.fileno() >= 0:  # noqa: ASYNC110  it is asyncio's own, and tells nobody
+                    await asyncio.sleep(LOOK_SECONDS)
 
 
 def _reset(request: web.Request) -> web.Response:

@@ -402,6 +402,21 @@ def test_a_garbage_line_ends_the_watch_which_goes_on_from_the_last_good_one(data
     assert led.command.version == "11"
 
 
+def test_an_object_of_another_kind_is_garbage() -> None:
+    """Regression: it was stored and handled as if it were of ours."""
+    led = watching()
+    led.stream = watch.start(led.options, of=("example.com/v1", "Widget")).stream
+    led.lists(version=10)
+    led.opens()
+
+    led.tell(Line(line("ADDED", {**thing("ours", version=11), "apiVersion": "example.com/v1", "kind": "Widget"})))
+    led.tell(Line(line("ADDED", {**thing("theirs", version=12), "apiVersion": "example.com/v9", "kind": "Widget"})))
+
+    assert [change.item.meta.name for change in led.changes if isinstance(change, Put)] == ["ours"]
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,38 @@
+"""What every row of the fault catalogue has: a scene, and a line that runs it again when it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bonny.api.crd import crds
+from bonny.sandbox import Sandbox
+from tests.conftest import Start
+from tests.faults.scene import GROUP, Scene, behind_a_proxy
+from tests.support.handwritten import operator
+from tests.support.rerun import pytest_runtest_makereport
+
+__all__ = ["pytest_runtest_makereport"]
+
+COLLECTIONS = (
+    f"/apis/{GROUP}/v1/namespaces/default/widgets",
+    f"/apis/{GROUP}/v1/regions",
+    "/api/v1/namespaces/default/configmaps",
+)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _served(sandbox: Sandbox) -> None:
+    sandbox.apply(crds(operator.crds, GROUP))
+
+
+@pytest.fixture
+def scene(sandbox: Sandbox, start_operator: Start) -> Iterator[Scene]:
+    """The hand-written operator behind a proxy; what was made meanwhile is removed afterwards."""
+    try:
+        with behind_a_proxy(sandbox, start_operator) as made:
+            yield made
+    finally:
+        for path in COLLECTIONS:
+            sandbox.request("DELETE", path)

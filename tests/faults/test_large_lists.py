@@ -1,0 +1,121 @@
+"""Rows W3 and W6: lists of many pages, and what a list is allowed to cost (docs/reliability.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bonny.sandbox import Sandbox
+from bonny.testing.faults import Fault, Hold, Request
+from tests.conftest import Start
+from tests.faults.flood import LINUX, Flood, flooding
+from tests.faults.scene import GONE, GONE_EVENT, SEEN_SECONDS, SLOW, compact
+
+PAGE = 20
+
+
+@pytest.fixture
+def flood(sandbox: Sandbox, start_operator: Start) -> Iterator[Flood]:
+    with flooding(sandbox, start_operator) as made:
+        yield made
+
+
+def begin_a_list_that_stays_in_the_middle(flood: Flood) -> Hold:
+    """Three pages of objects are in sync, are listed anew, and the second page does not come until the hold ends."""
+    names = [f"g{number:02}" for number in range(2 * PAGE)]
+    flood.create(names)
+    flood.apply_grain("zz", size=7)
+    flood.sync(page_size=PAGE)
+    flood.until_handled(len(names) + 1)
+    flood.until("zz", 7)
+    held = flood.proxy.add(Fault(effect := Hold(), on=lambda request: asks_for_more(flood, request)))
+    flood.meet(GONE_EVENT, flood.watch_of_grains)
+    flood.sandbox.eventually(lambda: held.hits, within_seconds=SEEN_SECONDS)
+    return effect
+
+
+def asks_for_more(flood: Flood, request: Request) -> bool:
+    """A page after the first one."""
+    return flood.list_of_grains(request) and bool(request.query.get("continue"))
+
+
+def first_pages(flood: Flood) -> int:
+    return flood.proxy.count(lambda request: flood.list_of_grains(request) and not request.query.get("continue"))
+
+
+def test_w3_while_a_list_is_under_way_what_was_known_before_is_handled(flood: Flood) -> None:
+    """The object is on the page that does not come; its child comes back all the same."""
+    effect = begin_a_list_that_stays_in_the_middle(flood)
+    flood.remove(["g39"])
+
+    flood.sandbox.delete("v1", "ConfigMap", "zz", namespace=flood.namespace)
+
+    flood.until("zz", 7)
+    assert flood.handled_names("delete") == set(), "nothing is gone before the list is complete"
+    effect.until.set()
+    flood.sandbox.eventually(lambda: flood.handled_names("delete") == {"g39"}, within_seconds=SEEN_SECONDS)
+
+
+def test_w3_a_token_that_expires_in_the_middle_of_a_list_starts_the_list_again(flood: Flood) -> None:
+    names = [f"g{number:02}" for number in range(3 * PAGE)]
+    flood.create(names)
+    # Twice the third page is refused, which is the second one that a token asks for.
+    seen = iter(range(100))
+    expired = flood.proxy.add(
+        Fault(GONE, on=lambda request: asks_for_more(flood, request) and next(seen) in (1, 3), times=2)
+    )
+    flood.sync(page_size=PAGE)
+
+    flood.sandbox.eventually(lambda: flood.handled_names() == set(names), within_seconds=SEEN_SECONDS)
+    assert expired.hits == 2
+    assert first_pages(flood) == 3
+
+
+@SLOW
+def test_w3_a_token_that_really_expired_starts_the_list_again(start_operator: Start) -> None:
+    """The real thing: etcd is compacted and the API server restarts between two pages."""
+    with Sandbox() as own, flooding(own, start_operator) as flood:
+        effect = begin_a_list_that_stays_in_the_middle(flood)
+        flood.remove(["g39"])
+        before = first_pages(flood)
+        own.apiserver.kill()
+        compact(own)
+        own.apiserver.start()
+        own.eventually(lambda: own.request("GET", flood.grains).status == 200)
+        effect.until.set()
+
+        own.eventually(lambda: flood.handled_names("delete") == {"g39"}, within_seconds=SEEN_SECONDS)
+        assert flood.proxy.count(lambda request: asks_for_more(flood, request) and request.status == 410) == 1
+        assert first_pages(flood) == before + 1
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("objects", "kibibytes", "page"),
+    [pytest.param(1_200, 12, 100, id="1,200"), pytest.param(10_000, 8, 500, id="10,000", marks=SLOW)],
+)
+def test_w6_a_long_list_is_read_page_by_page_and_costs_a_few_pages_of_memory(
+    start_operator: Start, sandbox: Sandbox, objects: int, kibibytes: int, page: int
+) -> None:
+    with flooding(sandbox, start_operator) as flood:
+        names = [f"g{number:05}" for number in range(objects)]
+        flood.create(names, kibibytes=kibibytes)
+        flood.sync(page_size=page, within_seconds=120)
+        flood.until_handled(objects, within_seconds=120)
+        assert flood.handled_names() == set(names)
+        listed = flood.proxy.count(flood.list_of_grains)
+        before = flood.settled()
+        flood.meet(GONE_EVENT, flood.watch_of_grains)
+        flood.apply_grain("zz", size=1)
+        flood.until("zz", 1, within_seconds=120)
+
+        pages = flood.proxy.count(flood.list_of_grains) - listed
+        assert pages == objects // page + 1
+        # A page is there as the answer, cut up, and decoded, and the allocator keeps the room of one more. A list that
+        # was collected before it is compared with the store would cost as much as the store.
+        store, allowed = objects * kibibytes / 1024, 4 * page * kibibytes / 1024 + 3
+        assert allowed < store * 0.7
+        grown = flood.peak() - before
+        print(f"{objects} objects of {kibibytes} KiB: {before:.0f} MiB, while listed anew {grown:.1f} MiB more")
+        assert grown <= allowed
