@@ -118,7 +118,7 @@ class Workplace(Protocol):
 
     @property
     def up_to_date(self) -> bool:
-        """Whether the stream of the handled object is in sync and without trouble."""
+        """Whether the stream of the handled object shows what the server shows."""
 
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by an object that is not ours: when that changes, the handled object is run again."""

@@ -25,7 +25,7 @@ from .client.config import Cluster
 from .config import Config
 from .controller import Controller
 from .core.queue import QueueOptions
-from .core.watch import WatchOptions
+from .core.watch import LONGEST_ADVICE_SECONDS, WatchOptions
 from .errors import OptionError
 from .kinds import Kind, Owned
 from .naming import check_dns_label, check_group
@@ -40,9 +40,10 @@ from .web.probes import Probes, Report
 
 __all__ = ["Operator", "Process"]
 
-# A list or watch that gave no sign for this long, although each request has a deadline below it, is stuck.
-STUCK_SECONDS: Final = 300.0
+# A list or watch that gave no sign for so much longer than any request of its may take is stuck.
+STUCK_SECONDS: Final = 60.0
 ORPHANS_NAMED: Final = 5
+FIRST_SYNC: Final = "the first sync"
 
 log = logging.getLogger("bonny.operator")
 
@@ -141,7 +142,6 @@ class Process:
         """After the stop: whether a handler still runs that would not be cancelled."""
 
         self._tasks: list[asyncio.Task[None]] = []
-        self._first_sync: asyncio.Task[None] | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then stop in order.
@@ -158,6 +158,8 @@ class Process:
                 await stop.wait()
                 await self._stop()
             finally:
+                # After an error or a cancellation nothing may go on with a client that is closed.
+                await self._cancel()
                 await self.probes.stop()
         finally:
             await client.close()
@@ -219,7 +221,7 @@ class Process:
         )
         runs: list[Reflector | Worker] = [*self.reflectors.values(), *self.workers]
         self._tasks = [asyncio.create_task(_forever(run), name=str(run)) for run in runs]
-        self._first_sync = asyncio.create_task(self._after_first_sync(time.monotonic()), name="first sync")
+        self._tasks.append(asyncio.create_task(self._after_first_sync(time.monotonic()), name=FIRST_SYNC))
         self._started = True  # told apart from having tasks: an operator without controllers is ready, too
 
     async def _after_first_sync(self, began: float) -> None:
@@ -251,21 +253,26 @@ class Process:
         self.abandoned = any(worker.abandoned for worker in self.workers)
         if not all(drained):
             log.warning("handlers were cancelled: the grace period was over")
-        tasks = [*self._tasks, self._first_sync] if self._first_sync is not None else self._tasks
-        for task in tasks:
+        await self._cancel()
+
+    async def _cancel(self) -> None:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(
+            *self._tasks, *(worker.drain(seconds=0.0) for worker in self.workers), return_exceptions=True
+        )
 
     # --- probes -------------------------------------------------------------------------------------------------------
 
     def health(self) -> Report:
         """Red when a stream makes no attempt within its deadline, all slots are stuck, or a part of it ended."""
         now = time.monotonic()
-        ended = [f"{task.get_name()} ended" for task in self._tasks if task.done()]
+        longest = self.operator.watch_options.timeout[1] + self.operator.watch_options.grace
+        ended = [f"{task.get_name()} ended" for task in self._tasks if task.done() and not _did_its_work(task)]
         stuck = [
             f"{reflector}: no sign for {now - reflector.last_contact:.0f} s"
             for reflector in self.reflectors.values()
-            if now - reflector.last_contact > STUCK_SECONDS
+            if now - reflector.last_contact > max(longest, LONGEST_ADVICE_SECONDS * 1.25) + STUCK_SECONDS
         ]
         full = [f"{worker.name}: every slot is stuck" for worker in self.workers if worker.stuck]
         return Report(not (ended or stuck or full), tuple(ended + stuck + full))
@@ -276,6 +283,11 @@ class Process:
         ready = all(stream.synced or stream.blocked for stream in streams)
         useless = bool(streams) and all(stream.blocked for stream in streams)
         return Report(self._started and ready and not useless, tuple(map(_state, streams)))
+
+
+def _did_its_work(task: asyncio.Task[None]) -> bool:
+    """Whether it ended as it should; streams and workers never do."""
+    return task.get_name() == FIRST_SYNC and not task.cancelled() and task.exception() is None
 
 
 def _state(stream: Reflector) -> str:

@@ -9,7 +9,17 @@ from yarl import URL
 
 from bonny.client.api import retry_after
 from bonny.client.config import Connection
-from bonny.client.errors import Conflict, Forbidden, Invalid, NotFound, ServerError, Throttled, Unauthorized, refusal
+from bonny.client.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    NotServed,
+    ServerError,
+    Throttled,
+    Unauthorized,
+    refusal,
+)
 from bonny.client.transport import _sentence
 from bonny.core.objects import Failure
 
@@ -21,6 +31,7 @@ from bonny.core.objects import Failure
         (401, Unauthorized),
         (403, Forbidden),
         (404, NotFound),
+        (404, NotServed),
         (409, Conflict),
         (422, Invalid),
         (429, Throttled),
@@ -29,7 +40,8 @@ from bonny.core.objects import Failure
     ],
 )
 def test_a_status_has_the_class_that_says_what_to_do_next(code: int, kind: type[Exception]) -> None:
-    error = refusal(Failure(code, "", "what the server said"), verb="apply", resource="configmaps default/w1")
+    reason = "NotFound" if kind is NotFound else ""
+    error = refusal(Failure(code, reason, "what the server said"), verb="apply", resource="configmaps default/w1")
     assert type(error) is kind
     assert str(error) == f"cannot apply configmaps default/w1 ({code}): what the server said"
 

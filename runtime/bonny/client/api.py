@@ -272,7 +272,7 @@ class Client:
         self, path: str, *, query: Mapping[str, str], headers: Mapping[str, str] | None = None, read_timeout: float
     ) -> AsyncIterator[StreamAnswer]:
         """An open answer, whatever its status. Raises: as `Transport.stream`."""
-        connection = await self.connection()
+        connection = await self._connection_until(time.monotonic() + self._timeout)
         target = target_of(path, query)
         async with self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout) as answer:
             yield answer

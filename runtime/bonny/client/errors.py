@@ -5,7 +5,8 @@ ApiError
 │   └── AnswerTooLarge   an answer that is longer than the caller takes
 ├── Unauthorized     401: the server does not accept who we are
 ├── Forbidden        403: a permission is missing; the message prints the rule to add
-├── NotFound         404: the object, its namespace or its kind does not exist
+├── NotFound         404 of the API server: the object or its namespace does not exist
+├── NotServed        404 without a reason: the kind is not served, for now or by whoever answered; nothing is known
 ├── Conflict         409, 422 of a failed precondition: somebody was faster; read again
 ├── Invalid          400, 422: the object does not fit its schema; trying the same again is pointless
 ├── Throttled        429: come back after `retry_after` seconds
@@ -26,6 +27,7 @@ __all__ = [
     "Forbidden",
     "Invalid",
     "NotFound",
+    "NotServed",
     "Refusal",
     "ServerError",
     "Throttled",
@@ -72,7 +74,13 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """404."""
+    """404, and the API server says that it looked."""
+
+
+class NotServed(Refusal):
+    """404 of something that knows no such path: a missing CRD, an API server that starts, a proxy."""
+
+    then = "nothing is served there"
 
 
 class Conflict(Refusal):
@@ -118,7 +126,10 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
     if resource.startswith("secrets ") or resource == "secrets":
         message = "the server's message may quote the Secret and is left out"
     failure = Failure(failure.code, failure.reason, message, failure.retry_after)
-    return _CLASSES.get(failure.code, ServerError)(verb=verb, resource=resource, failure=failure)
+    kind = _CLASSES.get(failure.code, ServerError)
+    if kind is NotFound and failure.reason != "NotFound":
+        kind = NotServed
+    return kind(verb=verb, resource=resource, failure=failure)
 
 
 def missing_rule(*, group: str, plural: str, verbs: tuple[str, ...]) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
 import msgspec
@@ -54,7 +54,8 @@ def handled_state(item: Item, *, with_status: bool, metadata_only: bool = False)
     content: int | bytes = meta.generation
     status = b""
     if metadata_only:
-        content = content or meta.resource_version.encode()
+        # A status is not there to be compared either.
+        content = content if content and not with_status else meta.resource_version.encode()
     elif not meta.generation or with_status:
         decoded = item.decode()
         status = digest(decoded.get("status")) if with_status else b""
@@ -107,6 +108,8 @@ class Ledger:
 
         self._tombstones: dict[Key, dict[str, Tombstone]] = {}
         self._settled: dict[str, None] = {}
+        self.epoch = 0
+        """Rises when the server's versions fell: what was decided before does not hold any longer."""
 
     # --- tombstones ---------------------------------------------------------------------------------------------------
 
@@ -120,10 +123,11 @@ class Ledger:
         """What is buried under `key`, oldest first."""
         return tuple(self._tombstones.get(key, {}).values())
 
-    def lift(self, key: Key, uid: str) -> None:
-        """The `delete` of this UID succeeded, was given up, or was never owed."""
+    def lift(self, key: Key, stone: Tombstone) -> None:
+        """The `delete` of this UID succeeded, was given up, or was never owed. One buried anew meanwhile stays."""
         stones = self._tombstones.get(key, {})
-        stones.pop(uid, None)
+        if stones.get(stone.item.meta.uid) is stone:
+            del stones[stone.item.meta.uid]
         if not stones:
             self._tombstones.pop(key, None)
 
@@ -144,11 +148,14 @@ class Ledger:
 
     def forget_writes(self) -> None:
         """The server's versions went backwards: nothing that we remember of our writes holds any longer."""
+        self.epoch += 1
         self.handled.clear()
         self.witnesses.clear()
         self._settled.clear()
 
 
+# Void places below this number are not worth a clean-up.
+SLACK: Final = 64
 # Far more than one handling writes; a bound for the case that a stream never shows our writes.
 REMEMBERED_WRITES: Final = 8
 
@@ -204,6 +211,12 @@ class OwnWrites:
             del self._writes[key]
         return foreign
 
+    def drop(self, key: Key) -> None:
+        """The object is gone, and so are the events of what was written to it."""
+        writes = self._writes.get(key)
+        if writes is not None and not writes.pending:
+            del self._writes[key]
+
     def is_own(self, key: Key, version: str) -> bool:
         """Ask once for each event of the watch: is it, or may it yet turn out to be, the echo of an own write?"""
         number = version_number(version)
@@ -256,6 +269,9 @@ class Barriers:
     def drop(self, key: Key) -> None:
         """Stop waiting for `key`: its time is over, or the versions fell."""
         self._wanted.pop(key, None)
+        if len(self._order) > 2 * len(self._wanted) + SLACK:
+            self._order = [(version, waiting) for waiting, version in self._wanted.items()]
+            heapify(self._order)
 
 
 def witness_of(wanted: Any, live: Mapping[str, Any], owned: Any) -> Witness:

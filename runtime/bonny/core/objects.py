@@ -6,10 +6,12 @@ decoded when a handler asks for it. Numbers and the choice of msgspec: docs/deci
 
 from __future__ import annotations
 
-from typing import Any, Final
+import re
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from ..errors import InvalidObject
 from ..resource import Key
 
 __all__ = [
@@ -28,10 +30,17 @@ __all__ = [
 ]
 
 
-# What decoding raises: the API server takes objects that are nested ten times deeper than an interpreter recurses.
+# What decoding raises. Deep nesting is dealt with; what is left of RecursionError are events inside of events.
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+# The API server takes objects of 10,000 levels; interpreters follow about 1,000, less what is on their stack by then.
+DEEPEST: Final = 400
+TOO_DEEP: Final = b'"bonny.dev: nested too deeply"'
+_TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 # An unsigned 64-bit number has 20 digits; what is longer is no version, and int() refuses more than 4,300.
 VERSION_DIGITS: Final = 20
+
+
+T = TypeVar("T")
 
 
 class OwnerRef(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -77,7 +86,12 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         return version_number(self.meta.resource_version)
 
     def decode(self) -> dict[str, Any]:
-        """The whole object as a fresh mapping; each call decodes anew, so callers may change what they get."""
+        """The whole object as a fresh mapping; each call decodes anew, so callers may change what they get.
+
+        Raises: `InvalidObject` when it is nested too deeply.
+        """
+        if TOO_DEEP in self.raw:
+            raise InvalidObject(f"{self.key} is nested deeper than {DEEPEST} levels: make it flatter")
         decoded: dict[str, Any] = msgspec.json.decode(self.raw)
         return decoded
 
@@ -139,9 +153,35 @@ _list = msgspec.json.Decoder(_List)
 _status = msgspec.json.Decoder(_Status)
 
 
+def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
+    """Decode `raw`, without what no interpreter can follow: the rest of it, and all other objects, stay readable."""
+    try:
+        return decoder.decode(raw)
+    except RecursionError:
+        return decoder.decode(_flattened(raw))
+
+
+def _flattened(raw: bytes) -> bytes:
+    """`raw` with `TOO_DEEP` in place of whatever is nested more deeply than `DEEPEST`."""
+    parts: list[bytes] = []
+    depth = kept = 0
+    for token in _TOKENS.finditer(raw):
+        match token[0]:
+            case b"{" | b"[":
+                depth += 1
+                if depth == DEEPEST + 1:
+                    parts.append(raw[kept : token.start()])
+            case b"}" | b"]":
+                depth -= 1
+                if depth == DEEPEST:
+                    parts.append(TOO_DEEP)
+                    kept = token.end()
+    return b"".join([*parts, raw[kept:]])
+
+
 def decode_item(raw: bytes, *, of: tuple[str, str] | None = None) -> Item:
     """Raises: one of `UNREADABLE` when `raw` is not an object with a name, or not `of` this API version and kind."""
-    decoded = _has_meta.decode(raw)
+    decoded = _flat(_has_meta, raw)
     if of is not None and (decoded.api_version, decoded.kind) != of:
         raise msgspec.ValidationError(f"Object is {decoded.api_version} {decoded.kind}, not {' '.join(of)}")
     item = Item(decoded.metadata, raw)
@@ -152,18 +192,18 @@ def decode_item(raw: bytes, *, of: tuple[str, str] | None = None) -> Item:
 
 def decode_bookmark(raw: bytes) -> Meta:
     """What a bookmark carries: a version, and perhaps annotations. Raises: one of `UNREADABLE`."""
-    return _has_meta.decode(raw).metadata
+    return _flat(_has_meta, raw).metadata
 
 
 def decode_event(line: bytes) -> tuple[str, bytes]:
     """Split a watch line into its type and the bytes of its object. Raises: one of `UNREADABLE`."""
-    envelope = _envelope.decode(line)
+    envelope = _flat(_envelope, line)
     return envelope.type, bytes(envelope.object)
 
 
 def decode_page(body: bytes) -> Page:
     """Raises: one of `UNREADABLE`, also for what is no list that a watch could go on from."""
-    page = _list.decode(body)
+    page = _flat(_list, body)
     if not page.metadata.resource_version:
         raise msgspec.ValidationError("List has no resourceVersion - at `$.metadata`")
     # bytes() copies each item out of the page, so that one surviving object does not keep 500 others in memory.

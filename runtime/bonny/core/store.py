@@ -43,7 +43,7 @@ class Store:
         self._unlisted: set[Key] = set()
         """What the list under way has not shown yet."""
 
-        self._listed = 0
+        self._listed: int | None = 0
         self._restored = False
         self._indexes: dict[str, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
         """A value that one object has, as UIDs and most others, is held without a set: 200 bytes an object."""
@@ -131,7 +131,7 @@ class Store:
         if old is not None and not self._restored:
             if old.meta.resource_version == item.meta.resource_version and old.meta.uid == item.meta.uid:
                 return []
-            if item.version < old.version and (live or self._listed < old.version):
+            if item.version < old.version and (live or (self._listed is not None and self._listed < old.version)):
                 return []
         self._replace(key, item)
         return [Delta(key, old, item, live)]

@@ -100,9 +100,13 @@ SHORT_WATCH_SECONDS: Final = 1.0
 BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
 # The API server itself asks for 1 s. A proxy that asks for hours must not silence a stream for longer than the probes
-# wait for a sign of it (300 s, bonny.operator).
+# wait for a sign of it (bonny.operator).
 LONGEST_ADVICE_SECONDS: Final = 120.0
-# A resumed watch that fails this often without delivering anything is listed anew: its version may be the reason.
+# The events of a gap come in one go, as soon as the watch is open.
+CATCH_UP_SECONDS: Final = 1.0
+NEWEST: Final = 2**63
+# A watch, a page or a streaming list that fails this often without delivering anything is given up for a new list: its
+# version or token may be the reason.
 RESUMES_BEFORE_RELIST: Final = 3
 
 
@@ -172,6 +176,11 @@ class Listing:
     """A page was asked for. `continue_token` is empty for the first one."""
 
     continue_token: str = ""
+    pages: int = 0
+    """How many came before it."""
+
+    mark: str = ""
+    """A token from earlier in this list; when it comes again, the server leads in a circle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +201,9 @@ class Watching:
 
     moved: bool = False
     """Whether this watch brought a newer version."""
+
+    gap: bool = False
+    """Whether it was opened after trouble: its first events are the past."""
 
 
 Asking: TypeAlias = Listing | Streaming | Watching
@@ -299,6 +311,8 @@ class List:
 
     limit: int
     continue_token: str
+    bound: int | None = PAGE_BYTES
+    """The most bytes that the answer may have; None where the server does not care for the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +324,10 @@ class Watch:
     """Seconds after which the server ends it."""
 
     deadline: float
-    """Seconds of silence after which the client gives it up."""
+    """Seconds of silence after which the client gives it up, and in any case after `longest`."""
+
+    longest: float
+    """Seconds after which it is ended, whatever comes: a byte now and then is no sign of life."""
 
     initial: bool = False
     """Begin with the objects that exist; `version` is empty then."""
@@ -335,8 +352,8 @@ Command: TypeAlias = List | Watch | Wait | None
 class Begin:
     """A list begins. `restored`: the server's versions fell, so "never backwards" does not hold."""
 
-    version: int
-    """The version that the whole list shows; 0 while that is not known."""
+    version: int | None
+    """The version that the whole list shows; None while that is not told: newer than everything before."""
 
     restored: bool
 
@@ -381,10 +398,24 @@ def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Step:
     return again(Stream(Listing(), limit=options.page_size, of=of), options)
 
 
-def again(stream: Stream, options: WatchOptions) -> Step:
-    """The same stream from its beginning, with what it learned."""
+def again(stream: Stream, options: WatchOptions, *, distrust: bool = False) -> Step:
+    """The same stream from its beginning, with what it learned; with `distrust` as if the server had been restored."""
     rules = _Rules(now=0.0, chance=0.0, options=options)
+    if distrust:
+        return rules.open(replace(stream, told=NEWEST), Listing())
     return rules.open(stream, rules.anew(stream))
+
+
+def is_current(stream: Stream, *, now: float) -> bool:
+    """Whether the store shows what the server shows, but for what is on its way.
+
+    Not while a list is under way, nor in the first moment of a watch that was opened after trouble: its first events
+    are of the time in which nobody looked.
+    """
+    state = stream.state
+    if not stream.synced or stream.trouble is not None or not isinstance(state, Watching):
+        return False
+    return not state.gap or (state.opened is not None and now - state.opened >= CATCH_UP_SECONDS)
 
 
 def step(stream: Stream, event: Event, *, now: float, chance: float, options: WatchOptions) -> Step:
@@ -441,7 +472,7 @@ class _Rules:
                 return self.first_event(stream, state, data)
             case Heard():
                 opened = replace(stream, state=Streaming(self.now), trouble=None)
-                return Step(opened, None, (Begin(0, restored=False),))
+                return Step(opened, None, (Begin(None, restored=False),))
             case Reply(status, body, retry_after):
                 return self.refused(stream, state, decode_failure(status, body, retry_after))
             case Closed() | Silent():
@@ -474,10 +505,14 @@ class _Rules:
             return Step(replace(stream, state=state), List(stream.limit, state.continue_token))
         shortest, longest = self.options.timeout
         if isinstance(state, Streaming):
-            return Step(replace(stream, state=Streaming()), Watch("", longest, STREAMING_SILENCE_SECONDS, initial=True))
+            return Step(
+                replace(stream, state=Streaming()),
+                Watch("", longest, STREAMING_SILENCE_SECONDS, STREAMING_SECONDS, initial=True),
+            )
         timeout = float(round(shortest + self.chance * (longest - shortest)))
-        fresh = Watching(state.version)
-        return Step(replace(stream, state=fresh), Watch(state.version, timeout, timeout + self.options.grace))
+        fresh = Watching(state.version, gap=state.gap)
+        deadline = timeout + self.options.grace
+        return Step(replace(stream, state=fresh), Watch(state.version, timeout, deadline, deadline))
 
     def page(self, stream: Stream, state: Listing, body: bytes) -> Step:
         try:
@@ -491,19 +526,20 @@ class _Rules:
             changes.append(Begin(version, restored=version < stream.told))
             stream = replace(stream, told=max(stream.told, version))
         changes += [Put(item, live=False) for item in page.items]
-        if page.continue_token == state.continue_token != "":
-            failure = Failure(200, "", "the page asks for itself as the next one")
+        if page.continue_token and page.continue_token in (state.continue_token, state.mark):
+            failure = Failure(200, "", "the pages go in a circle")
             return replace(self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure), changes=tuple(changes))
+        # Brent's way to find a circle of any length: the mark stays for twice as many pages each time.
+        passed = state.pages + 1
+        mark = page.continue_token if passed.bit_count() == 1 else state.mark
+        following = Listing(page.continue_token, passed, mark)
         if page.continue_token and not page.items:
             failure = Failure(200, "", "the page is empty and not the last one")
-            then = Listing(page.continue_token)
-            return replace(self.trouble(stream, then, TroubleKind.GARBAGE, failure), changes=tuple(changes))
+            return replace(self.trouble(stream, following, TroubleKind.GARBAGE, failure), changes=tuple(changes))
         if 4 * len(body) < PAGE_BYTES:
             stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
         if page.continue_token:
-            return replace(
-                self.open(replace(stream, trouble=None), Listing(page.continue_token)), changes=tuple(changes)
-            )
+            return replace(self.open(replace(stream, trouble=None, resumes=0), following), changes=tuple(changes))
         return self.complete(stream, page.version, changes)
 
     def complete(self, stream: Stream, version: str, changes: list[Change]) -> Step:
@@ -515,8 +551,8 @@ class _Rules:
     def too_large(self, stream: Stream, state: Listing) -> Step:
         """Ask for fewer objects: at once, as this can happen only a few times in a row."""
         if stream.limit == 1:
-            failure = Failure(200, "", f"a page of one object has more than {PAGE_BYTES} bytes")
-            return self.trouble(stream, state, TroubleKind.GARBAGE, failure)
+            # One object is never that large: the server sends all that it has, whatever the limit.
+            return Step(stream, List(1, state.continue_token, bound=None))
         return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
 
     def line(self, stream: Stream, state: Watching, data: bytes) -> Step:
@@ -535,7 +571,7 @@ class _Rules:
         newer = state.moved or number > stream.version
         moved = replace(
             stream,
-            state=Watching(version or state.version, state.opened, self.now, newer),
+            state=replace(state, version=version or state.version, heard=self.now, moved=newer),
             version=max(stream.version, number),
             told=max(stream.told, number),
             resumes=0,
@@ -589,16 +625,19 @@ class _Rules:
 
     def resumed(self, stream: Stream, state: Asking) -> Asking:
         """Where to go on after trouble: the same place, unless a watch failed there too often."""
-        if isinstance(state, Watching) and stream.resumes + 1 >= RESUMES_BEFORE_RELIST:
-            return self.anew(stream)
-        return state
+        if stream.resumes + 1 >= RESUMES_BEFORE_RELIST:
+            return Listing() if isinstance(state, Streaming) else self.anew(stream)
+        return replace(state, gap=True) if isinstance(state, Watching) else state
 
     def refused(self, stream: Stream, state: Asking, failure: Failure) -> Step:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
             return self.trouble(stream, self.anew(stream), TroubleKind.EXPIRED, failure)
-        if isinstance(state, Streaming) and failure.code in (400, 422):
-            return self.without_streaming(stream)
         kind = _REFUSALS.get(failure.code, TroubleKind.SERVER)
+        if isinstance(state, Streaming) and kind is TroubleKind.SERVER:
+            return self.without_streaming(stream)
+        if isinstance(state, Listing) and state.continue_token and failure.code in (400, 422):
+            # The token is refused, and would be for ever.
+            return self.trouble(stream, self.anew(stream), kind, failure)
         # A kind that vanished, or that we may not see, can be another one when it is back: list it.
         again: Asking = self.anew(stream)
         if kind not in (TroubleKind.MISSING, TroubleKind.FORBIDDEN):
@@ -608,7 +647,10 @@ class _Rules:
     def trouble(self, stream: Stream, then: Asking, kind: TroubleKind, failure: Failure) -> Step:
         verb = "list" if isinstance(stream.state, Listing) else "watch"
         failures = 1 if self.now - stream.troubled > QUIET_SECONDS else stream.failures + 1
-        resumes = stream.resumes + 1 if isinstance(then, Watching) else 0
+        # Nothing was tried that could be given up: the first page, and a list after it.
+        resumes = 0 if isinstance(then, Listing) and not then.continue_token else stream.resumes + 1
+        if isinstance(stream.state, Streaming) and isinstance(then, Listing):
+            stream = replace(stream, streams=False)
         since = stream.trouble.since if stream.trouble is not None else self.now
         wait = self.options.backoff.delay(failures, chance=self.chance)
         if failure.retry_after is not None:

@@ -104,6 +104,11 @@ class Intake:
                     return found
         return None
 
+    @property
+    def restoring(self) -> bool:
+        """Whether a stream's server was restored, and its list is not complete yet."""
+        return bool(self._restoring)
+
     async def settled(self) -> None:
         """Return once every stream is in sync, or waits for a person."""
         await asyncio.gather(*(source.settled() for source in self.sources))
@@ -154,6 +159,14 @@ class Intake:
         if source is not None:
             self._contested.setdefault((id(source), key), set()).add(owner)
 
+    def forget(self, key: Key) -> None:
+        """Nothing of this name exists any more, and its deletion is settled."""
+        self.ledger.forget(key)
+        for name in [name for name, owners in self._contested.items() if key in owners]:
+            self._contested[name].discard(key)
+            if not self._contested[name]:
+                del self._contested[name]
+
     def _stream_of(self, kind: Kind, key: Key, *, owner: Key) -> Reflector | None:
         """Where a write shows: on the primary stream if it is the handled object, else on that of the owned kind.
 
@@ -169,6 +182,8 @@ class Intake:
     def seen(self, source: Reflector, delta: Delta) -> None:
         """A difference: queue whom it concerns."""
         own = delta.live and delta.new is not None and self._is_own(source, delta.key, delta.new)
+        if delta.new is None:
+            self._writes[id(source)].drop(delta.key)
         if source in self._primary:
             self._seen_primary(source, delta, own=own)
         if any(source in sources for sources in self._owned.values()) and not own:
@@ -176,7 +191,9 @@ class Intake:
 
     def advanced(self, source: Reflector) -> None:
         """The stream reached a newer version: keys that waited for it go on."""
-        self._restoring.discard(id(source))
+        if id(source) in self._restoring:
+            self._restoring.discard(id(source))
+            self.ledger.epoch += 1
         for key in self._barriers[id(source)].met(at=source.version):
             if not self._waits(key):
                 self.queue.unpark(key, now=time.monotonic())
@@ -202,7 +219,11 @@ class Intake:
         if old is None:
             first = not delta.live and not source.synced
             self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
-        elif id(source) in self._restoring or self._differs(source, old, new):
+        elif id(source) in self._restoring:
+            # What was handled since the list began was handled as it stood before.
+            self.ledger.handled.pop(delta.key, None)
+            self._enqueue(delta.key, Reason.CHANGED)
+        elif self._differs(source, old, new):
             self._enqueue(delta.key, Reason.CHANGED)
 
     def _differs(self, source: Reflector, old: Item, new: Item) -> bool:

@@ -59,13 +59,13 @@ def _owner_is_gone(child: Item, uid: str, intakes: Iterable[Intake]) -> bool:
         for source in intake.primary
         if reference is None or (source.kind.group, source.kind.kind) == (group, reference.kind)
     ]
-    # By reference the owner of a child is in its namespace, or in none; by label it can be anywhere.
-    namespace = child.meta.namespace if reference is not None else None
-    return bool(asked) and all(
-        _shows_all(source, namespace) and not source.store.lookup(UID_INDEX, uid) for source in asked
-    )
+    if reference is not None:
+        # By reference the owner of a child is in its namespace, or in none; by label it can be anywhere.
+        asked = [source for source in asked if source.namespace in (None, child.meta.namespace)]
+    elif any(source.namespace is not None for source in asked):
+        return False
+    return bool(asked) and all(_is_complete(source) and not source.store.lookup(UID_INDEX, uid) for source in asked)
 
 
-def _shows_all(source: Reflector, namespace: str | None) -> bool:
-    complete = source.synced and source.trouble is None and not source.narrowed
-    return complete and source.namespace in (None, namespace)
+def _is_complete(source: Reflector) -> bool:
+    return source.current and not source.narrowed

@@ -31,8 +31,11 @@ ORDINARY = (watch.TroubleKind.EXPIRED, watch.TroubleKind.SHORT, watch.TroubleKin
 BLOCKING = (watch.TroubleKind.FORBIDDEN, watch.TroubleKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
-# After so many differences others get their turn on the loop: a sweep can be as large as the store. About 5 ms.
+REFUSAL_SECONDS = 30.0
+# After so many differences, each counted once more for 4 KiB of it, others get their turn on the loop: a sweep can be
+# as large as the store, and telling whether a ConfigMap changed takes decoding it. About 5 ms.
 DELTAS_AT_ONCE = 250
+WEIGHT_BYTES = 4096
 PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
 # How objects come as their metadata alone (API concepts, "Receiving resources as metadata").
 AS_METADATA = {
@@ -73,6 +76,7 @@ class Reflector:
         shown = PARTIAL if kind.metadata_only else (kind.api_version, kind.kind)
         self._stream = watch.start(self._options, of=shown).stream
         self._changed = asyncio.Event()
+        self._ran = False
 
     def __str__(self) -> str:
         return f"{self.kind.resource} in {self.namespace}" if self.namespace else self.kind.resource
@@ -86,6 +90,16 @@ class Reflector:
     def synced(self) -> bool:
         """A complete list is in the store."""
         return self._stream.synced
+
+    @property
+    def current(self) -> bool:
+        """Whether the store shows what the server shows, but for what is on its way (`watch.is_current`)."""
+        return watch.is_current(self._stream, now=time.monotonic())
+
+    @property
+    def _opened(self) -> bool:
+        state = self._stream.state
+        return isinstance(state, watch.Watching | watch.Streaming) and state.opened is not None
 
     @property
     def version(self) -> int:
@@ -113,8 +127,9 @@ class Reflector:
             await self._changed.wait()
 
     async def run(self) -> None:
-        """Follow until cancelled."""
-        begun = watch.again(self._stream, self._options)
+        """Follow until cancelled. Run anew after an error, it trusts nothing that it told its subscribers before."""
+        begun = watch.again(self._stream, self._options, distrust=self._ran)
+        self._ran = True
         self._stream, command = begun.stream, begun.command
         while True:
             match command:
@@ -135,7 +150,7 @@ class Reflector:
         query = {**self._selectors, "limit": str(request.limit), "continue": request.continue_token}
         try:
             answer = await self._client.exchange(
-                "GET", self._path, query=query, headers=self._headers("list"), limit_bytes=watch.PAGE_BYTES
+                "GET", self._path, query=query, headers=self._headers("list"), limit_bytes=request.bound
             )
         except AnswerTooLarge:
             return await self._step(watch.TooLarge())
@@ -153,12 +168,17 @@ class Reflector:
         }
         if request.initial:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        limit = asyncio.timeout(request.longest)
         try:
-            async with self._client.stream(
-                self._path, query=query, headers=self._headers("watch"), read_timeout=request.deadline
-            ) as answer:
+            async with (
+                limit,
+                self._client.stream(
+                    self._path, query=query, headers=self._headers("watch"), read_timeout=request.deadline
+                ) as answer,
+            ):
                 if answer.status != 200:
-                    body = await _first(answer.chunks)
+                    async with asyncio.timeout(REFUSAL_SECONDS):
+                        body = await _first(answer.chunks)
                     return await self._step(watch.Reply(answer.status, body, retry_after(answer.headers)))
                 await self._step(watch.Heard())
                 lines = Lines()
@@ -169,7 +189,9 @@ class Reflector:
                             return command
             return await self._step(watch.Closed())
         except TimeoutError:
-            return await self._step(watch.Silent())
+            # A watch that lives longer than the server was asked for ends like any other, if it was opened at all.
+            outlived = limit.expired() and self._opened
+            return await self._step(watch.Closed() if outlived else watch.Silent())
         except (Unreachable, UsageError, LineTooLong) as error:
             return await self._step(watch.Broken(str(error)))
 
@@ -195,8 +217,9 @@ class Reflector:
             for delta in self._applied(change):
                 for subscriber in self._subscribers:
                     subscriber.seen(self, delta)
-                told += 1
-                if told % DELTAS_AT_ONCE == 0:
+                told += 1 + sum(len(item.raw) // WEIGHT_BYTES for item in (delta.old, delta.new) if item is not None)
+                if told >= DELTAS_AT_ONCE:
+                    told = 0
                     await asyncio.sleep(0)
         self._stream = outcome.stream
         if before.trouble != outcome.stream.trouble:

@@ -176,12 +176,16 @@ class Worker:
         if action is None:
             return
         self._stopped.pop(key, None)
+        epoch = self.intake.ledger.epoch
         try:
             axn = await self._process(action, item, reasons)
         except Terminal:
             self._stopped[key] = state
             raise
-        self.intake.ledger.handled[key] = state
+        # While a server that was restored is listed, an equal generation may hide another content.
+        steady = self.intake.ledger.epoch == epoch and not self.intake.restoring
+        if steady or self.intake.item(key) is item:
+            self.intake.ledger.handled[key] = state
         self.handled += 1
         if axn.outdated:
             # Queued while it is held, so it comes again once the streams show what was written.
@@ -213,7 +217,7 @@ class Worker:
                     await self._delete(stone)
                 if self.intake.home(key).narrowed:
                     ledger.settle(uid)
-            ledger.lift(key, uid)
+            ledger.lift(key, stone)
             last = ledger.handled.get(key)
             if last is not None and last.uid == uid:
                 ledger.forget(key)
@@ -235,10 +239,7 @@ class Worker:
             return True
         try:
             live = await self._client.get(self.kind, stone.item.meta.name, namespace=stone.item.meta.namespace or None)
-        except NotFound as error:
-            # A text 404 says that the kind is not served at the moment, and nothing of the object.
-            if error.reason != "NotFound":
-                raise
+        except NotFound:
             return True
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
 
@@ -271,7 +272,7 @@ class Worker:
 
     def _forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
-        self.intake.ledger.forget(key)
+        self.intake.forget(key)
         self._stopped.pop(key, None)
         self.intake.queue.cancel_timer(key)
 

@@ -48,9 +48,8 @@ class Desk:
 
     @property
     def up_to_date(self) -> bool:
-        """Whether the stream of the handled object is in sync and without trouble."""
-        home = self._intake.home(self._key)
-        return home.synced and home.trouble is None
+        """Whether the stream of the handled object shows what the server shows."""
+        return self._intake.home(self._key).current
 
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by an object that is not ours: when that changes, the handled object is run again."""

@@ -7,10 +7,9 @@ and stops the next one. An object is sent only when the live one does not have w
 - what we sent last time is what is wanted now, and what we own of the live object is what the server made of it then
   (it stores `cpu: 1000m` as `1`, so the first comparison never holds there).
 
-Whose is it? An object is ours when it carries its owner's UID, as a label or an owner reference. Before the first apply
-of a name that we do not see, an uncached GET must say 404 or show that UID; an apply to what we see carries its UID. An
-apply that was not forced and turned out to have met an object of somebody else's is undone. All this is reported as
-`ForeignObject`.
+Whose is it? An object is ours when it carries its owner's UID, as a label or an owner reference. The first apply of a
+name is made such that the API server refuses it when anything of that name exists; then an uncached GET must show that
+UID. An apply to what exists carries the live object's UID. What is not ours is reported as `ForeignObject`.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..axn import Axn, Descendant, Workplace
-from ..client.errors import NotFound
+from ..client.errors import Conflict, NotFound
 from ..core.fields import digest, owned_fields, project
-from ..core.ledger import Witness, witness_of
+from ..core.ledger import witness_of
 from ..errors import ForeignObject, OptionError, Retry, UndeclaredKind
 from ..kinds import Kind, Owned
 from ..resource import OWNER_UID, Key, Resource, identify, key_of, owner_reference, owners_of
@@ -30,6 +29,9 @@ from ..resource import OWNER_UID, Key, Resource, identify, key_of, owner_referen
 __all__ = ["MANAGED_BY", "OWNER_UID", "ApplyDescendants", "prepared"]
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+# etcd counts from 1 before anything is stored, so no object has this version: an apply that names it creates, or is
+# refused with a conflict. There is no other "create only" for server-side apply.
+NO_VERSION: Final = "1"
 
 
 class ApplyDescendants:
@@ -94,11 +96,13 @@ async def _apply(axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
     key = key_of(wanted)
     seen = place.observe(kind, key)
     live = seen.item.decode() if seen.item is not None else None
+    if live is not None and seen.known and _unchanged(place, kind, wanted, live):
+        return kind, key
     if live is None:
         await _owner_must_exist(axn)
-        live = await _read(place, kind, key)
-    elif seen.known and _unchanged(wanted, live, place.witnesses.get((kind, key)), kind=kind, manager=place.manager):
-        return kind, key
+        live = await _created_or_found(place, kind, wanted)
+        if live is not None and _unchanged(place, kind, wanted, live):
+            return kind, key
     if live is not None and not descendant.adopt and axn.resource["metadata"]["uid"] not in owners_of(live):
         place.contested(kind, key)
         raise ForeignObject(
@@ -106,7 +110,8 @@ async def _apply(axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
             "or register it with adopt=True",
             step="ApplyDescendants",
         )
-    if await _send(place, kind, wanted, before=live) and axn.looked_at(wanted):
+    changed = live is None or await _change(place, kind, wanted, before=live)
+    if changed and axn.looked_at(wanted):
         axn.outdated = True
     return kind, key
 
@@ -140,28 +145,21 @@ def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> O
     )
 
 
-def _unchanged(wanted: Resource, live: Resource, witness: Witness | None, *, kind: Owned, manager: str) -> bool:
+def _unchanged(place: Workplace, kind: Owned, wanted: Resource, live: Resource) -> bool:
     """Whether the live object has what is wanted, and nothing of ours that is no longer wanted."""
+    metadata = live["metadata"]
+    witness = place.witnesses.get((kind, key_of(wanted)))
+    known = witness is not None and witness.uid == metadata["uid"] and witness.wanted == digest(wanted)
+    if metadata.get("deletionTimestamp"):
+        return False
     if kind.metadata_only:
         # Nothing to compare: only the very version that our apply made is known to be right.
-        metadata = live["metadata"]
-        return witness is not None and (witness.uid, witness.version, witness.wanted) == (
-            metadata["uid"],
-            metadata["resourceVersion"],
-            digest(wanted),
-        )
-    fields = owned_fields(live, manager)
-    if fields is None or live["metadata"].get("deletionTimestamp"):
+        return known and witness is not None and witness.version == metadata["resourceVersion"]
+    fields = owned_fields(live, place.manager)
+    if fields is None:
         return False
     held = project(live, fields)
-    if held == _managed_part(wanted):
-        return True
-    return (
-        witness is not None
-        and witness.uid == live["metadata"]["uid"]
-        and witness.wanted == digest(wanted)
-        and witness.stored == digest(held)
-    )
+    return held == _managed_part(wanted) or (known and witness is not None and witness.stored == digest(held))
 
 
 def _managed_part(wanted: Resource) -> Resource:
@@ -187,26 +185,51 @@ def _belongs_to(live: Resource) -> str:
     return f" (it is managed by {manager})" if manager else ""
 
 
-async def _send(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource | None) -> bool:
-    """Apply `wanted`; `before` is the live object, known and ours to change, or None where there was none.
+async def _created_or_found(place: Workplace, kind: Owned, wanted: Resource) -> Resource | None:
+    """Create `wanted`, unless something of its name exists: that is returned as it is, and nothing was changed.
 
-    The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
-    Returns whether anything was written.
+    Raises: `Conflict` when it came and went at the same moment.
     """
     key = key_of(wanted)
-    sent = wanted
-    if before is not None:
-        sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
+    # What we made before and the stream does not show most likely exists: ask, as a refused write costs more.
+    live = await _read(place, kind, key) if (kind, key) in place.witnesses else None
+    if live is not None:
+        return live
+    fenced = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": NO_VERSION}}
+    try:
+        with place.writing(kind, key) as wrote:
+            made, _ = await place.client.apply(kind, fenced, manager=place.manager, force=False)
+            wrote(made["metadata"]["resourceVersion"])
+    except Conflict:
+        live = await _read(place, kind, key)
+        if live is None:
+            raise
+        return live
+    place.witnesses[kind, key] = witness_of(wanted, made, _own_part(made, place.manager)[1])
+    return None
+
+
+async def _change(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource) -> bool:
+    """Apply `wanted` to what exists and is ours to change; returns whether anything was written.
+
+    The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
+    """
+    key = key_of(wanted)
+    last = place.witnesses.get((kind, key))
+    sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
     with place.writing(kind, key) as wrote:
-        live, created = await place.client.apply(kind, sent, manager=place.manager, force=before is not None)
+        live, _ = await place.client.apply(kind, sent, manager=place.manager, force=True)
+        version = live["metadata"]["resourceVersion"]
         fields, held = _own_part(live, place.manager)
-        # With nothing of ours different nothing was written: the version is that of somebody else's change, whose event
-        # must not be taken for ours.
-        changed = before is None or (fields, held) != _own_part(before, place.manager)
-        if changed and not kind.metadata_only:
-            wrote(live["metadata"]["resourceVersion"])
-        if before is None and not created:
-            await _undo(place, kind, wanted, live)
+        if kind.metadata_only:
+            # By its version alone: if that was somebody else's, our apply came behind it, and nothing is missed.
+            changed = version != before["metadata"]["resourceVersion"] and (last is None or last.version != version)
+        else:
+            # With nothing of ours different nothing was written: the version is that of somebody else's change, whose
+            # event must not be taken for ours.
+            changed = (fields, held) != _own_part(before, place.manager)
+        if changed:
+            wrote(version)
     place.witnesses[kind, key] = witness_of(wanted, live, held)
     return changed
 
@@ -215,16 +238,3 @@ def _own_part(live: Resource, manager: str) -> tuple[Mapping[str, Any], Any]:
     """The paths that we own of the live object, and what is there."""
     fields = owned_fields(live, manager) or {}
     return fields, project(live, fields)
-
-
-async def _undo(place: Workplace, kind: Owned, wanted: Resource, live: Resource) -> None:
-    """Between our GET and our apply somebody created an object of this name: take our fields out of it again."""
-    empty: Resource = {name: wanted[name] for name in ("apiVersion", "kind")}
-    metadata = live["metadata"]
-    empty["metadata"] = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
-    await place.client.apply(kind, empty, manager=place.manager, force=False)
-    raise ForeignObject(
-        f"{identify(wanted)} was created by somebody else at the same moment{_belongs_to(live)}; "
-        "what we had set on it was undone",
-        step="ApplyDescendants",
-    )

@@ -45,8 +45,10 @@ class ApplyStatus:
         """Raises: `ApiError`; `Conflict` after three tries."""
         if axn.action is Action.DELETE:
             return
-        live = axn.resource
+        live = await _basis(axn)
         for tries_left in reversed(range(TRIES)):
+            if live is None:
+                break
             try:
                 await _write(axn, live)
                 break
@@ -58,10 +60,7 @@ class ApplyStatus:
             except Conflict:
                 if not tries_left:
                     raise
-            fresh = await _read(axn)
-            if fresh is None:
-                break
-            live = fresh
+            live = await _read(axn)
         axn.mark_applied("status")
 
 
@@ -111,6 +110,13 @@ async def _write(axn: Axn[Any], live: Resource) -> None:
         # The same version as before: nothing was written, and its event is somebody else's.
         if version != named.get("resourceVersion"):
             wrote(version)
+
+
+async def _basis(axn: Axn[Any]) -> Resource | None:
+    """The object whose status is changed; None where nothing is registered and nothing is known."""
+    if axn.kind is None or not axn.kind.metadata_only:
+        return axn.resource
+    return await _read(axn) if axn.status else None
 
 
 async def _read(axn: Axn[Any]) -> Resource | None:

@@ -81,7 +81,9 @@ async def _on_the_loop(handler: Callable[[Axn[Any]], Awaitable[None]], axn: Axn[
             axn.seal()
             raise HandlerTimeout(seconds, None) from error
         raise
-    except SystemExit as error:
+    except (Exception, asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
         raise _no_exit(error) from error
 
 
@@ -97,10 +99,10 @@ async def _in_a_thread(handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, 
     def run() -> None:
         try:
             settle = partial(_set_result, outcome, handler(axn))
-        except SystemExit as error:
-            settle = partial(_set_exception, outcome, _no_exit(error))
-        except BaseException as error:  # noqa: BLE001  it goes on on the loop
+        except Exception as error:  # noqa: BLE001  it goes on on the loop
             settle = partial(_set_exception, outcome, error)
+        except BaseException as error:  # noqa: BLE001  there it would end the loop
+            settle = partial(_set_exception, outcome, _no_exit(error))
         # The loop may be closed by now: then nobody waits any more.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle)
@@ -130,6 +132,8 @@ def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> Non
     outcome.set_exception(error)
 
 
-def _no_exit(error: SystemExit) -> BonnyError:
-    """One object must not end the operator for all."""
-    return BonnyError(f"the handler called sys.exit({error.code!r})")
+def _no_exit(error: BaseException) -> BonnyError:
+    """One object must not end the operator for all, nor keep its key for ever."""
+    if isinstance(error, SystemExit):
+        return BonnyError(f"the handler called sys.exit({error.code!r})")
+    return BonnyError(f"the handler raised {type(error).__name__}, which is no Exception: {error}")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..client.api import Client
 from ..client.config import find_cluster
-from ..client.errors import NotFound
+from ..client.errors import NotFound, NotServed
 from ..config import ALL_NAMESPACES
 from ..kinds import Kind
 from ..manifest import bundle
@@ -209,7 +209,7 @@ async def is_served(client: Client, kind: Kind) -> bool:
     """Whether objects of `kind` can be listed."""
     try:
         await client.list(kind)
-    except NotFound:
+    except NotServed:
         return False
     return True
 

@@ -195,8 +195,9 @@ def test_settling_one_deletion_leaves_those_of_other_uids(uid: str) -> None:
     ledger.bury(item(), now=1.0)
     ledger.bury(item(uid="uid-other"), now=2.0)
 
-    ledger.lift(W1, uid)
-    ledger.lift(W1, "never buried")
+    for stone in ledger.tombstones(W1):
+        if stone.item.meta.uid == uid:
+            ledger.lift(W1, stone)
 
     assert [stone.item.meta.uid for stone in ledger.tombstones(W1)] == list({"uid-w1", "uid-other"} - {uid})
     assert ledger.tombstones(W2) == ()

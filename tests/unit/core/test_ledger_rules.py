@@ -119,8 +119,8 @@ def test_a_tombstone_keeps_its_time_and_goes_when_its_delete_is_settled() -> Non
     ledger.bury(new, now=2.0)
     ledger.bury(old, now=3.0)
     assert [(stone.item.meta.uid, stone.since) for stone in ledger.tombstones(W1)] == [("old", 1.0), ("new", 2.0)]
-    ledger.lift(W1, "old")
-    ledger.lift(W1, "new")
+    for stone in ledger.tombstones(W1):
+        ledger.lift(W1, stone)
     assert ledger.tombstones(W1) == ()
 
 

@@ -64,7 +64,7 @@ def test_a_list_in_one_page_is_stored_swept_and_watched_from_its_version() -> No
     begin, a, b, sweep = led.changes
     assert (begin, sweep) == (Begin(42, restored=False), Sweep())
     assert [(put.item.key.name, put.live) for put in (a, b) if isinstance(put, Put)] == [("a", False), ("b", False)]
-    assert led.command == Watch("42", 215.0, 230.0)
+    assert led.command == Watch("42", 215.0, 230.0, 230.0)
     assert (led.stream.synced, led.stream.version) == (True, 42)
 
 
@@ -112,9 +112,17 @@ def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> N
 
     assert asked == [List(62, ""), List(7, ""), List(1, "")]
     assert led.stream.trouble is None
-    assert isinstance(led.tell(TooLarge()).command, Wait), "a single object does not become smaller"
-    assert led.stream.trouble is not None
-    assert led.waits_out().command == List(1, "")
+
+
+def test_a_server_that_does_not_care_for_the_limit_is_listed_without_a_bound() -> None:
+    """Regression: an aggregated API that answers with all that it has, and more than 8 MiB, was never listed."""
+    led = Led()
+    led.tell(TooLarge(), TooLarge(), TooLarge())
+
+    assert led.tell(TooLarge()).command == List(1, "", bound=None)
+
+    led.tell(Reply(200, page(thing("a"), thing("b"))))
+    assert led.stream.synced
 
 
 def test_small_pages_grow_again_up_to_the_page_size() -> None:
@@ -143,7 +151,7 @@ LAST_FIRST = {"metadata": {"resourceVersion": "10", "annotations": {"k8s.io/init
 
 def streaming() -> Led:
     led = Led(STREAMED)
-    assert led.command == Watch("", 230.0, 10.0, initial=True)
+    assert led.command == Watch("", 230.0, 10.0, 120.0, initial=True)
     led.tell(Heard())
     return led
 
@@ -156,8 +164,8 @@ def test_a_streaming_list_is_complete_with_its_marked_bookmark() -> None:
     led.tell(Line(line("BOOKMARK", LAST_FIRST)))
 
     assert led.stream.synced
-    assert led.changes == [Begin(0, restored=False), Put(item("a", version=3), live=False), Sweep()]
-    assert led.command == Watch("10", 215.0, 230.0)
+    assert led.changes == [Begin(None, restored=False), Put(item("a", version=3), live=False), Sweep()]
+    assert led.command == Watch("10", 215.0, 230.0, 230.0)
 
 
 def test_what_is_deleted_while_the_first_events_come_is_gone() -> None:
@@ -197,7 +205,7 @@ def test_a_streaming_list_that_breaks_is_begun_again() -> None:
     led = streaming()
     led.tell(Broken("reset"))
 
-    assert led.waits_out().command == Watch("", 230.0, 10.0, initial=True)
+    assert led.waits_out().command == Watch("", 230.0, 10.0, 120.0, initial=True)
 
 
 def test_a_restored_server_is_recognised_by_a_streaming_list() -> None:
