@@ -84,6 +84,12 @@ def bench(c: Context) -> None:
 
 
 @task
+def bench_core(c: Context) -> None:
+    """Measure the watch and queue core beside kopf and, where Go is on PATH, controller-runtime; about an hour."""
+    c.run("python -m bench.core", pty=sys.stdout.isatty())
+
+
+@task
 def mutants(c: Context) -> None:
     """Break one guarantee at a time and expect the tests to notice."""
     c.run("python tools/mutants.py", pty=sys.stdout.isatty())
@@ -95,4 +101,6 @@ def lock(c: Context) -> None:
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
 
 
-namespace = Collection(bench, demo, faults, fetch, integration, lint, lock, mutants, template, test, test_all, unit)
+namespace = Collection(
+    bench, bench_core, demo, faults, fetch, integration, lint, lock, mutants, template, test, test_all, unit
+)
