@@ -85,7 +85,7 @@ def bench(c: Context) -> None:
 
 @task
 def bench_core(c: Context) -> None:
-    """Measure the watch and queue core beside kopf and, where Go is on PATH, controller-runtime; about an hour."""
+    """Measure the watch and queue core beside kopf and, where Go is on PATH, controller-runtime; about half an hour."""
     c.run("python -m bench.core", pty=sys.stdout.isatty())
 
 

@@ -1,6 +1,6 @@
 """The watch and queue core in figures, beside kopf and controller-runtime, on a real API server of its own.
 
-    make bench-core                                          everything; about an hour
+    make bench-core                                          everything; about half an hour
     python -m bench.core --quick                             does it work? a few hundred objects, one round
     python -m bench.core --workload events --rounds 3        one workload
     python -m bench.core --workload sync --profile           where our CPU goes; nothing is compared

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import linear_regression, median
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from .contestants import BONNY
 
@@ -23,6 +23,9 @@ Figures: TypeAlias = Mapping[str, float]
 
 Round: TypeAlias = Mapping[str, Figures]
 """The figures of each contestant in one round, by its name."""
+
+# Two starts with the same few objects differ by a tenth or two: with less than a half the logarithm is that of chance.
+STANDS_OUT: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +87,11 @@ class Outcome:
 def exponent(costs: Mapping[int, float], *, fixed: float) -> float | None:
     """How a cost grows with the number of objects, once its `fixed` part is taken off: 1 is in proportion, 2 quadratic.
 
-    The slope of a straight line through the logarithms. Costs within the fixed part say nothing and are left out; with
-    fewer than two others the answer is None.
+    The slope of a straight line through the logarithms. Costs that hardly stand out from the fixed part are left out;
+    with fewer than two others the answer is None.
     """
-    points = [(math.log(objects), math.log(cost - fixed)) for objects, cost in costs.items() if cost > fixed]
+    telling = {objects: cost - fixed for objects, cost in costs.items() if cost > STANDS_OUT * fixed}
+    points = [(math.log(objects), math.log(cost)) for objects, cost in telling.items()]
     if len(points) < 2:
         return None
     return linear_regression([x for x, _ in points], [y for _, y in points]).slope

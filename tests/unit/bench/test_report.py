@@ -51,9 +51,15 @@ def test_a_figure_of_all_rounds_together_is_judged_as_it_is() -> None:
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_the_exponent_is_that_of_the_cost_above_its_fixed_part(power: float) -> None:
-    costs = {objects: 0.5 + 1e-6 * objects**power for objects in (1_000, 5_000, 20_000)}
+    costs = {objects: 0.5 + 1e-3 * objects**power for objects in (1_000, 5_000, 20_000)}
 
     assert exponent(costs, fixed=0.5) == pytest.approx(power)
+
+
+def test_what_hardly_stands_out_from_the_fixed_part_has_no_say_in_the_exponent() -> None:
+    costs = {1_000: 0.7, 5_000: 5.5, 20_000: 20.5}
+
+    assert exponent(costs, fixed=0.5) == pytest.approx(1.0)
 
 
 def test_there_is_no_exponent_when_nothing_grows() -> None:
