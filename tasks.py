@@ -90,6 +90,12 @@ def bench(c: Context) -> None:
 
 
 @task
+def bench_core(c: Context) -> None:
+    """Measure the watch and queue core beside kopf and, where Go is on PATH, controller-runtime; about half an hour."""
+    c.run("python -m bench.core", pty=sys.stdout.isatty())
+
+
+@task
 def mutants(c: Context) -> None:
     """Break one guarantee at a time and expect the tests to notice."""
     c.run("python tools/mutants.py", pty=sys.stdout.isatty())
@@ -102,5 +108,18 @@ def lock(c: Context) -> None:
 
 
 namespace = Collection(
-    bench, conformance, demo, faults, fetch, integration, lint, lock, mutants, template, test, test_all, unit
+    bench,
+    bench_core,
+    conformance,
+    demo,
+    faults,
+    fetch,
+    integration,
+    lint,
+    lock,
+    mutants,
+    template,
+    test,
+    test_all,
+    unit,
 )

@@ -17,6 +17,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "runtime")]
 
+from bench.core.measure import cpu_seconds, resident_megabytes  # noqa: E402
 from bonny.api.crd import crds  # noqa: E402
 from bonny.resource import Resource  # noqa: E402
 from bonny.sandbox import Sandbox  # noqa: E402
@@ -27,20 +28,6 @@ from tests.support.processes import OperatorProcess, writes  # noqa: E402
 OBJECTS: Final = 1_000
 REST_SECONDS: Final = 60.0
 HANDLINGS: Final = 5
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far (Linux)."""
-    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_megabytes(pid: int) -> float:
-    """Resident memory of a process (Linux)."""
-    line = next(
-        line for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines() if line.startswith("VmRSS")
-    )
-    return int(line.split()[1]) / 1024
 
 
 def widget(number: int) -> Resource:

@@ -1,0 +1,145 @@
+"""Report: figures of several rounds as a table, goals with their verdicts, and a JSON file.
+
+A goal on a ratio is judged within each round, where both contestants met the same machine; what counts is the median
+over the rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import linear_regression, median
+from typing import Final, TypeAlias
+
+from .contestants import BONNY
+
+__all__ = ["Figures", "Goal", "Outcome", "Round", "Verdict", "exponent", "saved", "table"]
+
+Figures: TypeAlias = Mapping[str, float]
+"""By the name of what was measured, unit included: `CPU us/event`."""
+
+Round: TypeAlias = Mapping[str, Figures]
+"""The figures of each contestant in one round, by its name."""
+
+# Two starts with the same few objects differ by a tenth or two: with less than a half the logarithm is that of chance.
+STANDS_OUT: Final = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Our `metric` shall be at most `limit`, or at most `limit` times that of `against`."""
+
+    metric: str
+    limit: float
+    against: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.metric} <= {self.limit:g}" + (f" of {self.against}" if self.against else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a goal stands; `values` has the figure or the ratio of each round that has what it takes."""
+
+    goal: Goal
+    values: Sequence[float]
+
+    @property
+    def text(self) -> str:
+        """`met`, `missed`, or `not measured`."""
+        if not self.values:
+            return "not measured"
+        return "met" if median(self.values) <= self.goal.limit else "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a workload gave."""
+
+    workload: str
+    objects: int
+    rounds: Sequence[Round]
+    goals: Sequence[Goal]
+    overall: Figures = field(default_factory=dict)
+    """Figures of ours that only all rounds together give."""
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """One for each goal."""
+        return [Verdict(goal, self._values(goal)) for goal in self.goals]
+
+    def _values(self, goal: Goal) -> list[float]:
+        if goal.metric in self.overall:
+            return [self.overall[goal.metric]]
+        values = []
+        for figures in self.rounds:
+            ours = figures.get(BONNY, {}).get(goal.metric)
+            theirs = 1.0 if goal.against is None else figures.get(goal.against, {}).get(goal.metric)
+            # Less than a tick of the processor's clock cannot be compared with.
+            if ours is not None and theirs:
+                values.append(ours / theirs)
+        return values
+
+
+def exponent(costs: Mapping[int, float], *, fixed: float) -> float | None:
+    """How a cost grows with the number of objects, once its `fixed` part is taken off: 1 is in proportion, 2 quadratic.
+
+    The slope of a straight line through the logarithms. Costs that hardly stand out from the fixed part are left out;
+    with fewer than two others the answer is None.
+    """
+    telling = {objects: cost - fixed for objects, cost in costs.items() if cost > STANDS_OUT * fixed}
+    points = [(math.log(objects), math.log(cost)) for objects, cost in telling.items()]
+    if len(points) < 2:
+        return None
+    return linear_regression([x for x, _ in points], [y for _, y in points]).slope
+
+
+def table(outcome: Outcome) -> str:
+    """The figures as `median [smallest..largest]`, and the verdicts."""
+    names = list(dict.fromkeys(name for figures in outcome.rounds for name in figures))
+    metrics = dict.fromkeys(metric for each in outcome.rounds for figures in each.values() for metric in figures)
+    rounds = f"{len(outcome.rounds)} round{'s' if len(outcome.rounds) > 1 else ''}"
+    rows = [[f"{outcome.workload}: {outcome.objects:,} objects, {rounds}", *names]]
+    for metric in metrics:
+        values = [[each[name][metric] for each in outcome.rounds if metric in each.get(name, {})] for name in names]
+        rows.append([metric, *map(_spread, values)])
+    rows += [[metric, _number(value)] for metric, value in outcome.overall.items()]
+    rows += [[f"goal: {verdict.goal}", f"{_spread(verdict.values)} {verdict.text}"] for verdict in outcome.verdicts]
+    widths = [max(len(row[column]) for row in rows if column < len(row)) for column in range(len(names) + 1)]
+    return "\n".join("  ".join(cell.ljust(widths[at]) for at, cell in enumerate(row)).rstrip() for row in rows)
+
+
+def saved(outcomes: Sequence[Outcome], machine: Mapping[str, object], file: Path) -> None:
+    """Write everything as JSON: the machine, the figures of every round, the verdicts."""
+    workloads = [
+        {
+            "workload": outcome.workload,
+            "objects": outcome.objects,
+            "rounds": outcome.rounds,
+            "overall": outcome.overall,
+            "goals": [
+                {**asdict(verdict.goal), "values": verdict.values, "verdict": verdict.text}
+                for verdict in outcome.verdicts
+            ],
+        }
+        for outcome in outcomes
+    ]
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"machine": machine, "workloads": workloads}, indent=2) + "\n", "utf-8")
+
+
+def _spread(values: Sequence[float]) -> str:
+    if not values:
+        return "-"
+    if len(values) == 1:
+        return _number(values[0])
+    return f"{_number(median(values))} [{_number(min(values))}..{_number(max(values))}]"
+
+
+def _number(value: float) -> str:
+    """Three digits are more than such a measurement is worth."""
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:,.{digits}f}"

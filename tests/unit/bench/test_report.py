@@ -1,0 +1,82 @@
+"""The bench's report: what a ratio, a verdict and an exponent are; no contestant is started."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.core.report import Goal, Outcome, exponent, saved, table
+
+CPU = "CPU us/event"
+HALF = Goal(metric=CPU, limit=0.5, against="kopf")
+ROUNDS = (
+    {"bonny": {CPU: 100.0}, "kopf": {CPU: 400.0}},
+    # A busy round: both are slow.
+    {"bonny": {CPU: 300.0}, "kopf": {CPU: 900.0}},
+    {"bonny": {CPU: 100.0}, "kopf": {CPU: 110.0}},
+)
+
+
+def outcome(*goals: Goal, rounds: tuple[dict[str, dict[str, float]], ...] = ROUNDS) -> Outcome:
+    return Outcome("events", 1_000, rounds, goals)
+
+
+def test_a_ratio_is_taken_within_a_round_and_its_median_decides() -> None:
+    (verdict,) = outcome(HALF).verdicts
+
+    assert verdict.values == pytest.approx([0.25, 1 / 3, 100 / 110])
+    assert verdict.text == "met"
+
+
+def test_a_goal_whose_median_is_above_its_limit_is_missed() -> None:
+    (verdict,) = outcome(Goal(metric=CPU, limit=99.0)).verdicts
+
+    assert (verdict.values, verdict.text) == ([100.0, 300.0, 100.0], "missed")
+
+
+def test_a_goal_against_a_contestant_that_took_no_part_is_not_measured() -> None:
+    (verdict,) = outcome(Goal(metric=CPU, limit=0.7, against="controller-runtime")).verdicts
+
+    assert verdict.text == "not measured"
+
+
+def test_a_figure_of_all_rounds_together_is_judged_as_it_is() -> None:
+    goal = Goal(metric="exponent", limit=1.1)
+    (verdict,) = Outcome("scaling", 1_000, ROUNDS, (goal,), {"exponent": 1.2}).verdicts
+
+    assert (verdict.values, verdict.text) == ([1.2], "missed")
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_the_exponent_is_that_of_the_cost_above_its_fixed_part(power: float) -> None:
+    costs = {objects: 0.5 + 1e-3 * objects**power for objects in (1_000, 5_000, 20_000)}
+
+    assert exponent(costs, fixed=0.5) == pytest.approx(power)
+
+
+def test_what_hardly_stands_out_from_the_fixed_part_has_no_say_in_the_exponent() -> None:
+    costs = {1_000: 0.7, 5_000: 5.5, 20_000: 20.5}
+
+    assert exponent(costs, fixed=0.5) == pytest.approx(1.0)
+
+
+def test_there_is_no_exponent_when_nothing_grows() -> None:
+    assert exponent({1_000: 0.4, 5_000: 0.5, 20_000: 0.6}, fixed=0.5) is None
+
+
+def test_the_table_shows_each_contestant_with_its_median_and_its_spread() -> None:
+    lines = table(outcome(HALF)).splitlines()
+
+    assert lines[0].split() == ["events:", "1,000", "objects,", "3", "rounds", "bonny", "kopf"]
+    assert lines[1].split() == ["CPU", "us/event", "100", "[100..300]", "400", "[110..900]"]
+    assert lines[2].endswith("0.33 [0.25..0.91] met")
+
+
+def test_the_file_has_the_figures_of_every_round(tmp_path: Path) -> None:
+    saved([outcome(HALF)], {"processors": 2}, tmp_path / "new" / "core.json")
+
+    (workload,) = json.loads((tmp_path / "new" / "core.json").read_text("utf-8"))["workloads"]
+    assert workload["rounds"] == list(ROUNDS)
+    assert workload["goals"][0]["verdict"] == "met"
