@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import threading
-import urllib.error
 import urllib.request
+from contextlib import suppress
 
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import FaultProxy, is_any
@@ -13,13 +13,11 @@ from bonny.testing.faults import FaultProxy, is_any
 
 def test_a_request_that_was_never_answered_leaves_no_socket_behind(sandbox: Sandbox) -> None:
     """Regression: its farewell to the API server outlived the proxy; whichever test came next was blamed for it."""
-    failures: list[OSError] = []
 
     def ask(proxy: FaultProxy) -> None:
-        try:
+        # Whether the answer was quicker than the pause does not matter here; mostly there is none.
+        with suppress(OSError):
             urllib.request.urlopen(f"{proxy.url}/api/v1/namespaces", timeout=10).close()
-        except OSError as error:
-            failures.append(error)
 
     try:
         with FaultProxy(sandbox) as proxy:
@@ -31,6 +29,5 @@ def test_a_request_that_was_never_answered_leaves_no_socket_behind(sandbox: Sand
     finally:
         sandbox.apiserver.resume()
     asking.join()
-    gc.collect()  # a socket that was left open is a warning, and warnings are errors
 
-    assert len(failures) == 1
+    gc.collect()  # a socket that was left open is a warning, and warnings are errors
