@@ -28,11 +28,15 @@ def _served(sandbox: Sandbox) -> None:
 
 
 @pytest.fixture
-def scene(sandbox: Sandbox, start_operator: Start) -> Iterator[Scene]:
-    """The hand-written operator behind a proxy; what was made meanwhile is removed afterwards."""
-    try:
-        with behind_a_proxy(sandbox, start_operator) as made:
-            yield made
-    finally:
-        for path in COLLECTIONS:
-            sandbox.request("DELETE", path)
+def clean(sandbox: Sandbox) -> Iterator[None]:
+    """What is made in the namespace `default` meanwhile is removed afterwards."""
+    yield
+    for path in COLLECTIONS:
+        sandbox.request("DELETE", path)
+
+
+@pytest.fixture
+def scene(sandbox: Sandbox, start_operator: Start, clean: None) -> Iterator[Scene]:
+    """The hand-written operator behind a proxy."""
+    with behind_a_proxy(sandbox, start_operator) as made:
+        yield made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Final
 import pytest
 
 from bonny.api.crd import crds
+from bonny.core.watch import LIST_PAGE
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import FaultProxy, Request, is_list, is_watch
@@ -20,7 +22,7 @@ from tests.faults.scene import GROUP, LONG_WATCH_SECONDS, SEEN_SECONDS, Scene
 from tests.support import load, memory
 from tests.support.flooded import LOOP_FILE, operator
 from tests.support.loop_monitor import Hold, holds
-from tests.support.processes import flooded
+from tests.support.processes import OperatorProcess, flooded
 
 # What is measured is read from /proc.
 LINUX: Final = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from Linux' /proc")
@@ -41,14 +43,18 @@ class Flood(Scene):
 
     # --- the operator -------------------------------------------------------------------------------------------------
 
-    def sync(self, *, page_size: int = 500, within_seconds: float = SEEN_SECONDS) -> None:
-        """Start the operator, and return when it is ready."""
-        self.begin(
+    def begin_flooded(self, *, page_size: int = LIST_PAGE) -> OperatorProcess:
+        """Start the operator for floods; return at once."""
+        return self.begin(
             flooded(),
             watch_seconds=LONG_WATCH_SECONDS,
             TEST_PAGE_SIZE=str(page_size),
             BONNY_WATCH_NAMESPACE=self.namespace,
-        ).wait_ready(within_seconds=within_seconds)
+        )
+
+    def sync(self, *, page_size: int = LIST_PAGE, within_seconds: float = SEEN_SECONDS) -> None:
+        """Start it, and return when it is ready."""
+        self.begin_flooded(page_size=page_size).wait_ready(within_seconds=within_seconds)
 
     @property
     def pid(self) -> int:
@@ -76,6 +82,16 @@ class Flood(Scene):
         """The most that the operator held since `settled`, in MiB."""
         return memory.peak(self.pid)
 
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Print what this part of a row cost: time, memory, and what held the loop for longest."""
+        began, at = time.time(), self.settled()
+        yield
+        longest = self.held(since=began)[:3]
+        print(f"{name}: {time.time() - began:.1f} s; memory {at:.0f}, at most {self.peak():.0f} MiB")
+        for hold in longest:
+            print(f"    {hold}")
+
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def of_grains(self, request: Request) -> bool:
@@ -101,17 +117,13 @@ class Flood(Scene):
     def remove(self, names: Iterable[str]) -> None:
         load.remove(self.sandbox, (f"{self.grains}/{name}" for name in names))
 
-    def apply_grain(self, name: str, *, size: int) -> None:
-        """One that publishes its size."""
-        self.sandbox.apply(self._object("Grain", name, size=size, publish=True))
+    def apply_grain(self, name: str, *, size: int, seconds: float = 0.0) -> None:
+        """One that publishes its size, and takes so long to be handled."""
+        self.sandbox.apply(self._object("Grain", name, size=size, publish=True, seconds=seconds))
 
     def light(self, name: str, *, size: int) -> None:
         """Make or change a beacon."""
         self.sandbox.apply(self._object("Beacon", name, size=size))
-
-    def published(self, name: str) -> str | None:
-        found = self.sandbox.get("v1", "ConfigMap", name, namespace=self.namespace)
-        return None if found is None else found["data"]["size"]
 
     def _object(self, kind: str, name: str, **spec: object) -> Resource:
         metadata = {"name": name, "namespace": self.namespace}

@@ -97,6 +97,7 @@ class Scene:
     def __init__(self, sandbox: Sandbox, proxy: FaultProxy, start: Start) -> None:
         self.sandbox = sandbox
         self.proxy = proxy
+        self.namespace = "default"
         self._start = start
         self._operator: OperatorProcess | None = None
 
@@ -171,12 +172,12 @@ class Scene:
         self.sandbox.delete(f"{GROUP}/v1", "Widget", name)
 
     def published(self, name: str) -> str | None:
-        """The size that the child of a widget shows; None when there is no child."""
-        found = self.sandbox.get("v1", "ConfigMap", name)
+        """The size that the child of an object shows; None when there is no child."""
+        found = self.sandbox.get("v1", "ConfigMap", name, namespace=self.namespace)
         return None if found is None else found["data"]["size"]
 
     def until(self, name: str, size: int, *, within_seconds: float = SEEN_SECONDS) -> None:
-        """Return when the child of a widget shows `size`."""
+        """Return when the child of an object shows `size`."""
         self.sandbox.eventually(lambda: self.published(name) == str(size), within_seconds=within_seconds)
 
     def until_deleted(self, name: str, *, size: int) -> None:
@@ -192,7 +193,7 @@ class Scene:
 
     def handled(self, name: str, *, action: str = "") -> list[dict[str, Any]]:
         """The successful handlings of the object so far."""
-        lines = [line for line in self.operator.lines("handled") if line["object"] == f"default/{name}"]
+        lines = [line for line in self.operator.lines("handled") if line["object"] == f"{self.namespace}/{name}"]
         return [line for line in lines if action in ("", line["action"])]
 
 

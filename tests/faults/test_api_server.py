@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from bonny.api.crd import crds
+from bonny.manifest.bundle import documents
+from bonny.resource import Resource
 from bonny.sandbox import Sandbox
-from bonny.testing.faults import Drop, Effect, Fault, Status, is_any, is_write
+from bonny.testing.faults import Drop, Effect, Fault, Request, Status, is_any, is_write
 from tests.conftest import Start
 from tests.faults.scene import (
     FORBIDDEN,
     GROUP,
     HTML,
+    LONG_WATCH_SECONDS,
     SEEN_SECONDS,
     SLOW,
+    WIDGETS,
     Predicate,
     Scene,
     behind_a_proxy,
@@ -66,6 +72,101 @@ def test_a1_throttled_requests_wait_as_long_as_they_are_told(
     assert min(waits) >= float(retry_after or 1)
 
 
+# API priority and fairness lets one request at a time pass, and refuses all others at once.
+JAIL: Resource = {
+    "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+    "kind": "PriorityLevelConfiguration",
+    "metadata": {"name": "jail"},
+    "spec": {
+        "type": "Limited",
+        "limited": {
+            "nominalConcurrencyShares": 0,
+            "lendablePercent": 0,
+            "borrowingLimitPercent": 0,
+            "limitResponse": {"type": "Reject"},
+        },
+    },
+}
+JAILED: Resource = {
+    "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+    "kind": "FlowSchema",
+    "metadata": {"name": "jailed"},
+    "spec": {
+        "priorityLevelConfiguration": {"name": "jail"},
+        "matchingPrecedence": 2,
+        "rules": [
+            {
+                "subjects": [
+                    {"kind": "ServiceAccount", "serviceAccount": {"namespace": operator.name, "name": operator.name}}
+                ],
+                "resourceRules": [
+                    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+                ],
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture
+def jailed(sandbox: Sandbox) -> Iterator[str]:
+    """The token of the operator's ServiceAccount, with the rights of its manifest, one request at a time."""
+    sandbox.apply(documents(operator, image=None, namespace=operator.name, local=True))
+    token = sandbox.service_account_token(operator.name, operator.name)
+    sandbox.apply([JAIL, JAILED])
+    try:
+        sandbox.eventually(lambda: 429 in statuses_of_parallel_requests(sandbox, token), within_seconds=SEEN_SECONDS)
+        yield token
+    finally:
+        for known in (JAILED, JAIL):
+            sandbox.delete(known["apiVersion"], known["kind"], known["metadata"]["name"])
+
+
+def statuses_of_parallel_requests(sandbox: Sandbox, token: str) -> set[int]:
+    with ThreadPoolExecutor(16) as pool:
+        return set(pool.map(lambda _: sandbox.request("GET", WIDGETS, token=token).status, range(16)))
+
+
+@pytest.mark.parametrize("objects", [30, pytest.param(300, marks=SLOW)])
+def test_a1_an_operator_that_may_ask_one_thing_at_a_time_gets_everything_done(
+    sandbox: Sandbox, start_operator: Start, jailed: str, clean: None, objects: int
+) -> None:
+    """The real thing: a jail of API priority and fairness, from the first list on."""
+    names = [f"w{number}" for number in range(objects)]
+    create(sandbox, NAMESPACED, [widget(name) for name in names])
+    with behind_a_proxy(sandbox, start_operator, token=jailed) as scene:
+        began = time.monotonic()
+        scene.begin(watch_seconds=LONG_WATCH_SECONDS)
+        for name in names:
+            sandbox.eventually(
+                lambda name=name: scene.status(name)["observedGeneration"] == 1, within_seconds=30 + objects
+            )
+            assert scene.published(name) == "1"
+        seconds = time.monotonic() - began
+
+        asked = [request for request in list(scene.proxy.requests) if request.time < began + seconds]
+        refusals = [request for request in asked if request.status == 429]
+        print(f"{objects} objects in {seconds:.1f} s: {len(asked)} requests, {len(refusals)} of them refused")
+        assert len(refusals) >= 4, "it was really jailed"
+        assert shortest_wait(asked) >= 1.0
+        # Ten workers and four streams ask anew each second; one handling is a look, a child and a status.
+        assert len(refusals) <= 14 * (seconds + 1)
+        assert len(asked) - len(refusals) <= 5 * objects + 20
+
+
+def shortest_wait(asked: Sequence[Request]) -> float:
+    """The shortest time between a refusal and the next time that the same was asked for."""
+    refused_at: dict[tuple[str, str], float] = {}
+    waits = [float("inf")]
+    for request in asked:
+        what = (request.method, request.path)
+        if what in refused_at:
+            waits.append(request.time - refused_at.pop(what))
+        if request.status == 429:
+            refused_at[what] = request.time
+    return min(waits)
+
+
 # --- A2: broken -------------------------------------------------------------------------------------------------------
 
 
@@ -77,7 +178,7 @@ def test_a1_throttled_requests_wait_as_long_as_they_are_told(
         pytest.param(Status(503), id="503-empty", marks=SLOW),
         pytest.param(Status(504, b"etcdserver: request timed out"), id="504-text", marks=SLOW),
         pytest.param(Status(200, HTML, "text/html"), id="200-html", marks=SLOW),
-        pytest.param(Status(200, b'{"kind":"WidgetList","items":['), id="200-half"),
+        pytest.param(Status(200, b'{"kind":"WidgetList","items":['), id="200-half", marks=SLOW),
         pytest.param(Status(302, b"moved"), id="302", marks=SLOW),
         pytest.param(Drop(), id="reset", marks=SLOW),
     ],
@@ -199,6 +300,31 @@ def test_a4_a_refused_token_is_read_again_without_a_restart(
     assert sandbox.token not in at_work.text
 
 
+@SLOW
+def test_a4_a_token_that_is_revoked_in_the_middle_of_the_work_is_read_again(
+    sandbox: Sandbox, start_operator: Start, tmp_path: Path, clean: None
+) -> None:
+    """The real thing: with its ServiceAccount goes the token, and the next one's token is another."""
+    sandbox.apply(documents(operator, image=None, namespace=operator.name, local=True))
+    token = tmp_path / "token"
+    token.write_text(revoked := sandbox.service_account_token(operator.name, operator.name), "utf-8")
+    at_work = start_operator(handwritten(), kubeconfig=kubeconfig_with(token, sandbox), TEST_WATCH_SECONDS="3")
+    at_work.wait_ready(within_seconds=SEEN_SECONDS)
+    sandbox.delete("v1", "ServiceAccount", operator.name, namespace=operator.name)
+    sandbox.eventually(lambda: "unauthorized" in at_work.probe("/readyz")[1], within_seconds=SEEN_SECONDS)
+    assert at_work.probe("/healthz")[0] == 200
+
+    sandbox.apply(documents(operator, image=None, namespace=operator.name, local=True))
+    token.write_text(fresh := sandbox.service_account_token(operator.name, operator.name), "utf-8")
+    sandbox.apply(widget("w"))
+
+    sandbox.eventually(lambda: sandbox.get("v1", "ConfigMap", "w"), within_seconds=RECOVERY_SECONDS)
+    sandbox.eventually(lambda: "unauthorized" not in at_work.probe("/readyz")[1], within_seconds=RECOVERY_SECONDS)
+    assert at_work.process.poll() is None
+    assert revoked not in at_work.text
+    assert fresh not in at_work.text
+
+
 def test_a4_a_single_401_is_not_even_noticed(scene: Scene) -> None:
     scene.ready()
     fault = scene.proxy.add(Fault(Status(401, b"Unauthorized"), on=is_write))
@@ -245,22 +371,22 @@ def test_a7_a_server_that_restarts_in_the_middle_of_the_work_loses_no_update(
         own.apply(crds(operator.crds, GROUP))
         with behind_a_proxy(own, start_operator) as scene:
             scene.ready()
-            names = [f"w{number}" for number in range(20)]
-            create(own, NAMESPACED, [widget(name) for name in names])
-            for name in names:
+            names = [f"w{number:03}" for number in range(100)]
+            create(own, NAMESPACED, [widget(name) for name in [*names, "goes"]])
+            for name in [*names, "goes"]:
                 scene.until(name, 1)
             patch(own, [f"{NAMESPACED}/{name}" for name in names], {"spec": {"size": 2}})
-            scene.delete("w19")
+            scene.delete("goes")
             restarted = getattr(own, server)
             getattr(restarted, how)()
-            handled = sum(1 for name in names if len(scene.handled(name, action="modify")))
+            handled = len({line["object"] for line in scene.operator.lines("handled") if line["action"] == "modify"})
+            assert handled < len(names), "it goes down in the middle of the work"
             restarted.start()
-            patch(own, [f"{NAMESPACED}/{name}" for name in names[:10]], {"spec": {"size": 3}})
+            patch(own, [f"{NAMESPACED}/{name}" for name in names[:50]], {"spec": {"size": 3}})
 
-            for name in names[:10]:
+            for name in names[:50]:
                 scene.until(name, 3)
-            for name in names[10:19]:
+            for name in names[50:]:
                 scene.until(name, 2)
-            scene.sandbox.eventually(lambda: "deleted default/w19" in scene.operator.text, within_seconds=SEEN_SECONDS)
-            assert scene.operator.text.count("deleted default/w19") == 1
-            assert handled < 20, "the restart was in the middle of the work"
+            scene.until_deleted("goes", size=1)
+            assert scene.operator.text.count("deleted default/goes") == 1

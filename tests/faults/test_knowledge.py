@@ -10,6 +10,7 @@ from tests.faults.scene import (
     GONE_EVENT,
     GROUP,
     LONG_WATCH_SECONDS,
+    SLOW,
     Scene,
     list_of_config_maps,
     of_widgets,
@@ -18,7 +19,7 @@ from tests.faults.scene import (
 )
 
 
-@pytest.mark.parametrize("learns", ["by-events", "by-a-list"])
+@pytest.mark.parametrize("learns", [pytest.param("by-events", marks=SLOW), "by-a-list"])
 def test_u1_deleted_and_created_again_while_nobody_looked(scene: Scene, learns: str) -> None:
     """A list shows only that the UID is another one: the second object of that name was never seen."""
     scene.ready(watch_seconds=LONG_WATCH_SECONDS)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import json
 import socket
+import urllib.request
 import warnings
 from urllib.parse import urlsplit
 
 import pytest
 
+from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import Fault, FaultProxy, Hold, Stall, is_any
 
@@ -64,3 +67,19 @@ def test_a_proxy_whose_server_hangs_ends_and_leaves_no_socket_open(sandbox: Sand
     finally:
         sandbox.apiserver.resume()
     assert [str(warning.message) for warning in told if warning.category is ResourceWarning] == []
+
+
+def test_a_proxy_passes_on_what_is_as_large_as_etcd_takes(sandbox: Sandbox) -> None:
+    """Regression: a warning about long bodies became an error, and the error the answer."""
+    written: Resource = {
+        "metadata": {"name": "large", "annotations": {"more": "x" * 20_000}},
+        "data": {"text": "x" * 1_040_000},
+    }
+    with FaultProxy(sandbox) as proxy:
+        request = urllib.request.Request(
+            f"{proxy.url}/api/v1/namespaces/default/configmaps?dryRun=All",
+            data=json.dumps(written).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert json.loads(answer.read())["data"] == written["data"]

@@ -21,7 +21,6 @@ from tests.faults.scene import (
     LONG_WATCH_SECONDS,
     SEEN_SECONDS,
     SLOW,
-    WATCH_SECONDS,
     WIDGETS,
     Predicate,
     Scene,
@@ -33,8 +32,10 @@ from tests.faults.scene import (
 )
 from tests.support.handwritten import operator
 
-# A watch's own time, the same in silence, and the longest first wait; the rest is for a slow machine.
-SILENT_SECONDS = 2 * WATCH_SECONDS + 2 * BACKOFF_SECONDS + 10.0
+# Watches of a second end themselves after that, and are given up after another one; then comes the longest first wait.
+# The rest is for a slow machine.
+SHORT_WATCH_SECONDS = 1.0
+SILENT_SECONDS = 2 * SHORT_WATCH_SECONDS + 2 * BACKOFF_SECONDS + 10.0
 
 
 @pytest.mark.parametrize("lines", [0, pytest.param(1, marks=SLOW), pytest.param(3, marks=SLOW)])
@@ -55,7 +56,7 @@ def test_w1_a_watch_that_is_cut_in_the_middle_of_a_line_goes_on_where_it_was(sce
 
 @pytest.mark.parametrize("lines", [0, pytest.param(1, marks=SLOW)])
 def test_w2_a_watch_that_falls_silent_is_given_up_and_nothing_is_missed(scene: Scene, lines: int) -> None:
-    scene.ready()
+    scene.ready(watch_seconds=SHORT_WATCH_SECONDS)
     scene.apply("w", size=1)
     scene.until("w", 1)
     scene.meet(Stall(after_lines=lines), watch_of_widgets)

@@ -1,7 +1,7 @@
 """An operator for floods: its handlers cost next to nothing, so what is measured is the runtime. Run as a script.
 
-Grains come in thousands; one publishes its size only when it is asked to. Beacons are the other kind, which must go on
-meanwhile. What holds its event loop is written to `loop.jsonl` in its working folder.
+Grains come in thousands; one publishes its size, or takes time, only when it is asked to. Beacons are the other kind,
+which must go on meanwhile. What holds its event loop is written to `loop.jsonl` in its working folder.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from bonny import Axn, Controller, Operator, Owned, Spec, Status, Version
+from bonny.core.backoff import Backoff
 from bonny.core.watch import LIST_PAGE, WatchOptions
 from bonny.main import main
 from tests.support.handwritten import config_map
@@ -25,6 +26,7 @@ class GrainSpec(Spec):
 
     size: int = 0
     publish: bool = False
+    seconds: float = 0.0
     payload: str = ""
 
 
@@ -64,6 +66,7 @@ class GrainController(Controller[Grain]):
         self._monitor = asyncio.create_task(LoopMonitor(Path(LOOP_FILE)).run())
 
     async def reconcile(self, axn: Axn[Grain]) -> None:
+        await asyncio.sleep(axn.spec.seconds)
         if axn.spec.publish:
             axn.register_descendant(config_map(axn.key.name, {"size": str(axn.spec.size)}))
 
@@ -84,7 +87,11 @@ operator = Operator(
     controllers=[GrainController, BeaconController],
     version="1.0.0",
     watch_options=WatchOptions(
-        page_size=PAGE_SIZE, timeout=(WATCH_SECONDS, WATCH_SECONDS), grace=min(15.0, WATCH_SECONDS)
+        page_size=PAGE_SIZE,
+        timeout=(WATCH_SECONDS, WATCH_SECONDS),
+        grace=min(15.0, WATCH_SECONDS),
+        # Floods are not about waiting.
+        backoff=Backoff(base=0.1, cap=1.0),
     ),
 )
 

@@ -6,6 +6,7 @@ You need it to arrange thousands of objects, or a storm of updates. For a few ob
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import ssl
 import threading
@@ -56,13 +57,18 @@ class Storm:
     ended: float = 0.0
 
     @property
+    def seconds(self) -> float:
+        """How long it lasted, so far."""
+        return (self.ended or time.monotonic()) - self.began
+
+    @property
     def rate(self) -> float:
         """Updates a second."""
-        return self.sent / ((self.ended or time.monotonic()) - self.began)
+        return self.sent / self.seconds
 
 
 @contextmanager
-def storm(sandbox: Sandbox, path: str, change: Callable[[int], Resource], *, patchers: int = 8) -> Iterator[Storm]:
+def storm(sandbox: Sandbox, path: str, change: Callable[[int], Resource], *, patchers: int) -> Iterator[Storm]:
     """Send merge patches, `change(n)` as the n-th, to the object at `path` as fast as the API server takes them.
 
     Raises: `AssertionError` at the end when a patch was refused.
@@ -140,9 +146,11 @@ async def _session(sandbox: Sandbox, at_once: int) -> AsyncIterator[aiohttp.Clie
 
 
 async def _send(session: aiohttp.ClientSession, method: str, path: str, body: Resource | None) -> None:
-    data = None if body is None else json.dumps(body)
+    encoded = b"" if body is None else json.dumps(body).encode()
     headers = {} if body is None else {"Content-Type": MERGE_PATCH if method == "PATCH" else "application/json"}
     while True:
+        # aiohttp warns of bytes that are longer than 1 MiB.
+        data = io.BytesIO(encoded) if encoded else None
         async with session.request(method, path, data=data, headers=headers) as answer:
             text = await answer.text()
             if answer.status != 429:

@@ -1,8 +1,9 @@
 """Loop monitor: how long a process's event loop was held by one thing, and by what.
 
 It ticks on the loop every 5 ms. A tick that comes late was held up by what ran before it; a thread of its own looks at
-the loop's stack meanwhile. A busy machine does not count: of a delay, only the CPU time that the loop's own thread used
-is taken. What lasted longer than 20 ms is written to a file, a JSON document a line.
+the loop's stack meanwhile. A busy machine does not count: of a delay, only the CPU time is taken that the loop's own
+thread used, or the garbage collector in whichever thread. What lasted longer than 20 ms is written to a file, a JSON
+document a line.
 
 You need it in an operator under test: `asyncio.create_task(LoopMonitor(path).run())` from code that runs on the loop.
 The test reads the file with `holds`.
@@ -39,13 +40,13 @@ class Hold:
     """When it ended, as `time.time()`."""
 
     seconds: float
-    """How late the tick was, at most the CPU time that the loop's thread used meanwhile."""
+    """How late the tick was, at most the CPU time that was used meanwhile."""
 
     late: float
     """How late the tick was."""
 
     collecting: float
-    """How much of it the garbage collector took."""
+    """The CPU time that the garbage collector used, which is part of it."""
 
     stacks: dict[str, int] = field(default_factory=dict)
     """What the loop was seen to do, innermost function first, and how often."""
@@ -70,21 +71,24 @@ class LoopMonitor:
         self._ticked = time.monotonic()
         self._stacks: Counter[str] = Counter()
         self._collecting = 0.0
+        self._collecting_elsewhere = 0.0
         self._collection_began = 0.0
+        self._loop_thread = 0
 
     async def run(self) -> None:
         """Tick until cancelled."""
+        self._loop_thread = threading.get_ident()
         gc.callbacks.append(self._collected)
-        looker = threading.Thread(target=self._look, args=(threading.get_ident(),), name="loop monitor", daemon=True)
+        looker = threading.Thread(target=self._look, name="loop monitor", daemon=True)
         with self._path.open("a", encoding="utf-8") as file:
             looker.start()
             while True:
                 self._ticked, used = time.monotonic(), time.thread_time()
                 self._stacks.clear()
-                self._collecting = 0.0
+                self._collecting = self._collecting_elsewhere = 0.0
                 await asyncio.sleep(TICK_SECONDS)
                 late = time.monotonic() - self._ticked - TICK_SECONDS
-                held = min(late, time.thread_time() - used)
+                held = min(late, time.thread_time() - used + self._collecting_elsewhere)
                 if held > TOLD_SECONDS:
                     hold = Hold(
                         at=time.time(),
@@ -96,11 +100,11 @@ class LoopMonitor:
                     file.write(json.dumps(asdict(hold)) + "\n")
                     file.flush()
 
-    def _look(self, loop_thread: int) -> None:
+    def _look(self) -> None:
         """In a thread of its own: look at the loop's stack whenever its tick is overdue."""
         while True:
             time.sleep(TICK_SECONDS)
-            frame = sys._current_frames().get(loop_thread)
+            frame = sys._current_frames().get(self._loop_thread)
             if frame is None:
                 return
             if time.monotonic() - self._ticked > 2 * TICK_SECONDS:
@@ -108,9 +112,12 @@ class LoopMonitor:
 
     def _collected(self, phase: str, _: dict[str, Any]) -> None:
         if phase == "start":
-            self._collection_began = time.monotonic()
-        else:
-            self._collecting += time.monotonic() - self._collection_began
+            self._collection_began = time.thread_time()
+            return
+        seconds = time.thread_time() - self._collection_began
+        self._collecting += seconds
+        if threading.get_ident() != self._loop_thread:
+            self._collecting_elsewhere += seconds
 
 
 def described(frame: FrameType | None) -> str:
