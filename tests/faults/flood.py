@@ -27,7 +27,7 @@ from tests.support.processes import OperatorProcess, flooded
 # What is measured is read from /proc.
 LINUX: Final = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from Linux' /proc")
 
-HANDLED: Final = '"message": "handled"'
+HANDLED: Final = '"message":"handled"'
 
 
 class Flood(Scene):

@@ -44,6 +44,7 @@ class OperatorProcess:
                 "BONNY_HTTP_HOST": "127.0.0.1",
                 "BONNY_HTTP_PORT": "0",
                 "BONNY_LOG_FORMAT": "json",
+                "BONNY_LOG_LEVEL": "debug",
                 "PYTHONPATH": os.pathsep.join((str(RUNTIME), str(RUNTIME.parent))),
                 "PYTHONUNBUFFERED": "1",
                 **(settings or {}),

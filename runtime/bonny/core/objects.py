@@ -7,6 +7,7 @@ decoded when a handler asks for it. Numbers and the choice of msgspec: docs/deci
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -184,6 +185,8 @@ def decode_item(raw: bytes, *, of: tuple[str, str] | None = None) -> Item:
     decoded = _flat(_has_meta, raw)
     if of is not None and (decoded.api_version, decoded.kind) != of:
         raise msgspec.ValidationError(f"Object is {decoded.api_version} {decoded.kind}, not {' '.join(of)}")
+    # One string for all objects of a namespace.
+    msgspec.structs.force_setattr(decoded.metadata, "namespace", sys.intern(decoded.metadata.namespace))
     item = Item(decoded.metadata, raw)
     if not item.meta.name:
         raise msgspec.ValidationError("Object has no name - at `$.metadata`")

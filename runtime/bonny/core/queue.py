@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -59,6 +59,8 @@ class Priority(IntEnum):
 
 
 K = TypeVar("K", bound=Hashable)
+NO_REASONS: Final[frozenset[Reason]] = frozenset()
+_ALONE: Final = {reason: frozenset((reason,)) for reason in Reason}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +110,9 @@ class _Entry:
     `ticket` identifies the entry's place in one of the waiting lines; places with an older ticket are void.
     """
 
-    reasons: set[Reason] = field(default_factory=set)
+    reasons: frozenset[Reason] = NO_REASONS
+    """One of a few shared sets: a set of its own for each key of a long first list would be most of the queue."""
+
     priority: Priority = Priority.LOW
     ticket: int = 0
     ready_since: float | None = None
@@ -122,7 +126,7 @@ class _Entry:
     tries: int = 0
     """Like `failures`, and counts those that only asked for another try, too: the backoff grows with it."""
 
-    handed: frozenset[Reason] = frozenset()
+    handed: frozenset[Reason] = NO_REASONS
     queued: float | None = None
     """When it became ready; stays while it is parked, so that who parks it again knows for how long it has waited."""
 
@@ -152,8 +156,10 @@ class Queue(Generic[K]):
 
     def add(self, key: K, reason: Reason, *, now: float, priority: Priority = Priority.LIVE) -> None:
         """Queue `key` at once."""
-        entry = self._entries.setdefault(key, _Entry())
-        entry.reasons.add(reason)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry()
+        entry.reasons = entry.reasons | _ALONE[reason] if entry.reasons else _ALONE[reason]
         if entry.working:
             entry.again = priority if entry.again is None else min(entry.again, priority)
         elif entry.parked:
@@ -192,10 +198,10 @@ class Queue(Generic[K]):
             return None
         line.popleft()
         key, entry = first
-        work = Work(key, frozenset(entry.reasons), entry.failures, entry.ready_since or 0.0)
+        work = Work(key, entry.reasons, entry.failures, entry.ready_since or 0.0)
         entry.handed = work.reasons
         entry.queued = work.queued
-        entry.reasons.clear()
+        entry.reasons = NO_REASONS
         entry.ready_since = None
         entry.working = True
         self._ready -= 1

@@ -25,9 +25,12 @@ Rules worth knowing:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from ..errors import OptionError
 from .backoff import Backoff
@@ -157,8 +160,7 @@ class TroubleKind(StrEnum):
     SHORT = "short"
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(msgspec.Struct, frozen=True):
     """The last thing that went wrong on a stream, until it works again."""
 
     kind: TroubleKind
@@ -171,8 +173,7 @@ class Trouble:
 # --- states -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """A page was asked for. `continue_token` is empty for the first one."""
 
     continue_token: str = ""
@@ -183,15 +184,13 @@ class Listing:
     """A token from earlier in this list; when it comes again, the server leads in a circle."""
 
 
-@dataclass(frozen=True, slots=True)
-class Streaming:
+class Streaming(msgspec.Struct, frozen=True):
     """The first state was asked for as a stream of events, which is being opened (`opened` is None) or open."""
 
     opened: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(msgspec.Struct, frozen=True):
     """A watch from `version` is being opened (`opened` is None) or open."""
 
     version: str
@@ -209,8 +208,7 @@ class Watching:
 Asking: TypeAlias = Listing | Streaming | Watching
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """Nothing is under way until a `Tick`; then `then` is taken up again."""
 
     then: Asking
@@ -219,8 +217,7 @@ class Waiting:
 State: TypeAlias = Asking | Waiting
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(msgspec.Struct, frozen=True):
     """All that is remembered of one stream between two steps."""
 
     state: State
@@ -252,8 +249,7 @@ class Stream:
 # --- what can happen --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """A complete HTTP answer: a page, or the refusal of a list or watch."""
 
     status: int
@@ -261,42 +257,35 @@ class Reply:
     retry_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TooLarge:
+class TooLarge(msgspec.Struct, frozen=True):
     """The page has more than `PAGE_BYTES`; what was read of it is thrown away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(msgspec.Struct, frozen=True):
     """The server accepted the watch: headers with status 200 came."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One line of the open watch."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(msgspec.Struct, frozen=True):
     """The server ended the watch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Silent:
+class Silent(msgspec.Struct, frozen=True):
     """Nothing came until the client's own deadline, which lies behind the server's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """The connection could not be made or broke: refused, reset, cut, timed out, no credentials."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """The wait is over."""
 
 
@@ -305,8 +294,7 @@ Event: TypeAlias = Reply | TooLarge | Heard | Line | Closed | Silent | Broken | 
 # --- what to do -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class List:
+class List(msgspec.Struct, frozen=True):
     """Ask for one page; answer with `Reply`, `TooLarge` or `Broken`."""
 
     limit: int
@@ -315,8 +303,7 @@ class List:
     """The most bytes that the answer may have; None where the server does not care for the limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(msgspec.Struct, frozen=True):
     """Open a watch; answer with `Heard` and `Line`s, then `Closed`, `Silent` or `Broken`; or with `Reply`."""
 
     version: str
@@ -333,8 +320,7 @@ class Watch:
     """Begin with the objects that exist; `version` is empty then."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """Do nothing for so long, then answer with `Tick`."""
 
     seconds: float
@@ -348,8 +334,7 @@ Command: TypeAlias = List | Watch | Wait | None
 # --- changes for the store --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(msgspec.Struct, frozen=True):
     """A list begins. `restored`: the server's versions fell, so "never backwards" does not hold."""
 
     version: int | None
@@ -358,31 +343,27 @@ class Begin:
     restored: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True):
     """The object exists in this form. `live`: said by the watch, not by a list."""
 
     item: Item
     live: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(msgspec.Struct, frozen=True):
     """The watch says that the object left; `item` is its last state."""
 
     item: Item
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(msgspec.Struct, frozen=True):
     """The list is complete: what it lacked is gone."""
 
 
 Change: TypeAlias = Begin | Put | Gone | Sweep
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """The outcome of one step."""
 
     stream: Stream

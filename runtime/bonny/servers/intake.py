@@ -56,6 +56,9 @@ class Intake:
         self._parked: dict[Key, float] = {}
         """Since when a key waits for a stream to show its writes."""
 
+        self.sources = list({id(source): source for source in [*self._primary, *self.owned_sources]}.values())
+        """Every stream, each once."""
+
         self._writes = {id(source): OwnWrites() for source in self.sources}
         self._barriers = {id(source): Barriers() for source in self.sources}
         self._restoring: set[int] = set()
@@ -80,11 +83,6 @@ class Intake:
     def owned_sources(self) -> list[Reflector]:
         """The streams of children."""
         return [source for sources in self._owned.values() for source in sources]
-
-    @property
-    def sources(self) -> list[Reflector]:
-        """Every stream, each once."""
-        return list({id(source): source for source in [*self._primary, *self.owned_sources]}.values())
 
     # --- what workers ask ---------------------------------------------------------------------------------------------
 
@@ -186,7 +184,7 @@ class Intake:
             self._writes[id(source)].drop(delta.key)
         if source in self._primary:
             self._seen_primary(source, delta, own=own)
-        if any(source in sources for sources in self._owned.values()) and not own:
+        if not own and any(source in sources for sources in self._owned.values()):
             self._seen_child(source, delta)
 
     def advanced(self, source: Reflector) -> None:

@@ -67,6 +67,7 @@ class Worker:
         self.handled = 0
         """Handlings that succeeded, since the start."""
         self._operator = operator
+        self._manager = f"{operator}/{self.name}"
         self._controller = controller
         named = [known for known in controller.resources() if isinstance(known, type)]
         self._version = next(
@@ -182,6 +183,8 @@ class Worker:
         except Terminal:
             self._stopped[key] = state
             raise
+        if not self.intake.ledger.witnesses.get(key):
+            self.intake.ledger.witnesses.pop(key, None)
         # While a server that was restored is listed, an equal generation may hide another content.
         steady = self.intake.ledger.epoch == epoch and not self.intake.restoring
         if steady or self.intake.item(key) is item:
@@ -248,6 +251,9 @@ class Worker:
         began = time.monotonic()
         # The items of a list have no type of their own, and metadata alone comes with that of its envelope.
         resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
+        desk = Desk(
+            operator=self._operator, manager=self._manager, client=self._client, intake=self.intake, key=item.key
+        )
         axn: Axn[Any] = Axn(
             action=action,
             resource=resource,
@@ -256,18 +262,15 @@ class Worker:
             controller=self._controller,
             options=self._controller.options,
             kind=self.kind,
-            workplace=Desk(
-                operator=self._operator,
-                manager=f"{self._operator}/{self.name}",
-                client=self._client,
-                intake=self.intake,
-                key=item.key,
-            ),
+            workplace=desk,
         )
         await self._pipeline.run(axn)
-        extra = {"controller": self.name, "object": str(item.key), "action": action.value}
-        reasons_text = ",".join(sorted(reasons))
-        log.info("handled", extra={**extra, "reasons": reasons_text, "seconds": round(time.monotonic() - began, 4)})
+        # What changed nothing is no news: a restart handles everything, and so does every period.
+        level = logging.INFO if desk.wrote or action is Action.DELETE else logging.DEBUG
+        if log.isEnabledFor(level):
+            extra = {"controller": self.name, "object": str(item.key), "action": action.value}
+            seconds = round(time.monotonic() - began, 4)
+            log.log(level, "handled", extra={**extra, "reasons": ",".join(sorted(reasons)), "seconds": seconds})
         return axn
 
     def _forget(self, key: Key) -> None:

@@ -26,6 +26,9 @@ class Desk:
         self.client = client
         self.owns: Sequence[Owned] = intake.owns
         self.witnesses: dict[tuple[Kind, Key], Witness] = intake.ledger.witnesses.setdefault(key, {})
+        self.wrote = False
+        """Whether anything was written so far, as far as it is known here."""
+
         self._intake = intake
         self._key = key
 
@@ -63,4 +66,5 @@ class Desk:
         try:
             yield made.append
         finally:
+            self.wrote = self.wrote or bool(made)
             self._intake.end_write(kind, key, made[-1] if made else None, owner=self._key)

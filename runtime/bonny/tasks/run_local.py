@@ -6,6 +6,7 @@ The CRDs are installed first, by server-side apply; then the operator runs in th
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
 from typing import Final
 
@@ -32,7 +33,15 @@ GRACE_SECONDS: Final = 3.0
 
 def run(operator: Operator, *, sandbox: bool, namespace: str, context: str) -> None:
     """Serve until Ctrl-C. Raises: `UsageError` when there is no cluster, or it does not let us in."""
-    base = replace(defaults(operator), http_host="127.0.0.1", http_port=0, grace=GRACE_SECONDS, log_json=False)
+    base = replace(
+        defaults(operator),
+        http_host="127.0.0.1",
+        http_port=0,
+        grace=GRACE_SECONDS,
+        log_json=False,
+        # At home a person wants to see each handling, also one that changed nothing.
+        log_level=logging.DEBUG,
+    )
     config = Config.from_environment(base=base)
     if namespace:
         config = replace(config, watch_namespaces=namespaces_of(namespace, where="--namespace"))

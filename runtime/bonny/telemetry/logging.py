@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, TextIO
 
+import msgspec
+
 __all__ = ["LogFormat", "configure"]
 
 # What every LogRecord has; the rest came by `extra`.
@@ -31,6 +33,10 @@ def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | No
     colour = handler.stream.isatty()
     handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour))
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # `debug` is for what the operator does, not for how.
+    logging.getLogger("asyncio").setLevel(max(level, logging.INFO))
+    # What our lines do not show need not be found out for each of them (Python's logging HOWTO, "Optimization").
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
 def _extras(record: logging.LogRecord) -> dict[str, object]:
@@ -40,9 +46,13 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
 class _Json(logging.Formatter):
     """One JSON document a line."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._second, self._spelled = -1, ""
+
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": self._time(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -50,7 +60,14 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+    def _time(self, created: float) -> str:
+        """RFC 3339 with milliseconds; the second is spelled once for all lines in it."""
+        second = int(created)
+        if second != self._second:
+            self._second, self._spelled = second, datetime.fromtimestamp(second, UTC).isoformat()[:19]
+        return f"{self._spelled}.{int((created - second) * 1000):03}+00:00"
 
 
 class _Console(logging.Formatter):
