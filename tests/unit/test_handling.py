@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import sys
+import threading
 import types
+import weakref
 from typing import Any
 
 import pytest
@@ -14,11 +18,11 @@ from bonny.axn import Action
 from bonny.client.errors import Forbidden, refusal
 from bonny.controller import discover
 from bonny.core.objects import Failure
-from bonny.errors import AlreadyApplied, ForeignObject, InvalidObject, OptionError
+from bonny.errors import AlreadyApplied, ForeignObject, InvalidObject, OptionError, UndeclaredKind
 from bonny.operator import Operator
 from bonny.pipeline import Pipeline, failure_of
 from bonny.resource import Resource
-from bonny.steps.apply_descendants import prepared
+from bonny.steps.apply_descendants import ApplyDescendants, prepared
 from bonny.steps.delegate import DelegateToController, HandlerTimeout
 
 
@@ -237,6 +241,47 @@ async def test_after_a_failure_only_the_steps_that_report_run_and_the_error_name
 def test_each_failure_has_its_reason(error: Exception, reason: str) -> None:
     assert failure_of(error).reason == reason
     assert isinstance(refusal(Failure(403), verb="get", resource="x"), Forbidden)
+
+
+class Undeclared(Controller[Widget]):
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        axn.register_descendant(config_map("one"))
+        axn.register_descendant(config_map("two"))
+
+
+class Raises(Controller[Widget]):
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        raise ValueError
+
+
+class RaisesInAThread(Controller[Widget]):
+    def reconcile(self, axn: Axn[Widget]) -> None:
+        raise ValueError
+
+
+@pytest.mark.parametrize("controller", [Undeclared, Raises, RaisesInAThread])
+async def test_a_failed_handling_leaves_nothing_in_memory(controller: type[Controller[Any]]) -> None:
+    """Regression: a cycle of error, traceback and frame kept everything until the garbage collector came."""
+
+    async def handle() -> weakref.ref[Axn[Any]]:
+        token = testing.axn(widget(), version=Widget)
+        token.controller = controller()
+        with contextlib.suppress(ValueError, UndeclaredKind):
+            await Pipeline([DelegateToController(), ApplyDescendants()]).run(token)
+            pytest.fail("it should have failed")
+        return weakref.ref(token)
+
+    gc.disable()
+    try:
+        left = await handle()
+        for thread in threading.enumerate():
+            if thread.name.startswith("handler"):
+                thread.join()
+        # What the loop still holds goes with its next round.
+        await asyncio.sleep(0)
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 # --- controllers ------------------------------------------------------------------------------------------------------

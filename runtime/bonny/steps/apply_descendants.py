@@ -15,7 +15,7 @@ UID. An apply to what exists carries the live object's UID. What is not ours is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Final
 
 from ..axn import Axn, Descendant, Workplace
@@ -45,9 +45,7 @@ class ApplyDescendants:
         applied: set[tuple[Kind, Key]] = set()
         try:
             for group in axn.descendant_groups():
-                outcomes = await asyncio.gather(*(_apply(axn, wanted) for wanted in group), return_exceptions=True)
-                _raise_first([outcome for outcome in outcomes if isinstance(outcome, BaseException)])
-                applied.update(outcome for outcome in outcomes if not isinstance(outcome, BaseException))
+                applied.update(await _together(_apply(axn, wanted) for wanted in group))
         finally:
             axn.mark_applied("descendants")
         witnesses = axn.workplace.witnesses
@@ -55,13 +53,20 @@ class ApplyDescendants:
             del witnesses[dropped]
 
 
-def _raise_first(errors: list[BaseException]) -> None:
-    if not errors:
-        return
-    first, *others = errors
-    for other in others:
-        first.add_note(f"also: {other}")
-    raise first
+async def _together(applies: Iterable[Awaitable[tuple[Owned, Key]]]) -> list[tuple[Owned, Key]]:
+    """Await all, each to its end. Raises: the first error, the others as notes."""
+    outcomes = await asyncio.gather(*applies, return_exceptions=True)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    try:
+        if errors:
+            for other in errors[1:]:
+                errors[0].add_note(f"also: {other}")
+            raise errors[0]
+        return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    finally:
+        # The error's traceback holds this frame. If the frame held the error, too, the whole handling would stay in
+        # memory until the garbage collector comes, which is rarely.
+        del outcomes, errors
 
 
 def prepared(

@@ -46,7 +46,7 @@ class DelegateToController:
         if inspect.iscoroutinefunction(handler):
             await _on_the_loop(handler, axn, seconds=controller.timeout)
             return
-        returned = await _in_a_thread(handler, axn, seconds=controller.timeout)
+        returned = (await _in_a_thread(handler, axn, seconds=controller.timeout)).result()
         if inspect.iscoroutine(returned):
             returned.close()
             raise OptionError(
@@ -87,33 +87,44 @@ async def _on_the_loop(handler: Callable[[Axn[Any]], Awaitable[None]], axn: Axn[
         raise _no_exit(error) from error
 
 
-async def _in_a_thread(handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, seconds: float) -> object:
-    """Call `handler` in a thread of its own. There are never more of them than the controller has slots.
+async def _in_a_thread(
+    handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, seconds: float
+) -> asyncio.Future[object]:
+    """Call `handler` in a thread of its own, and wait for what comes of it.
 
-    Not in a pool: a thread that never returns would keep a place in it, and hold up the end of the process.
+    There are never more threads than the controller has slots. Not in a pool: a thread that never returns would keep a
+    place in it, and hold up the end of the process.
     """
     loop = asyncio.get_running_loop()
     axn.lend_loop(loop)
     outcome: asyncio.Future[object] = loop.create_future()
-
-    def run() -> None:
-        try:
-            settle = partial(_set_result, outcome, handler(axn))
-        except Exception as error:  # noqa: BLE001  it goes on on the loop
-            settle = partial(_set_exception, outcome, error)
-        except BaseException as error:  # noqa: BLE001  there it would end the loop
-            settle = partial(_set_exception, outcome, _no_exit(error))
-        # The loop may be closed by now: then nobody waits any more.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(run,), name=f"handler {axn.key}", daemon=True).start()
+    run, arguments = contextvars.copy_context().run, (_call, handler, axn, outcome, loop)
+    threading.Thread(target=run, args=arguments, name=f"handler {axn.key}", daemon=True).start()
     done, _ = await asyncio.wait({outcome}, timeout=seconds)
     if not done:
         axn.seal()
         raise HandlerTimeout(seconds, outcome)
-    return outcome.result()
+    return outcome
+
+
+def _call(
+    handler: Callable[[Axn[Any]], object],
+    axn: Axn[Any],
+    outcome: asyncio.Future[object],
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    """In a thread: let what `handler` returns or raises become the outcome."""
+    try:
+        settle = partial(_set_result, outcome, handler(axn))
+    except Exception as error:  # noqa: BLE001  it goes on on the loop
+        settle = partial(_set_exception, outcome, error)
+    except BaseException as error:  # noqa: BLE001  there it would end the loop
+        settle = partial(_set_exception, outcome, _no_exit(error))
+    # The loop may be closed by now: then nobody waits any more.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(settle)
+    # An error's traceback holds this frame. If the frame held the error, too, the handling would stay in memory.
+    del settle, outcome
 
 
 def _set_result(outcome: asyncio.Future[object], result: object) -> None:
