@@ -9,6 +9,7 @@ import pytest
 from bonny.api.crd import crds
 from bonny.sandbox import Sandbox
 from tests.conftest import Start
+from tests.faults.flood import Flood, flooding
 from tests.faults.scene import GROUP, Scene, behind_a_proxy
 from tests.support.handwritten import operator
 from tests.support.rerun import pytest_runtest_makereport
@@ -22,7 +23,7 @@ COLLECTIONS = (
 )
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def _served(sandbox: Sandbox) -> None:
     sandbox.apply(crds(operator.crds, GROUP))
 
@@ -39,4 +40,11 @@ def clean(sandbox: Sandbox) -> Iterator[None]:
 def scene(sandbox: Sandbox, start_operator: Start, clean: None) -> Iterator[Scene]:
     """The hand-written operator behind a proxy."""
     with behind_a_proxy(sandbox, start_operator) as made:
+        yield made
+
+
+@pytest.fixture
+def flood(sandbox: Sandbox, start_operator: Start) -> Iterator[Flood]:
+    """The operator for floods behind a proxy."""
+    with flooding(sandbox, start_operator) as made:
         yield made

@@ -158,10 +158,10 @@ class Scene:
             self.proxy.remove(fault)
         self.proxy.cut_all()
 
-    def no_busy_loop(self, on: Predicate, *, since: float, at_once: int = 4) -> None:
+    def no_busy_loop(self, on: Predicate, *, since: float) -> None:
         """No more requests than a wait between each two rounds allows; a round is a list and a watch."""
-        seconds = time.monotonic() - since
-        assert self.proxy.count(on, since=since) <= at_once + 2 * seconds / BACKOFF_SECONDS
+        rounds = 2 + (time.monotonic() - since) / BACKOFF_SECONDS
+        assert self.proxy.count(on, since=since) <= 2 * rounds
 
     # --- objects ------------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from bonny.sandbox import Sandbox
@@ -13,12 +11,6 @@ from tests.faults.flood import LINUX, Flood, flooding
 from tests.faults.scene import GONE, GONE_EVENT, SEEN_SECONDS, SLOW, compact
 
 PAGE = 20
-
-
-@pytest.fixture
-def flood(sandbox: Sandbox, start_operator: Start) -> Iterator[Flood]:
-    with flooding(sandbox, start_operator) as made:
-        yield made
 
 
 def begin_a_list_that_stays_in_the_middle(flood: Flood) -> Hold:
