@@ -34,7 +34,8 @@ def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | No
     handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # `debug` is for what the operator does, not for how.
-    logging.getLogger("asyncio").setLevel(max(level, logging.INFO))
+    for other in ("asyncio", "kubernetes"):
+        logging.getLogger(other).setLevel(max(level, logging.INFO))
     # What our lines do not show need not be found out for each of them (Python's logging HOWTO, "Optimization").
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
