@@ -22,7 +22,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from heapq import heapify, heappop, heappush
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ..errors import OptionError
 from .backoff import Backoff
@@ -116,7 +116,9 @@ class _Entry:
     priority: Priority = Priority.LOW
     ticket: int = 0
     ready_since: float | None = None
-    due: float | None = None
+    place: tuple[float, int, Any, None] | None = None
+    """Where it waits while it is delayed or parked."""
+
     parked: bool = False
     working: bool = False
     again: Priority | None = None
@@ -164,7 +166,7 @@ class Queue(Generic[K]):
             entry.again = priority if entry.again is None else min(entry.again, priority)
         elif entry.parked:
             entry.priority = min(entry.priority, priority)
-        elif entry.due is not None and priority is Priority.LOW:
+        elif entry.place is not None and priority is Priority.LOW:
             pass  # it waits after a failure, and nothing new happened to it
         elif entry.ready_since is None or priority < entry.priority:
             self._make_ready(key, entry, priority, now)
@@ -286,9 +288,9 @@ class Queue(Generic[K]):
     def _leave_line(self, entry: _Entry) -> None:
         self._ready -= entry.ready_since is not None
         self._parked -= entry.parked
-        self._delayed -= entry.due is not None and not entry.parked
+        self._delayed -= entry.place is not None and not entry.parked
         entry.ready_since = None
-        entry.due = None
+        entry.place = None
         entry.parked = False
 
     def _make_ready(self, key: K, entry: _Entry, priority: Priority, now: float) -> None:
@@ -303,25 +305,25 @@ class Queue(Generic[K]):
 
     def _wait(self, key: K, entry: _Entry, due: float) -> None:
         self._tickets += 1
-        entry.ticket = self._tickets
-        entry.due = due
+        entry.place = (due, self._tickets, key, None)
         self._delayed += not entry.parked
-        self._push((due, entry.ticket, key, None))
+        self._push(entry.place)
 
     def _push(self, place: _Place[K]) -> None:
         heappush(self._waiting, place)
         if len(self._waiting) > 2 * (self._delayed + self._parked + len(self._timers)) + SLACK:
-            # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times.
-            self._waiting = list(filter(self._stands, self._waiting))
+            # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times. Taken
+            # together anew from what stands: asking each of 100,000 places would hold the loop three times as long.
+            waiting = [entry.place for entry in self._entries.values() if entry.place is not None]
+            self._waiting = [*self._timers.values(), *waiting]
             heapify(self._waiting)
 
     def _stands(self, place: _Place[K]) -> bool:
         """Whether a place in the waiting line still means something."""
-        _, ticket, key, timer = place
-        if timer is not None:
-            return self._timers.get(key) is place
-        entry = self._entries.get(key)
-        return entry is not None and entry.due is not None and entry.ticket == ticket
+        if place[3] is not None:
+            return self._timers.get(place[2]) is place
+        entry = self._entries.get(place[2])
+        return entry is not None and entry.place is place
 
     def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _Entry] | None:
         """The first of a line that still stands there."""
