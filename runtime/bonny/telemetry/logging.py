@@ -20,6 +20,10 @@ __all__ = ["LogFormat", "configure"]
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
+# `debug` is for what the operator does; how its libraries do it is nobody's question here.
+LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes")
+
+
 class LogFormat(StrEnum):
     """How log lines look."""
 
@@ -33,8 +37,7 @@ def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | No
     colour = handler.stream.isatty()
     handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour))
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # `debug` is for what the operator does, not for how.
-    for other in ("asyncio", "kubernetes"):
+    for other in LIBRARIES:
         logging.getLogger(other).setLevel(max(level, logging.INFO))
     # What our lines do not show need not be found out for each of them (Python's logging HOWTO, "Optimization").
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
