@@ -42,6 +42,8 @@ __all__ = ["Operator", "Process"]
 
 # A list or watch that gave no sign for so much longer than any request of its may take is stuck.
 STUCK_SECONDS: Final = 60.0
+# An API server that is replaced is back within half a minute.
+BEHIND_SECONDS: Final = 30.0
 ORPHANS_NAMED: Final = 5
 FIRST_SYNC: Final = "the first sync"
 
@@ -278,9 +280,16 @@ class Process:
         return Report(not (ended or stuck or full), tuple(ended + stuck + full))
 
     def readiness(self) -> Report:
-        """Green when every stream is in sync or waits for a person, unless all of them wait."""
+        """Green when every stream is in sync or waits for a person, unless all of them wait.
+
+        A stream that was in sync stays so for as long as a restart of the API server takes.
+        """
         streams = list(self.reflectors.values())
-        ready = all(stream.synced or stream.blocked for stream in streams)
+        since = time.monotonic() - BEHIND_SECONDS
+        ready = all(
+            stream.blocked or (stream.synced and (stream.trouble is None or stream.trouble.since > since))
+            for stream in streams
+        )
         useless = bool(streams) and all(stream.blocked for stream in streams)
         return Report(self._started and ready and not useless, tuple(map(_state, streams)))
 

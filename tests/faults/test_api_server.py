@@ -228,7 +228,8 @@ def test_a2_a_server_that_refuses_connections_for_a_minute_is_waited_for(start_o
 
         own.eventually(over, within_seconds=90)
         attempts = [line["stream"] for line in at_work.lines("cannot follow")]
-        assert "unreachable" in at_work.probe("/readyz")[1]
+        status, told = at_work.probe("/readyz")
+        assert (status, "unreachable" in told) == (503, True)
         # Waits of 0.8 s up to a bound that doubles: about eight in a minute. Without the doubling there would be 75.
         assert attempts
         assert max(attempts.count(stream) for stream in attempts) <= 20
