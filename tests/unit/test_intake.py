@@ -1,4 +1,4 @@
-"""Intake: who is queued for what a stream shows, and what is remembered of its handling when the stream goes on meanwhile.
+"""Intake: who is queued for what a stream shows, and what is remembered of handlings while the stream goes on.
 
 Streams are fed with the bytes a server would send; none is opened.
 """
