@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bonny.testing.faults import Drop, Fault
+from bonny.resource import owner_reference
+from bonny.testing.faults import Drop, Fault, Hold, Request, Status
 from tests.faults.scene import (
     FORBIDDEN,
     GONE_EVENT,
@@ -13,10 +14,29 @@ from tests.faults.scene import (
     SLOW,
     Scene,
     list_of_config_maps,
+    list_of_widgets,
+    of_config_maps,
     of_widgets,
     watch_of_config_maps,
     watch_of_widgets,
+    widget,
 )
+
+CHILD = "/api/v1/namespaces/default/configmaps/w"
+# Of something that knows no such path: an API server that starts, or a proxy.
+TEXT_404 = Status(404, b"404 page not found\n")
+
+
+def apply_of_the_child(request: Request) -> bool:
+    return request.method == "PATCH" and request.path == CHILD
+
+
+def read_of_the_child(request: Request) -> bool:
+    return request.method == "GET" and request.path == CHILD
+
+
+def second_page_of_widgets(request: Request) -> bool:
+    return list_of_widgets(request) and "continue" in request.query
 
 
 @pytest.mark.parametrize("learns", [pytest.param("by-events", marks=SLOW), "by-a-list"])
@@ -68,6 +88,29 @@ def test_u2_a_child_of_an_owner_that_is_gone_is_not_made_again_and_again(scene: 
     assert scene.sandbox.get("v1", "ConfigMap", "w") is None
 
 
+def test_u2_a_child_of_an_owner_that_is_gone_is_not_made_again_while_the_owners_are_listed(scene: Scene) -> None:
+    """Regression: between two pages the stream was without trouble, and showed an owner that had gone in the gap."""
+    scene.begin(watch_seconds=LONG_WATCH_SECONDS, TEST_PAGE_SIZE="1").wait_ready()
+    for name in ("a", "w", "z"):
+        scene.apply(name, size=1)
+        scene.until(name, 1)
+    second_page = scene.proxy.add(Fault(Hold(), on=second_page_of_widgets))
+    held = scene.blind(watch_of_widgets)
+    scene.delete("w")
+    scene.proxy.add(Fault(GONE_EVENT, on=watch_of_widgets))
+    scene.see(held)
+    scene.sandbox.eventually(lambda: second_page.hits == 1, within_seconds=40)
+
+    scene.sandbox.delete("v1", "ConfigMap", "w")
+
+    scene.sandbox.eventually(lambda: scene.operator.lines("will try again"))
+    assert scene.sandbox.get("v1", "ConfigMap", "w") is None
+    assert isinstance(second_page.effect, Hold)
+    second_page.effect.until.set()
+    scene.until_deleted("w", size=1)
+    assert scene.sandbox.get("v1", "ConfigMap", "w") is None
+
+
 def test_s3_a_child_that_somebody_else_re_created_behind_a_lagging_stream_is_not_overwritten(scene: Scene) -> None:
     """Regression: what the store still showed as ours was applied by force onto a stranger's object."""
     scene.ready()
@@ -83,3 +126,71 @@ def test_s3_a_child_that_somebody_else_re_created_behind_a_lagging_stream_is_not
 
     scene.sandbox.eventually(lambda: scene.operator.lines("handling failed"))
     assert scene.sandbox.get("v1", "ConfigMap", "w") == before
+
+
+def test_s2_what_somebody_else_creates_while_we_are_about_to_is_not_taken_over(scene: Scene) -> None:
+    """Regression: our apply joined in, and when taking it back failed, the object counted as ours."""
+    scene.ready()
+    on_its_way = scene.proxy.add(Fault(Hold(), on=apply_of_the_child))
+    scene.apply("w", size=1)
+    scene.sandbox.eventually(lambda: on_its_way.hits == 1)
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "w", "namespace": "default"}}
+    # Not the key that we set: an apply that is not forced would be refused for its sake.
+    (before,) = scene.sandbox.apply({**theirs, "data": {"theirs": "precious"}})
+    failing = scene.proxy.add(Fault(Status(503), on=apply_of_the_child))
+
+    assert isinstance(on_its_way.effect, Hold)
+    on_its_way.effect.until.set()
+
+    scene.sandbox.eventually(lambda: len(scene.operator.lines("handling failed")) >= 3)
+    assert scene.sandbox.get("v1", "ConfigMap", "w") == before
+    assert failing.hits == 1
+
+
+def test_s2_a_create_of_ours_that_is_carried_out_late_leaves_the_child_whole(scene: Scene) -> None:
+    """Regression: the next try took the object for a stranger's and took our fields out of it, for ever."""
+    scene.ready()
+    second_try = scene.proxy.add(Fault(Hold(), on=apply_of_the_child))
+    scene.apply("w", size=1)
+    scene.sandbox.eventually(lambda: second_try.hits == 1)
+    owner = scene.sandbox.get(f"{GROUP}/v1", "Widget", "w")
+    assert owner is not None
+    first_try = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "w",
+            "labels": {
+                "app.kubernetes.io/managed-by": "handwritten",
+                "bonny.dev/owner-uid": owner["metadata"]["uid"],
+            },
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "data": {"size": "1"},
+    }
+    path = f"{CHILD}?fieldManager=handwritten/WidgetController&force=false"
+    assert scene.sandbox.request("PATCH", path, first_try, content_type="application/apply-patch+yaml").status == 201
+
+    assert isinstance(second_try.effect, Hold)
+    second_try.effect.until.set()
+
+    scene.sandbox.eventually(lambda: len(scene.handled("w")) >= 2)
+    assert scene.published("w") == "1"
+    scene.apply("w", size=2)
+    scene.until("w", 2)
+
+
+def test_s2_a_404_of_whoever_answered_says_nothing_of_our_child(scene: Scene) -> None:
+    """Regression: it was taken for the answer that there is none, and the child that we then found for a stranger's."""
+    scene.sandbox.apply(widget("w"))
+    first = scene.begin().wait_ready()
+    scene.until("w", 1)
+    assert first.stop()[0] == 0
+    scene.proxy.add(Fault(FORBIDDEN, on=of_config_maps, times=None))
+    nobody = scene.proxy.add(Fault(TEXT_404, on=read_of_the_child))
+
+    scene.begin().wait_ready()
+
+    scene.sandbox.eventually(lambda: nobody.hits == 1)
+    scene.sandbox.eventually(lambda: len(scene.handled("w")) >= 2)
+    assert scene.published("w") == "1"

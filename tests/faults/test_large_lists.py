@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, Hold, Request
+from bonny.testing.faults import Fault, Hold, Request, Status
 from tests.conftest import Start
 from tests.faults.flood import LINUX, Flood, flooding
-from tests.faults.scene import GONE, GONE_EVENT, SEEN_SECONDS, SLOW, compact
+from tests.faults.scene import GONE, GONE_EVENT, SEEN_SECONDS, SLOW, compact, refused
 
 PAGE = 20
 
@@ -62,6 +62,28 @@ def test_w3_a_token_that_expires_in_the_middle_of_a_list_starts_the_list_again(f
     flood.sandbox.eventually(lambda: flood.handled_names() == set(names), within_seconds=SEEN_SECONDS)
     assert expired.hits == 2
     assert first_pages(flood) == 3
+
+
+# What the API server says of a token that is none, and of one from a history that was lost by a restore.
+NO_TOKEN = refused(400, "BadRequest", "continue key is not valid")
+LOST_TOKEN = refused(504, "Timeout", "Timeout: Too large resource version: 1000203, current: 203")
+
+
+@pytest.mark.parametrize(
+    ("effect", "tries"), [pytest.param(NO_TOKEN, 1, id="no-token"), pytest.param(LOST_TOKEN, 3, id="of-a-lost-history")]
+)
+def test_w3_a_token_that_is_refused_for_other_reasons_is_not_sent_for_ever(
+    flood: Flood, effect: Status, tries: int
+) -> None:
+    """Regression: only 410 was a reason to begin the list again."""
+    names = [f"g{number:02}" for number in range(3 * PAGE)]
+    flood.create(names)
+    fault = flood.proxy.add(Fault(effect, on=lambda request: asks_for_more(flood, request), times=tries))
+    flood.sync(page_size=PAGE)
+
+    flood.sandbox.eventually(lambda: flood.handled_names() == set(names), within_seconds=SEEN_SECONDS)
+    assert fault.hits == tries
+    assert first_pages(flood) == 2
 
 
 @SLOW

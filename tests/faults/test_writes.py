@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bonny.testing.faults import CommitThenDrop, Drop, Fault, is_write
+from bonny.testing.faults import CommitThenDrop, Drop, Fault, Request, Status, is_write
 from tests.faults.scene import Predicate, Scene
 
 
@@ -19,6 +19,24 @@ def test_i2_i3_a_write_that_never_arrived_or_whose_answer_was_lost_is_made_good(
             assert fault.hits == 1
     children = scene.sandbox.items("v1", "ConfigMap", label_selector="app.kubernetes.io/managed-by=handwritten")
     assert len(children) == 4
+
+
+def test_i2_a_status_that_nobody_served_is_written_by_the_next_try(scene: Scene) -> None:
+    """Regression: the text 404 of an API server that starts was taken for "the object is gone", and nothing failed."""
+    scene.ready()
+    nobody = scene.proxy.add(Fault(Status(404, b"404 page not found\n"), on=_status_of_w))
+    scene.apply("w", size=5)
+
+    scene.sandbox.eventually(lambda: scene.status("w")["observedGeneration"] == 1)
+
+    assert nobody.hits == 1
+    (failed,) = scene.operator.lines("handling failed")
+    assert "404" in failed["error"]
+    assert scene.operator.lines("object is gone, status not written") == []
+
+
+def _status_of_w(request: Request) -> bool:
+    return is_write(request) and request.path.endswith("/widgets/w/status")
 
 
 def _nth_write(nth: int) -> Predicate:

@@ -1,4 +1,4 @@
-"""ApplyDescendants on a real API server: which versions it may call its own."""
+"""ApplyDescendants on a real API server: what its first apply may touch, and which versions it may call its own."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from typing import Any
 import msgspec
 import pytest
 
+from bonny.api.crd import crds
 from bonny.axn import Action, Axn, Observation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.client.errors import Conflict
 from bonny.core.ledger import Witness
 from bonny.core.objects import Item, decode_item
-from bonny.kinds import Kind, Owned
+from bonny.errors import ForeignObject
+from bonny.kinds import Kind, Owned, Scope
 from bonny.resource import Key, Resource
 from bonny.sandbox import Sandbox
-from bonny.steps.apply_descendants import ApplyDescendants
+from bonny.steps.apply_descendants import NO_VERSION, ApplyDescendants
+from tests.support import handwritten
 
 DEPLOYMENT = Owned("apps/v1", "Deployment")
+CONFIG_MAP = Owned("v1", "ConfigMap")
+WIDGET = Owned("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
 CHILD = Key("default", "noted")
 OWNER = {
     "apiVersion": "v1",
@@ -33,7 +39,7 @@ class Place:
 
     operator = "op"
     manager = "op/Noted"
-    owns = (DEPLOYMENT,)
+    owns = (DEPLOYMENT, CONFIG_MAP)
     up_to_date = True
 
     def __init__(self, client: Client) -> None:
@@ -41,6 +47,8 @@ class Place:
         self.witnesses: dict[tuple[Kind, Key], Witness] = {}
         self.shown: Item | None = None
         self.own: list[str] = []
+        self.wanted_names: list[Key] = []
+        """Names that are taken by somebody else."""
 
     def observe(self, kind: Kind, key: Key) -> Observation:
         return Observation(known=True, item=self.shown)
@@ -48,7 +56,8 @@ class Place:
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return None
 
-    def contested(self, kind: Kind, key: Key) -> None: ...
+    def contested(self, kind: Kind, key: Key) -> None:
+        self.wanted_names.append(key)
 
     @contextmanager
     def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:
@@ -100,3 +109,90 @@ async def test_the_version_of_an_apply_that_changed_nothing_is_not_called_own(pl
 
     changed = await place.client.get(DEPLOYMENT, CHILD.name, namespace=CHILD.namespace)
     assert place.own[1:] == [changed["metadata"]["resourceVersion"]]
+
+
+# --- the first apply of a name ----------------------------------------------------------------------------------------
+
+
+async def first_apply(place: Place, *, size: str) -> None:
+    """A handling whose stream shows no such child, whatever there is."""
+    axn: Axn[Any] = Axn(action=Action.RECONCILE, resource=OWNER, workplace=place)
+    axn.register_descendant(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "first"}, "data": {"size": size}},
+        omit_owner_ref=True,
+    )
+    await ApplyDescendants()(axn)
+
+
+@pytest.fixture
+def first(sandbox: Sandbox) -> Iterator[Callable[[], Resource | None]]:
+    """What the API server has under the name of the child."""
+    yield lambda: sandbox.get("v1", "ConfigMap", "first")
+    sandbox.delete("v1", "ConfigMap", "first")
+
+
+@pytest.mark.parametrize("kind", [CONFIG_MAP, WIDGET], ids=["core", "custom"])
+async def test_the_api_server_takes_an_apply_at_version_1_only_where_nothing_exists(
+    sandbox: Sandbox, place: Place, kind: Kind
+) -> None:
+    """Not documented as "create only", so it is pinned here: docs/decisions/0017."""
+    sandbox.apply(crds(handwritten.operator.crds, "example.com"))
+    resource: Resource = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": "pinned", "namespace": "default", "resourceVersion": NO_VERSION},
+    }
+
+    made, created = await place.client.apply(kind, resource, manager="one", force=False)
+    assert created
+    assert made["metadata"]["resourceVersion"] != NO_VERSION
+    for manager in ("one", "another"):
+        for force in (False, True):
+            with pytest.raises(Conflict) as refused:
+                await place.client.apply(kind, resource, manager=manager, force=force)
+            assert refused.value.status == 409
+    key = Key("default", "pinned")
+    assert await place.client.get(kind, key.name, namespace=key.namespace) == made
+    await place.client.delete(kind, key)
+    again, created = await place.client.apply(kind, resource, manager="one", force=False)
+    assert created
+    assert again["metadata"]["uid"] != made["metadata"]["uid"]
+    await place.client.delete(kind, key)
+
+
+async def test_what_a_stream_does_not_show_is_neither_overwritten_nor_taken_over(
+    sandbox: Sandbox, place: Place, first: Callable[[], Resource | None]
+) -> None:
+    """Regression: between a read and an apply that is not forced, a stranger's object became ours; it is one request
+    now, and there is no between."""
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "first", "namespace": "default"}}
+    sandbox.apply({**theirs, "data": {"theirs": "precious"}})
+    before = first()
+
+    with pytest.raises(ForeignObject, match="ConfigMap default/first exists and is not ours"):
+        await first_apply(place, size="1")
+
+    assert first() == before
+    assert place.own == []
+    assert place.wanted_names == [Key("default", "first")]
+
+
+async def test_our_own_child_that_a_stream_does_not_show_stays_as_it_is(
+    place: Place, first: Callable[[], Resource | None]
+) -> None:
+    """Made before a restart, or a moment ago: what the refused creation met is ours, and is treated as such."""
+    await first_apply(place, size="1")
+    before = first()
+    assert before is not None
+    for restarted in (True, False):
+        if restarted:
+            place.witnesses.clear()
+        await first_apply(place, size="1")
+        assert first() == before
+
+    await first_apply(place, size="2")
+
+    changed = first()
+    assert changed is not None
+    assert (changed["metadata"]["uid"], changed["data"]) == (before["metadata"]["uid"], {"size": "2"})
+    assert place.own == [known["metadata"]["resourceVersion"] for known in (before, changed)]

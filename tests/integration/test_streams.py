@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bonny.api.crd import crds
+from bonny.core.watch import PAGE_BYTES
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import Fault, FaultProxy, Request, Stall, Status, is_list
@@ -31,6 +33,10 @@ def is_streaming(request: Request) -> bool:
 
 def is_list_of_widgets(request: Request) -> bool:
     return request.path == WIDGETS and is_list(request)
+
+
+def is_child_apply(request: Request) -> bool:
+    return request.method == "PATCH" and request.path == "/api/v1/namespaces/default/configmaps/s"
 
 
 def published(sandbox: Sandbox, name: str) -> str | None:
@@ -107,6 +113,63 @@ def test_objects_can_be_followed_by_their_metadata_alone(sandbox: Sandbox, start
     sandbox.eventually(lambda: "seen default/s modify" in started.text)
     sandbox.delete("v1", "ConfigMap", "s")
     sandbox.eventually(lambda: (found := child()) is not None and found["metadata"]["uid"] != made["metadata"]["uid"])
+
+
+def test_a_child_followed_by_its_metadata_alone_does_not_spin_while_its_stream_is_in_trouble(
+    sandbox: Sandbox, start_operator: Start
+) -> None:
+    """Regression: each apply of what nobody could compare counted as a change, and was followed by another at once."""
+    labelled = {"name": "s", "namespace": "default", "labels": {"watched": "yes"}}
+    sandbox.apply({"apiVersion": "v1", "kind": "Secret", "metadata": labelled, "stringData": {"password": "hidden"}})
+    with FaultProxy(sandbox) as proxy:
+        command = [sys.executable, str(Path(metadata_only.__file__))]
+        started = start_operator(command, kubeconfig=proxy.kubeconfig).wait_ready()
+        sandbox.eventually(lambda: "seen default/s reconcile ['apiVersion', 'kind', 'metadata']" in started.text)
+        proxy.add(Fault(Status(503), on=lambda request: request.path == "/api/v1/configmaps", times=None))
+        proxy.cut_all()
+        sandbox.eventually(lambda: "configmaps: server" in started.probe("/readyz")[1])
+
+        def reasons() -> list[str]:
+            return [line["reasons"] for line in started.lines("handled") if line["object"] == "default/s"]
+
+        before, applied = len(reasons()), proxy.count(is_child_apply)
+        sandbox.eventually(lambda: reasons()[before:].count("resync") >= 4, within_seconds=20)
+
+        assert proxy.count(is_child_apply) - applied <= 8
+
+
+def test_the_status_of_what_is_followed_by_its_metadata_alone_is_not_written_at_rest(
+    sandbox: Sandbox, start_operator: Start
+) -> None:
+    """Regression: a status that is not in the store counted as none, and was written anew by each handling."""
+    sandbox.apply(widget("w"))
+    started = start_operator([sys.executable, str(Path(metadata_only.__file__))]).wait_ready()
+
+    def ready() -> Resource | None:
+        found = sandbox.get("example.com/v1", "Widget", "w")
+        return found if found is not None and found.get("status", {}).get("conditions") else None
+
+    before = sandbox.eventually(ready)
+    assert [known["type"] for known in before["status"]["conditions"]] == ["Ready"]
+    handled = len(started.lines("handled"))
+    sandbox.eventually(lambda: len(started.lines("handled")) >= handled + 4)
+
+    assert ready() == before
+
+
+def test_a_server_that_does_not_care_for_the_limit_is_followed(sandbox: Sandbox, start_operator: Start) -> None:
+    """Regression: more than 8 MiB in one answer, as some aggregated API servers send, were asked for again for ever."""
+    sandbox.apply(widget("w"))
+    everything = sandbox.request("GET", WIDGETS).body
+    body = everything.encode() if isinstance(everything, str) else json.dumps(everything).encode()
+    with FaultProxy(sandbox) as proxy:
+        large = Status(200, body + b" " * PAGE_BYTES, "application/json")
+        fault = proxy.add(Fault(large, on=is_list_of_widgets, times=None))
+
+        start_operator(command(), kubeconfig=proxy.kubeconfig).wait_ready()
+
+        sandbox.eventually(lambda: published(sandbox, "w") == "1")
+        assert fault.hits == 5, "500, 62, 7, 1, and one without a bound"
 
 
 def test_u3_children_whose_owner_went_while_nobody_looked_are_reported_and_left_alone(

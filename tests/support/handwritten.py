@@ -36,7 +36,9 @@ class WidgetSpec(Spec):
     """What the user wants."""
 
     size: int = Field(1, ge=1, le=100)
-    mode: Literal["good", "raises", "retries", "terminal", "slow", "exits", "in-a-thread", "undeletable"] = "good"
+    mode: Literal["good", "raises", "retries", "terminal", "slow", "exits", "panics", "in-a-thread", "undeletable"] = (
+        "good"
+    )
 
 
 class WidgetStatus(Status, WithConditions, WithObservedGeneration):
@@ -79,6 +81,10 @@ class Region(Version):
     status: RegionStatus
 
 
+class PanicException(BaseException):
+    """As what extensions in Rust raise: no Exception."""
+
+
 def config_map(name: str, data: dict[str, str], *, namespace: str | None = None) -> Resource:
     metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
@@ -100,6 +106,8 @@ class WidgetController(Controller[Widget]):
                 raise Terminal("never")
             case "exits":
                 sys.exit(3)
+            case "panics":
+                raise PanicException("a secret that must not be shown")
             case "in-a-thread":
                 await asyncio.to_thread(time.sleep, 3600)
             case "slow":
@@ -125,6 +133,8 @@ class RegionController(Controller[Region]):
                 sys.exit(3)
             case "stops":
                 next(iter(()))
+            case "panics":
+                raise PanicException
         child = config_map(f"region-{axn.key.name}", {"colour": axn.spec.colour}, namespace="default")
         axn.register_descendant(child)
         axn.set_condition("Ready", axn.observed(child) is not None)

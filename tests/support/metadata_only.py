@@ -1,9 +1,9 @@
-"""An operator that follows Secrets by their metadata alone, and gives each a ConfigMap followed the same way."""
+"""An operator that follows by their metadata alone: Secrets, with a ConfigMap each, and Widgets, with a status each."""
 
 import sys
 from typing import Any
 
-from bonny import Axn, Controller, Kind, Operator, Owned
+from bonny import Axn, Controller, Kind, Operator, Owned, Scope
 from bonny.main import main
 
 
@@ -24,7 +24,17 @@ class SecretController(Controller[Any]):
         print(f"seen {axn.key} {axn.action.value} {'nothing' if held is None else sorted(held)}", flush=True)
 
 
-operator = Operator(name="metadata-only", group="example.com", controllers=[SecretController], version="1.0.0")
+class WidgetController(Controller[Any]):
+    resource = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED, metadata_only=True)
+    reconcile_every = 1.0
+
+    async def reconcile(self, axn: Axn[Any]) -> None:
+        axn.set_condition("Ready", True)
+
+
+operator = Operator(
+    name="metadata-only", group="example.com", controllers=[SecretController, WidgetController], version="1.0.0"
+)
 
 if __name__ == "__main__":
     sys.exit(main(operator))

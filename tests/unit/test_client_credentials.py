@@ -120,6 +120,14 @@ async def test_a_request_does_not_wait_for_credentials_longer_than_its_deadline(
     assert time.monotonic() - began < 5
 
 
+async def test_a_stream_does_not_wait_for_credentials_longer_than_a_request(client: Client, cluster: Scripted) -> None:
+    """Regression: only requests had a deadline; a watch waited for the plugin for ever."""
+    cluster.held.clear()
+    with pytest.raises(Unreachable, match="the credentials of the test could not be read in time"):
+        async with asyncio.timeout(5), client.stream("/", query={}, read_timeout=300.0):
+            pass
+
+
 async def test_who_waits_when_the_client_is_closed_is_told(cluster: Scripted) -> None:
     cluster.held.clear()
     client = Client(cluster, user_agent="test/1")

@@ -18,7 +18,7 @@ from bonny.axn import Action
 from bonny.client.errors import Forbidden, refusal
 from bonny.controller import discover
 from bonny.core.objects import Failure
-from bonny.errors import AlreadyApplied, ForeignObject, InvalidObject, OptionError, UndeclaredKind
+from bonny.errors import AlreadyApplied, BonnyError, ForeignObject, InvalidObject, OptionError, UndeclaredKind
 from bonny.operator import Operator
 from bonny.pipeline import Pipeline, failure_of
 from bonny.resource import Resource
@@ -318,6 +318,29 @@ async def test_a_handler_that_takes_too_long_is_ended_and_its_token_sealed() -> 
         await delegated(controller)
     with pytest.raises(AlreadyApplied):
         controller.token.register_descendant(config_map())
+
+
+class PanicException(BaseException):
+    """As what extensions in Rust raise."""
+
+
+class Panics(Controller[Widget]):
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        raise PanicException("lost")
+
+
+class PanicsInAThread(Controller[Widget]):
+    def reconcile(self, axn: Axn[Widget]) -> None:
+        raise PanicException("lost")
+
+
+@pytest.mark.parametrize("controller", [Panics(), PanicsInAThread()])
+async def test_what_is_no_exception_is_a_failure_of_its_handling(controller: Controller[Widget]) -> None:
+    """Regression: nobody caught it, and the key stayed with a worker that was gone; from a thread it ended the loop."""
+    with pytest.raises(BonnyError, match="the handler raised PanicException, which is no Exception") as caught:
+        await delegated(controller)
+    assert "lost" not in failure_of(caught.value).message
+    assert caught.value.__notes__ == ["it said: lost"]
 
 
 async def test_a_def_handler_reaches_the_loop_by_call() -> None:

@@ -1,24 +1,31 @@
-"""Intake: who is queued for what a stream shows. Streams are fed with the bytes a server would send; none is opened."""
+"""Intake: who is queued for what a stream shows, and what is remembered of handlings while the stream goes on.
+
+Streams are fed with the bytes a server would send; none is opened.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import time
 from typing import Any, cast
 
 import pytest
 
-from bonny import Controller, Spec, Version
+from bonny import Action, Axn, Controller, Spec, Version
+from bonny.client.errors import refusal
 from bonny.core import watch
+from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason
 from bonny.kinds import Kind, Owned, Scope
-from bonny.pipeline import Pipeline
+from bonny.pipeline import Pipeline, Step
 from bonny.resource import Key, Resource
 from bonny.servers.intake import BARRIER_SECONDS, Intake
 from bonny.servers.reflector import Reflector
 from bonny.servers.worker import Worker
+from bonny.steps.delegate import DelegateToController
 
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
 CONFIG_MAP = Owned("v1", "ConfigMap")
@@ -34,8 +41,8 @@ def thing(name: str, *, version: int, uid: str = "", owner: str = "") -> Resourc
 class Streams:
     """An intake with its two streams."""
 
-    def __init__(self) -> None:
-        self.widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+    def __init__(self, kind: Kind = WIDGET) -> None:
+        self.widgets = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
         self.config_maps = Reflector(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
         self.intake = Intake(
             primary=[self.widgets],
@@ -192,6 +199,33 @@ def test_after_the_list_of_a_restored_server_only_differences_count_again(stream
     assert streams.queued() == {}
 
 
+def test_the_writes_to_children_that_are_gone_are_forgotten(streams: Streams) -> None:
+    """Regression: each child that a list had shown first, and that ended later, left its writes in memory."""
+    for number in range(20):
+        name, version = f"job-{number}", 100 + 10 * number
+        streams.intake.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
+        streams.intake.end_write(CONFIG_MAP, Key("default", name), str(version), owner=W1)
+        streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
+        streams.lists(streams.config_maps, thing(name, version=version, owner="uid-w1"), version=version)
+        streams.says(streams.config_maps, "DELETED", thing(name, version=version + 1, owner="uid-w1"))
+
+    assert len(streams.config_maps.store) == 0
+    assert len(streams.intake._writes[id(streams.config_maps)]) == 0
+
+
+async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Streams) -> None:
+    """Regression: everyone who had ever wanted a name that stays taken was remembered."""
+    worker = worker_of(streams)
+    for number in range(20):
+        key = Key("default", f"ci-{number}")
+        streams.says(streams.widgets, "ADDED", thing(key.name, version=100 + 2 * number))
+        streams.intake.contest(CONFIG_MAP, Key("default", "shared"), owner=key)
+        streams.says(streams.widgets, "DELETED", thing(key.name, version=101 + 2 * number))
+        await work_off(worker)
+
+    assert streams.intake._contested == {}
+
+
 def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
     """Regression: the first event of a child was taken for the echo of a write to its owner."""
     tree = Owned("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
@@ -248,6 +282,179 @@ def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> 
         return Worker(kind=kind, intake=intake, **cast("Any", parts))._version
 
     assert [version_for(kind) for kind in Several.kinds("example.com")] == [Tree, None]
+
+
+# --- what is handled while things happen ------------------------------------------------------------------------------
+
+
+class Widgets(Controller[Any]):
+    """What is handled; the test's own step stands in for its handlers."""
+
+    resource = WIDGET
+
+    async def reconcile(self, axn: Axn[Any]) -> None: ...
+
+    async def delete(self, axn: Axn[Any]) -> None: ...
+
+
+def worker_of(streams: Streams, *steps: Step, kind: Kind = WIDGET, client: object = None) -> Worker:
+    return Worker(
+        operator="op",
+        controller=Widgets(),
+        kind=kind,
+        client=cast("Any", client),
+        intake=streams.intake,
+        pipeline=Pipeline(steps),
+    )
+
+
+async def begun(worker: Worker) -> list[asyncio.Task[None]]:
+    """Hand out everything that is queued; return when none of it gets any further by itself."""
+    tasks = []
+    while (work := worker.intake.queue.take(now=time.monotonic())) is not None:
+        tasks.append(asyncio.create_task(worker._handle(work)))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def work_off(worker: Worker) -> None:
+    await asyncio.gather(*await begun(worker))
+
+
+class Gate:
+    """A step that notes the size of what it is given, and lets it pass when it is open."""
+
+    def __init__(self) -> None:
+        self.sizes: list[str] = []
+        self.open = asyncio.Event()
+
+    async def __call__(self, axn: Axn[Any]) -> None:
+        self.sizes.append(axn.resource["spec"])
+        await self.open.wait()
+
+
+def of_size(name: str, size: str, *, version: int) -> Resource:
+    """An object whose generation says nothing of its size: a backup has the same numbers for other content."""
+    made = thing(name, version=version)
+    return {"metadata": {**made["metadata"], "generation": 5}, "spec": size}
+
+
+async def test_a_handling_under_way_when_the_server_is_restored_is_not_remembered(streams: Streams) -> None:
+    """Regression: what it saw of the lost future counted as handled, and what the backup had instead never was."""
+    gate = Gate()
+    worker = worker_of(streams, gate)
+    streams.says(streams.widgets, "MODIFIED", of_size("w1", "lost", version=90))
+    (under_way,) = await begun(worker)
+    streams.tells(streams.widgets, watch.Silent(), watch.Tick())
+    streams.lists(streams.widgets, of_size("w1", "restored", version=45), version=50)
+
+    gate.open.set()
+    await under_way
+    await work_off(worker)
+
+    assert gate.sizes == ["lost", "restored"]
+
+
+async def test_a_handling_between_two_pages_of_a_restored_server_is_not_remembered(streams: Streams) -> None:
+    """Regression: a timer in that moment handled what the next page replaced by content of the same generation."""
+    gate = Gate()
+    gate.open.set()
+    worker = worker_of(streams, gate)
+    streams.says(streams.widgets, "MODIFIED", of_size("w1", "lost", version=90))
+    await work_off(worker)
+    streams.tells(streams.widgets, watch.Silent(), watch.Tick())
+    first = {"metadata": {"resourceVersion": "50", "continue": "t1"}, "items": [of_size("a", "a", version=30)]}
+    streams.tells(streams.widgets, watch.Reply(200, json.dumps(first).encode()))
+    streams.intake.queue.add(W1, Reason.CHILD, now=time.monotonic())
+    await work_off(worker)
+
+    streams.lists(streams.widgets, of_size("w1", "restored", version=45), version=50)
+    await work_off(worker)
+
+    assert gate.sizes == ["lost", "a", "lost", "restored"]
+
+
+async def test_what_is_handled_after_a_restore_is_remembered(streams: Streams) -> None:
+    gate = Gate()
+    gate.open.set()
+    worker = worker_of(streams, gate)
+    streams.tells(streams.widgets, watch.Silent(), watch.Tick())
+    streams.lists(streams.widgets, of_size("w1", "restored", version=3), version=4)
+    await work_off(worker)
+    streams.intake.queue.add(W1, Reason.CHANGED, now=time.monotonic())
+    await work_off(worker)
+
+    assert gate.sizes == ["restored"]
+
+
+class Asked:
+    """The server, as of one question: whether W1 exists. The first answer is on its way until `answered`."""
+
+    def __init__(self) -> None:
+        self.questions = 0
+        self.answered = asyncio.Event()
+
+    async def get(self, kind: Kind, name: str, *, namespace: str | None = None) -> Resource:
+        self.questions += 1
+        if self.questions == 1:
+            await self.answered.wait()
+            return thing(name, version=11)
+        raise refusal(Failure(404, "NotFound", ""), verb="get", resource=f"widgets {namespace}/{name}")
+
+
+async def test_a_deletion_during_the_question_whether_it_is_one_is_not_forgotten() -> None:
+    """Regression: "it still exists" was taken as the answer to a deletion that came after it."""
+    narrowed = dataclasses.replace(WIDGET, label_selector="tier=db")
+    streams = Streams(narrowed)
+    streams.lists(streams.widgets, thing("w1", version=5), version=10)
+    asked, deleted = Asked(), []
+
+    async def handled(axn: Axn[Any]) -> None:
+        if axn.action is Action.DELETE:
+            deleted.append(axn.resource["metadata"]["uid"])
+
+    worker = worker_of(streams, handled, kind=narrowed, client=asked)
+    await work_off(worker)
+    streams.says(streams.widgets, "DELETED", thing("w1", version=11))
+    (asking,) = await begun(worker)
+    assert asked.questions == 1
+    streams.says(streams.widgets, "ADDED", thing("w1", version=12))
+    streams.says(streams.widgets, "DELETED", thing("w1", version=13))
+
+    asked.answered.set()
+    await asking
+    await work_off(worker)
+
+    assert deleted == ["uid-w1"]
+
+
+class PanicException(BaseException):
+    """As what extensions in Rust raise."""
+
+
+@pytest.mark.parametrize("in_a_thread", [False, True])
+async def test_what_is_no_exception_costs_its_object_a_turn_and_not_its_key(
+    streams: Streams, in_a_thread: bool
+) -> None:
+    """Regression: the key was held by a worker that was gone, and the object never handled again."""
+
+    class Panics(Widgets):
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            raise PanicException
+
+    class PanicsInAThread(Widgets):
+        def reconcile(self, axn: Axn[Any]) -> None:  # type: ignore[override]
+            raise PanicException
+
+    worker = worker_of(streams, DelegateToController())
+    worker._controller = PanicsInAThread() if in_a_thread else Panics()
+    streams.says(streams.widgets, "MODIFIED", of_size("w1", "large", version=11))
+
+    await work_off(worker)
+
+    statistics = streams.intake.queue.statistics(now=time.monotonic())
+    assert (statistics.working, statistics.delayed) == (0, 1)
 
 
 async def test_a_worker_is_stuck_when_all_its_slots_are_held_beyond_all_deadlines() -> None:

@@ -13,7 +13,7 @@ from bonny.resource import Resource
 from bonny.servers.intake import Intake
 from bonny.servers.orphans import Orphan, find_orphans
 from bonny.servers.reflector import Reflector
-from tests.support.core import page, thing
+from tests.support.core import line, page, status, thing
 
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
 GADGET = Kind("example.com/v1", "Gadget", plural="gadgets", scope=Scope.NAMESPACED)
@@ -96,6 +96,27 @@ async def test_an_owner_in_a_namespace_that_is_not_watched_may_exist() -> None:
     assert await found(intake([watched], child("u1", namespace="team-b"))) == []
     assert await found(intake([watched], child("u1", namespace="team-a", reference=False))) == []
     assert len(await found(intake([watched], child("u1", namespace="team-a")))) == 1
+
+
+async def test_in_each_of_several_namespaces_orphans_are_found() -> None:
+    """Regression: an owner was looked for in the streams of all namespaces, of which each could only show its own."""
+    primary = [stream(WIDGET, namespace=namespace) for namespace in ("team-a", "team-b")]
+    left = [child("u1", namespace="team-a"), child("u2", namespace="team-b"), child("u3", namespace="team-c")]
+
+    orphans = await found(intake(primary, *left[:2]))
+
+    assert {orphan.child for orphan in orphans} == {"configmaps team-a/c", "configmaps team-b/c"}
+    assert await found(intake(primary, left[2])) == [], "nobody looks there"
+    assert await found(intake([primary[0], unsynced(WIDGET, namespace="team-b")], left[1])) == []
+
+
+async def test_while_a_stream_is_listed_anew_nothing_is_said() -> None:
+    """Regression: without trouble it counted as complete, also in the middle of a list."""
+    listed = stream(WIDGET)
+    tell(listed, watch.Line(line("ERROR", status(410, "Expired"))), watch.Tick())
+    tell(listed, watch.Reply(200, page(thing("w"), version=20, token="t1")))
+    assert listed.trouble is None
+    assert await found(intake([listed], child("u1"))) == []
 
 
 async def test_a_child_of_nobody_is_none() -> None:

@@ -1,14 +1,25 @@
-"""Reflector: how the shell around the watch rules carries their steps out; it is fed by hand, nothing is opened."""
+"""Reflector: how the shell around the watch rules carries their steps out.
+
+It is fed by hand; only where the end of a watch is at stake, a peer drips bytes over TCP.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any, cast
 
+import pytest
+
+from bonny.client.api import Client
+from bonny.client.config import Connection
 from bonny.core import watch
 from bonny.core.store import Delta
 from bonny.kinds import Kind
-from bonny.servers.reflector import DELTAS_AT_ONCE, Reflector
-from tests.support.core import page, thing
+from bonny.servers import reflector as reflector_module
+from bonny.servers.reflector import DELTAS_AT_ONCE, WEIGHT_BYTES, Reflector
+from tests.support.core import line, page, thing
+from tests.support.peer import Call, Peer
 
 SECRET = Kind("v1", "Secret")
 
@@ -20,8 +31,12 @@ class Listener:
         self.seen_keys: list[str] = []
         self.in_sync: set[bool] = set()
         self.advances = 0
+        self.restores = 0
+        self.fails_on = ""
 
     def seen(self, source: Reflector, delta: Delta) -> None:
+        if delta.key.name == self.fails_on:
+            raise RuntimeError("a subscriber of our own making")
         self.seen_keys.append(delta.key.name)
         self.in_sync.add(source.synced)
 
@@ -29,7 +44,7 @@ class Listener:
         self.advances += 1
 
     def restored(self, source: Reflector) -> None:
-        raise AssertionError
+        self.restores += 1
 
 
 def pauses(reflector: Reflector, event: watch.Event) -> int:
@@ -44,10 +59,26 @@ def pauses(reflector: Reflector, event: watch.Event) -> int:
         count += 1
 
 
-def followed(listener: Listener) -> Reflector:
-    made = Reflector(cast("Any", None), SECRET, namespace=None, options=watch.WatchOptions())
+def followed(listener: Listener, *, streaming_list: bool = False) -> Reflector:
+    options = watch.WatchOptions(streaming_list=streaming_list)
+    made = Reflector(cast("Any", None), SECRET, namespace=None, options=options)
     made.subscribe(listener)
     return made
+
+
+async def first_command(reflector: Reflector, monkeypatch: pytest.MonkeyPatch) -> watch.Command:
+    """What it asks for when it is run; nothing is carried out."""
+    asked: asyncio.Future[watch.Command] = asyncio.Future()
+
+    async def performed(request: watch.Command) -> watch.Command:
+        asked.set_result(request)
+        raise asyncio.CancelledError
+
+    for name in ("_list", "_watch"):
+        monkeypatch.setattr(reflector, name, performed)
+    with contextlib.suppress(asyncio.CancelledError):
+        await reflector.run()
+    return asked.result()
 
 
 def test_a_sweep_of_many_objects_does_not_hold_the_loop() -> None:
@@ -64,6 +95,21 @@ def test_a_sweep_of_many_objects_does_not_hold_the_loop() -> None:
     assert len(reflector.store) == 0
 
 
+def test_large_objects_do_not_hold_the_loop() -> None:
+    """Regression: whether a ConfigMap changed takes decoding it; eight large ones held the loop for 100 ms."""
+    reflector = followed(Listener())
+    pad = "x" * (WEIGHT_BYTES * DELTAS_AT_ONCE // 2)
+
+    def objects(version: int) -> bytes:
+        return page(*(thing(f"s{n}", version=version, pad=pad) for n in range(8)), version=version)
+
+    assert pauses(reflector, watch.Reply(200, objects(10))) == 4
+    pauses(reflector, watch.Silent())
+    pauses(reflector, watch.Tick())
+
+    assert pauses(reflector, watch.Reply(200, objects(20))) == 8, "old and new of each are compared"
+
+
 def test_a_stream_calls_itself_in_sync_only_after_everybody_saw_its_first_list() -> None:
     listener = Listener()
     reflector = followed(listener)
@@ -72,3 +118,108 @@ def test_a_stream_calls_itself_in_sync_only_after_everybody_saw_its_first_list()
 
     assert listener.in_sync == {False}
     assert (reflector.synced, listener.advances) == (True, 1)
+
+
+async def test_a_streaming_list_that_was_given_up_stays_so_when_the_part_is_run_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Regression: each error of ours brought the vain wait for its end back."""
+    reflector = followed(Listener(), streaming_list=True)
+    pauses(reflector, watch.Heard())
+    pauses(reflector, watch.Silent())
+
+    assert await first_command(reflector, monkeypatch) == watch.List(500, "")
+
+
+async def test_after_an_error_of_a_subscriber_everything_is_told_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the store knew the object, so the list after the error was no difference and nobody was told."""
+    listener = Listener()
+    reflector = followed(listener)
+    await first_command(reflector, monkeypatch)
+    pauses(reflector, watch.Reply(200, page(version=10)))
+    pauses(reflector, watch.Heard())
+    listener.fails_on = "a"
+    secret = {"apiVersion": "v1", "kind": "Secret", **thing("a", version=11)}
+    with pytest.raises(RuntimeError):
+        pauses(reflector, watch.Line(line("ADDED", secret)))
+    listener.fails_on = ""
+
+    assert await first_command(reflector, monkeypatch) == watch.List(500, "")
+    pauses(reflector, watch.Reply(200, page(thing("a", version=11), version=11)))
+
+    assert listener.restores == 1
+    assert listener.seen_keys == ["a"]
+
+
+# --- over TCP ---------------------------------------------------------------------------------------------------------
+
+
+class Cluster:
+    """Leads to `url`, as nobody."""
+
+    source = "the test"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    async def connect(self) -> Connection:
+        return Connection(server=self._url)
+
+
+async def watched(peer: Peer, request: watch.Watch) -> Reflector:
+    """Carry `request` out; whatever the peer says, that must end."""
+    async with Client(Cluster(peer.url), user_agent="test/1") as client:
+        reflector = Reflector(client, SECRET, namespace=None, options=watch.WatchOptions())
+        await reflector._step(watch.Reply(200, page(version=10)))
+        async with asyncio.timeout(5):
+            await reflector._watch(request)
+        return reflector
+
+
+def dripping(status_line: str) -> Any:
+    """The script of a server that answers with one line feed after the other, without end."""
+
+    async def script(call: Call) -> None:
+        await call.request()
+        await call.say(f"HTTP/1.1 {status_line}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        while True:
+            await call.say(b"1\r\n\n\r\n")
+            await asyncio.sleep(0.05)
+
+    return script
+
+
+async def test_a_watch_ends_in_time_although_bytes_trickle_in() -> None:
+    """Regression: silence was measured between bytes alone, so a drop now and then kept a dead watch alive."""
+    async with Peer(dripping("200 OK")) as peer:
+        reflector = await watched(peer, watch.Watch("10", timeout=1.0, deadline=1.0, longest=0.5))
+
+    assert reflector.trouble is not None
+    assert reflector.trouble.kind is watch.TroubleKind.SHORT
+
+
+async def test_the_body_of_a_refusal_ends_in_time_although_bytes_trickle_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the reading of a refusal had no end but the size of its body."""
+    monkeypatch.setattr(reflector_module, "REFUSAL_SECONDS", 0.2)
+    async with Peer(dripping("503 Service Unavailable")) as peer:
+        reflector = await watched(peer, watch.Watch("10", timeout=200.0, deadline=200.0, longest=200.0))
+
+    assert reflector.trouble is not None
+    assert reflector.trouble.kind is watch.TroubleKind.SILENT
+
+
+async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_next() -> None:
+    """The server keeps it open for longer than it was asked for: no trouble, as long as it brought something."""
+    event = line("ADDED", {"apiVersion": "v1", "kind": "Secret", **thing("a", version=11)}) + b"\n"
+
+    async def script(call: Call) -> None:
+        await call.request()
+        await call.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await call.say(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+        await call.hung_up()
+
+    async with Peer(script) as peer:
+        reflector = await watched(peer, watch.Watch("10", timeout=1.0, deadline=60.0, longest=0.5))
+
+    assert reflector.trouble is None
+    assert reflector.version == 11

@@ -571,7 +571,7 @@ class _Rules:
             item = decode_item(raw, of=stream.of) if kind in EVENT_TYPES and bookmark is None else None
         except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")
-            return self.trouble(stream, self.anew(stream), TroubleKind.GARBAGE, failure)
+            return self.trouble(stream, self.resumed(stream, state), TroubleKind.GARBAGE, failure)
         if bookmark is not None and _ends_the_first_events(bookmark):
             if version_number(bookmark.resource_version) < stream.told:
                 # The server was restored: a list knows what to do, and says so in its first page.
@@ -612,7 +612,8 @@ class _Rules:
 
     def refused(self, stream: Stream, state: Asking, failure: Failure) -> Step:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
-            return self.trouble(stream, self.anew(stream), TroubleKind.EXPIRED, failure)
+            then = self.resumed(stream, state) if isinstance(state, Streaming) else self.anew(stream)
+            return self.trouble(stream, then, TroubleKind.EXPIRED, failure)
         kind = _REFUSALS.get(failure.code, TroubleKind.SERVER)
         if isinstance(state, Streaming) and kind is TroubleKind.SERVER:
             return self.without_streaming(stream)

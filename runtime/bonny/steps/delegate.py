@@ -145,6 +145,10 @@ def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> Non
 
 def _no_exit(error: BaseException) -> BonnyError:
     """One object must not end the operator for all, nor keep its key for ever."""
-    if isinstance(error, SystemExit):
-        return BonnyError(f"the handler called sys.exit({error.code!r})")
-    return BonnyError(f"the handler raised {type(error).__name__}, which is no Exception: {error}")
+    what = "called sys.exit"
+    if not isinstance(error, SystemExit):
+        what = f"raised {type(error).__name__}, which is no Exception"
+    told = BonnyError(f"the handler {what}")
+    # Notes are logged and reach no status: the text is the handler's own.
+    told.add_note(f"it said: {error}")
+    return told

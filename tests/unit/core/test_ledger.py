@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny.core.ledger import Barriers, Ledger, OwnWrites, handled_state, witness_of
+from bonny.core.ledger import SLACK, Barriers, Ledger, OwnWrites, handled_state, witness_of
 from bonny.core.objects import decode_item
 from bonny.resource import Key
 from tests.support.core import item, thing
@@ -92,6 +92,29 @@ def test_writes_that_no_stream_ever_shows_are_bounded() -> None:
         writes.end(W1, str(version + 1))
 
     assert len(writes._writes[W1].versions) == 8
+
+
+def test_the_writes_of_an_object_that_is_gone_are_forgotten() -> None:
+    """Regression: where a list showed a write instead of an event, it was remembered for ever."""
+    writes = OwnWrites()
+    for name in ("job-1", "job-2", "job-3"):
+        key = Key("default", name)
+        writes.begin(key)
+        writes.end(key, "5")
+        writes.drop(key)
+
+    assert len(writes) == 0
+
+
+def test_a_write_that_is_under_way_is_not_forgotten_with_its_object() -> None:
+    """It may be the one that creates the object anew."""
+    writes = OwnWrites()
+    writes.begin(W1)
+
+    writes.drop(W1)
+
+    writes.end(W1, "6")
+    assert writes.is_own(W1, "6")
 
 
 def test_after_a_restore_only_what_is_under_way_is_known() -> None:
@@ -178,6 +201,18 @@ def test_a_key_that_waits_again_after_its_time_was_over_is_told_once() -> None:
     assert barriers.met(at=5) == [W1]
 
 
+def test_a_stream_that_never_moves_does_not_collect_barriers() -> None:
+    """Regression: each write of a controller whose children may not be watched left one behind."""
+    barriers = Barriers()
+    barriers.require(W2, 10_000)
+    for version in range(1, 1_000):
+        barriers.require(W1, version)
+        barriers.drop(W1)
+
+    assert len(barriers._order) <= 2 + SLACK
+    assert barriers.met(at=10_000) == [W2]
+
+
 # --- handled states, witnesses, tombstones ----------------------------------------------------------------------------
 
 
@@ -201,6 +236,18 @@ def test_settling_one_deletion_leaves_those_of_other_uids(uid: str) -> None:
 
     assert [stone.item.meta.uid for stone in ledger.tombstones(W1)] == list({"uid-w1", "uid-other"} - {uid})
     assert ledger.tombstones(W2) == ()
+
+
+def test_an_object_that_is_buried_while_its_deletion_is_settled_stays_buried() -> None:
+    """Regression: what was settled was "it still exists", and the deletion that followed was forgotten with it."""
+    ledger = Ledger()
+    ledger.bury(item(version=1), now=1.0)
+    (settled,) = ledger.tombstones(W1)
+    ledger.bury(item(version=3), now=2.0)
+
+    ledger.lift(W1, settled)
+
+    assert [stone.item.version for stone in ledger.tombstones(W1)] == [3]
 
 
 def test_an_object_that_is_buried_again_keeps_its_time_and_shows_its_newer_state() -> None:
@@ -261,3 +308,11 @@ def test_of_metadata_alone_a_generation_says_whether_there_is_something_to_do() 
         handled_state(item(version=version, generation=2), with_status=False, metadata_only=True) for version in (5, 6)
     )
     assert old == new
+
+
+def test_of_metadata_alone_a_generation_says_nothing_of_the_status() -> None:
+    """Regression: with `on_status`, changes of the status of such a kind were never handled."""
+    old, new = (
+        handled_state(item(version=version, generation=2), with_status=True, metadata_only=True) for version in (5, 6)
+    )
+    assert old != new

@@ -77,6 +77,15 @@ def test_a_list_that_is_newer_than_an_entry_is_right_about_it() -> None:
     assert apply(store, listed(kept, version=1_000_060)) == [Delta(W1, lost, kept, False)]
 
 
+def test_a_list_that_does_not_tell_its_version_is_newer_than_every_entry() -> None:
+    """Regression: a streaming list counted as older than all, and what it showed of a rewritten history was dropped."""
+    new, old = item(version=90), item(version=40)
+    store = filled(Put(new, live=True))
+
+    assert apply(store, [Begin(None, restored=False), Put(old, live=False), Sweep()]) == [Delta(W1, new, old, False)]
+    assert store.get(W1) is old
+
+
 def test_a_restored_server_may_show_older_versions() -> None:
     lost, kept = item(version=60), item(version=40)
     store = filled(Put(lost, live=True))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bonny.core import watch
 from bonny.core.store import Store
 from bonny.core.watch import (
+    CATCH_UP_SECONDS,
     PAGE_BYTES,
     STREAMING_SECONDS,
     Begin,
@@ -35,6 +36,7 @@ from bonny.core.watch import (
     WatchOptions,
 )
 from bonny.errors import OptionError
+from bonny.resource import Key, Resource
 from tests.support.core import Led, bookmark, item, line, page, status, thing, watching
 
 EXPIRED = msgspec.json.encode(status(410, "Expired", "too old resource version"))
@@ -103,6 +105,30 @@ def test_a_list_that_breaks_goes_on_with_the_same_page(event: Event, limit: int)
     led.waits_out()
 
     assert led.command == List(limit, "t1")
+
+
+@pytest.mark.parametrize(("code", "asked"), [(400, 1), (422, 1), (401, 3), (500, 3), (503, 3)])
+def test_a_token_that_is_refused_again_and_again_is_given_up(code: int, asked: int) -> None:
+    """Regression: it was sent for ever, and the kind never followed again."""
+    led = Led()
+    led.tell(Reply(200, page(thing("a"), token="t1")))
+
+    commands = []
+    for _ in range(asked):
+        led.tell(refused(code, msgspec.json.encode(status(code, "", "continue key is not valid"))))
+        commands.append(led.command)
+        led.waits_out()
+
+    assert all(isinstance(command, Wait) for command in commands)
+    assert led.command == List(500, "")
+
+
+def test_each_page_that_comes_gives_its_token_three_tries_of_its_own() -> None:
+    led = Led()
+    for number in range(6):
+        led.tell(Reply(200, page(thing(f"w{number}"), token=f"t{number}")), refused(503), after=1.0)
+        led.waits_out()
+        assert led.command == List(500, f"t{number}")
 
 
 def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> None:
@@ -201,6 +227,38 @@ def test_a_busy_kind_does_not_hide_that_the_first_events_never_end() -> None:
     assert led.now - 1000.0 <= STREAMING_SECONDS + 10
 
 
+@pytest.mark.parametrize("code", [400, 405, 406, 500, 503])
+def test_a_streaming_list_that_is_refused_before_it_opens_is_asked_for_in_pages_at_once(code: int) -> None:
+    """Regression: only 400 and 422 counted, and what a proxy made of them was asked for without end."""
+    led = Led(STREAMED)
+
+    assert led.tell(refused(code)).command == List(500, "")
+    assert not led.stream.streams
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [Broken("refused")],
+        [Heard(), Broken("reset")],
+        [Heard(), Line(line("ADDED", thing("a"))), Broken("reset")],
+        [Heard(), Line(b"garbage")],
+        [Heard(), Line(line("ADDED", thing("a"))), error_event(410, "Expired")],
+    ],
+    ids=["refused", "cut-at-once", "cut-in-the-middle", "garbage", "expired"],
+)
+def test_a_streaming_list_that_never_comes_to_its_end_is_given_up(events: list[Event]) -> None:
+    """Regression: behind a balancer that cuts such streams the kind was never followed."""
+    led = Led(STREAMED)
+    for _ in range(3):
+        assert isinstance(led.command, Watch)
+        led.tell(*events)
+        led.waits_out()
+
+    assert led.command == List(500, "")
+    assert watch.again(led.stream, STREAMED).command == List(500, ""), "also when its part is run again"
+
+
 def test_a_streaming_list_that_breaks_is_begun_again() -> None:
     led = streaming()
     led.tell(Broken("reset"))
@@ -220,6 +278,30 @@ def test_a_restored_server_is_recognised_by_a_streaming_list() -> None:
     assert led.command == List(500, "")
     led.tell(Reply(200, page(version=10)))
     assert Begin(10, restored=True) in led.changes
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_history_that_was_rewritten_and_has_overtaken_us_is_taken_over(streamed: bool) -> None:
+    """Regression: a streaming list does not tell its version before its end, and older forms in it were dropped."""
+    led = Led(WatchOptions(streaming_list=streamed))
+    store = Store()
+
+    def begins(form: Resource, *, version: int) -> None:
+        if streamed:
+            end = {"metadata": {**LAST_FIRST["metadata"], "resourceVersion": str(version)}}
+            led.tell(Heard(), Line(line("ADDED", form)), Line(line("BOOKMARK", end)))
+        else:
+            led.lists(form, version=version)
+
+    begins(thing("a", version=90, note="lost"), version=100)
+    led.tell(Heard(), Silent())
+    led.waits_out()
+    # Restored from a backup that has "a" at 40; others have written since, so the newest version is no older one.
+    begins(thing("a", version=40, note="restored"), version=120)
+    for change in led.changes:
+        list(store.apply(change))
+
+    assert store.get(Key("default", "a")) == item("a", version=40, note="restored")
 
 
 @pytest.mark.parametrize("event", [refused(403), refused(404, b"404 page not found"), Reply(200, b'{"metadata":{}}')])
@@ -256,6 +338,21 @@ def test_a_page_that_asks_for_itself_does_not_spin() -> None:
     assert isinstance(led.command, Wait)
     led.waits_out()
     assert led.command == List(500, "")
+
+
+@pytest.mark.parametrize("length", [2, 3, 7, 40])
+def test_pages_that_lead_in_a_circle_do_not_spin_however_long_it_is(length: int) -> None:
+    """Regression: only a page that named itself was noticed; two that named each other were read at full speed."""
+    led = Led()
+    requests = 0
+    while isinstance(led.command, List):
+        led.tell(Reply(200, page(thing(f"w{requests % length}"), token=f"t{requests % length}")))
+        requests += 1
+        assert requests < 4 * length + 2
+
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+    assert led.waits_out().command == List(500, "")
 
 
 def test_an_empty_page_that_is_not_the_last_one_is_followed_after_a_wait() -> None:
@@ -758,6 +855,75 @@ def test_nothing_a_server_says_makes_it_send_requests_without_a_pause(data: st.D
         led.changes.clear()
 
     assert requests <= 2 * (pauses + 1) + progress
+
+
+# --- what is current --------------------------------------------------------------------------------------------------
+
+
+def is_current(led: Led) -> bool:
+    return watch.is_current(led.stream, now=led.now)
+
+
+def test_a_stream_is_current_while_its_watch_is_open() -> None:
+    led = Led()
+    assert not is_current(led)
+    led.lists(thing("a"))
+    led.opens()
+    assert is_current(led)
+    led.tell(Line(bookmark(11)), Closed(), after=200)
+    assert is_current(led), "one watch follows the other without a gap"
+
+
+def test_a_stream_in_the_middle_of_a_list_is_not_current() -> None:
+    """Regression: it was in sync once and without trouble, and what had gone in the gap counted as there."""
+    led = watching()
+    led.tell(error_event(410))
+    assert not is_current(led)
+    led.waits_out()
+    assert not is_current(led)
+
+    led.tell(Reply(200, page(thing("a"), version=20, token="t1")))
+
+    assert led.stream.trouble is None
+    assert not is_current(led)
+    led.lists(thing("b"), version=20)
+    assert is_current(led)
+
+
+def test_a_watch_that_was_opened_after_trouble_is_current_when_it_had_time_to_tell_the_past() -> None:
+    led = watching()
+    led.tell(Broken("reset"))
+    led.waits_out()
+    assert not is_current(led), "not yet open"
+
+    led.opens()
+    assert not is_current(led)
+    led.tell(Line(line("ADDED", thing("a", version=11))), after=CATCH_UP_SECONDS / 2)
+    assert not is_current(led)
+    led.tell(Line(bookmark(12)), after=CATCH_UP_SECONDS)
+    assert is_current(led)
+
+
+def test_after_an_error_of_ours_nothing_that_was_told_is_trusted() -> None:
+    """Regression: a difference that a subscriber failed on was never told again."""
+    led = watching()
+    led.tell(Line(line("ADDED", thing("a", version=11))))
+
+    begun = watch.again(led.stream, led.options, distrust=True)
+
+    assert begun.command == List(500, "")
+    for told in (Reply(200, page(thing("a", version=11), version=11, token="t1")), Reply(500, b""), Tick()):
+        step = watch.step(begun.stream, told, now=0.0, chance=0.5, options=led.options)
+        begun = step
+        if step.changes:
+            assert step.changes[0] == Begin(11, restored=True)
+    led.stream = begun.stream
+    led.lists(thing("a", version=11), version=11)
+    led.tell(Heard(), error_event(410))
+    led.waits_out()
+    led.changes.clear()
+    led.lists(thing("a", version=11), version=12)
+    assert led.changes[0] == Begin(12, restored=False), "a complete list is trusted again"
 
 
 # --- the rest ---------------------------------------------------------------------------------------------------------
