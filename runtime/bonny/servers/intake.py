@@ -163,6 +163,7 @@ class Intake:
 
     def advanced(self, source: Reflector) -> None:
         """The stream reached a newer version: keys that waited for it go on."""
+        self._writes[id(source)].passed(at=source.version)
         for key in self._barriers[id(source)].met(at=source.version):
             if not self._waits(key):
                 self.queue.unpark(key, now=time.monotonic())
