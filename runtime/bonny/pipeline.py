@@ -65,7 +65,7 @@ class Pipeline:
 async def _run(axn: Axn[Any], step: Step) -> None:
     try:
         result = step(axn)
-        if inspect.isawaitable(result):
+        if result is not None and inspect.isawaitable(result):
             await result
     except Exception as error:
         error.add_note(f"in step {step_name(step)}")

@@ -136,6 +136,19 @@ def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams:
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
 
 
+def test_own_writes_that_a_list_showed_are_forgotten(streams: Streams) -> None:
+    """Regression: an operator's memory grew with each write whose stream broke before its event."""
+    for name in ("stays", "goes"):
+        streams.intake.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
+        streams.intake.end_write(CONFIG_MAP, Key("default", name), "12", owner=W1)
+    streams.tells(streams.config_maps, watch.Silent())
+    streams.tells(streams.config_maps, watch.Tick())
+
+    streams.lists(streams.config_maps, thing("stays", version=12, owner="uid-w1"), version=14)
+
+    assert len(streams.intake._writes[id(streams.config_maps)]) == 0
+
+
 def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> None:
     intake = streams.intake
     intake.begin_write(WIDGET, W1, owner=W1)

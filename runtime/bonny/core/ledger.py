@@ -178,6 +178,7 @@ class OwnWrites:
 
     def __init__(self) -> None:
         self._writes: dict[Key, _Writes] = {}
+        self._order: list[tuple[int, Key]] = []
         self._shown = 0
 
     def __len__(self) -> int:
@@ -186,6 +187,7 @@ class OwnWrites:
     def forget(self) -> None:
         """The server's versions fell: no version means anything any more. Writes under way stay known."""
         self._shown = 0
+        self._order.clear()
         self._writes = {key: _Writes(writes.pending) for key, writes in self._writes.items() if writes.pending}
 
     def begin(self, key: Key) -> None:
@@ -204,6 +206,8 @@ class OwnWrites:
                 writes.held.remove(version)
             elif not 0 < version_number(version) <= self._shown:
                 writes.versions = [*writes.versions, version][-REMEMBERED_WRITES:]
+                if version_number(version):
+                    heappush(self._order, (version_number(version), key))
         if writes.pending:
             return []
         foreign, writes.held = writes.held, []
@@ -233,6 +237,18 @@ class OwnWrites:
         if not writes.versions and not writes.pending:
             del self._writes[key]
         return own
+
+    def passed(self, *, at: int) -> None:
+        """The stream is at the version `at`: what was written up to there and did not show came by a list instead."""
+        self._shown = max(self._shown, at)
+        while self._order and self._order[0][0] <= at:
+            _, key = heappop(self._order)
+            writes = self._writes.get(key)
+            if writes is None:
+                continue
+            writes.versions = [known for known in writes.versions if not 0 < version_number(known) <= at]
+            if not writes.versions and not writes.pending:
+                del self._writes[key]
 
 
 class Barriers:

@@ -192,6 +192,7 @@ class Intake:
         if id(source) in self._restoring:
             self._restoring.discard(id(source))
             self.ledger.epoch += 1
+        self._writes[id(source)].passed(at=source.version)
         for key in self._barriers[id(source)].met(at=source.version):
             if not self._waits(key):
                 self.queue.unpark(key, now=time.monotonic())

@@ -117,6 +117,30 @@ def test_a_write_that_is_under_way_is_not_forgotten_with_its_object() -> None:
     assert writes.is_own(W1, "6")
 
 
+def test_writes_that_came_by_a_list_are_not_waited_for_any_longer() -> None:
+    """Regression: they were remembered until their object changed again, and for ever if it was deleted."""
+    writes = OwnWrites()
+    for key, version in ((W1, "5"), (W2, "7")):
+        writes.begin(key)
+        writes.end(key, version)
+
+    writes.passed(at=6)
+
+    assert len(writes) == 1
+    assert writes.is_own(W2, "7")
+    assert len(writes) == 0
+
+
+def test_a_write_that_is_answered_after_its_list_is_not_waited_for_either() -> None:
+    writes = OwnWrites()
+    writes.begin(W1)
+    writes.passed(at=6)
+    assert len(writes) == 1, "it is still under way"
+
+    writes.end(W1, "5")
+    assert len(writes) == 0
+
+
 def test_after_a_restore_only_what_is_under_way_is_known() -> None:
     """Versions mean something else now; the answer to a write under way does, too."""
     writes = OwnWrites()

@@ -49,12 +49,15 @@ def test_every_foreign_change_is_told_and_no_own_one_in_whichever_order_events_a
                 shown += 1
                 if not writes.is_own(W1, version):
                     told.append(version)
+                writes.passed(at=data.draw(st.sampled_from([0, shown])))
             case "answer":
                 version = answers.pop(data.draw(st.integers(0, len(answers) - 1)))
                 told += writes.end(W1, version)
 
     foreign = [version for version, kind in zip(events, kinds, strict=True) if kind == "foreign"]
     assert sorted(told, key=int) == foreign
+    writes.passed(at=len(events))
+    assert len(writes) == 0
 
 
 def test_a_failed_write_leaves_nothing_behind() -> None:
