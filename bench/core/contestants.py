@@ -107,6 +107,15 @@ def _folder(name: str, *sources: bytes) -> Path:
     return folder
 
 
+def _account(guard: Guard, sandbox: Sandbox) -> Path:
+    """A folder like the one in which a pod finds its ServiceAccount."""
+    folder = guard.folder / "account"
+    folder.mkdir(exist_ok=True)
+    (folder / "token").write_text(sandbox.token, encoding="ascii")
+    (folder / "ca.crt").write_bytes(sandbox.ca_file.read_bytes())
+    return folder
+
+
 class Run:
     """One process of a contestant, from its exec to its end."""
 
@@ -125,6 +134,8 @@ class Run:
             **kept,
             **contestant.environment,
             "KUBECONFIG": str(sandbox.kubeconfig),
+            "BENCH_SERVER": sandbox.url,
+            "BENCH_ACCOUNT": str(_account(guard, sandbox)),
             "BENCH_OBJECTS": str(objects),
             "BENCH_TALLY": str(self._tally),
             **({"BENCH_PROFILE": str(profile)} if profile is not None else {}),
