@@ -101,6 +101,22 @@ def mutants(c: Context) -> None:
     c.run("python tools/mutants.py", pty=sys.stdout.isatty())
 
 
+@task(
+    help={
+        "minutes": "how long faults strike",
+        "seed": "that of an earlier run, to repeat its faults and changes",
+        "objects": "how many objects the operator serves",
+        "kill-operator": "kill the operator, too, now and then",
+    }
+)
+def soak(c: Context, minutes: float = 10.0, seed: str = "", objects: int = 2000, kill_operator: bool = False) -> None:
+    """Strike an operator at work with random faults, and check that all is well afterwards."""
+    words = f"--minutes {minutes} --objects {objects}"
+    words += f" --seed {seed}" if seed else ""
+    words += " --kill-operator" if kill_operator else ""
+    c.run(f"python -m tests.soak {words}", echo=True, pty=sys.stdout.isatty())
+
+
 @task
 def lock(c: Context) -> None:
     """Resolve requirements.lock anew from pyproject.toml."""
@@ -118,6 +134,7 @@ namespace = Collection(
     lint,
     lock,
     mutants,
+    soak,
     template,
     test,
     test_all,
