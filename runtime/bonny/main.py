@@ -6,6 +6,8 @@ Exit codes: 0 after SIGTERM or SIGINT, 2 with one sentence for bad configuration
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import gc
 import logging
 import os
@@ -29,6 +31,10 @@ __all__ = ["defaults", "main", "serve"]
 # Decoded metadata lives long and holds no cycles; the default of 700 scans it far too often while a list is read. Ten
 # times this saves nothing more, and lets the cycles that asyncio leaves behind at each lost connection grow to 10 MB.
 GC_THRESHOLD: Final = 5_000
+
+# mallopt(3), and the value that glibc begins with.
+M_MMAP_THRESHOLD: Final = -3
+LARGE_BYTES: Final = 128 * 1024
 
 THREADS: Final = "to_thread"
 # The grace period is over by then; a thread that is about to end needs no longer.
@@ -75,8 +81,19 @@ def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
+    _keep_large_blocks_apart()
     asyncio.run(_serve(operator, config, cluster))
     return 0
+
+
+def _keep_large_blocks_apart() -> None:
+    """Let glibc give large blocks, such as pages of lists, back to the system when they are freed.
+
+    By default it learns from the first of them to take the next ones from its heap, where what is small and lives long
+    settles between them: half an hour of faults cost a fifth more memory. Other C libraries have no such call.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 async def _serve(operator: Operator, config: Config, cluster: Cluster) -> None:
