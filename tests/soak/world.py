@@ -108,8 +108,9 @@ class World:
         self.changes["relabelled"] += 1
 
     def _delete(self) -> None:
-        self._remove(self._any())
-        self.changes["deleted"] += 1
+        if len(self.wanted) > 1:
+            self._remove(self._any())
+            self.changes["deleted"] += 1
 
     def _re_create(self) -> None:
         name = self._any()

@@ -101,9 +101,10 @@ def test_a_deletion_that_a_dead_operator_could_not_notice_is_excused_but_not_a_s
     assert not checks.deletions(["seen"], {"seen"}, {"seen": 2}, excused={"seen"}).passed
 
 
-def test_a_child_made_long_after_its_owners_end_is_told() -> None:
+@pytest.mark.parametrize("times", [[900.0], [1.0, 3.0, 5.0, 7.0, 9.0, 11.0]])
+def test_a_child_made_long_after_its_owners_end_or_again_and_again_is_told(times: list[float]) -> None:
     assert checks.late_children({"u-1": [3.0, 9.0]}).passed
-    (problem,) = checks.late_children({"u-1": [3.0, 900.0], "u-2": [4.0]}).problems
+    (problem,) = checks.late_children({"u-1": times, "u-2": [4.0]}).problems
     assert "u-1" in problem
 
 
