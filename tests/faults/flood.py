@@ -60,7 +60,7 @@ class Flood(Scene):
 
     def until_handled(self, count: int, *, action: str = "add", within_seconds: float = SEEN_SECONDS) -> None:
         """Return when so many handlings of this kind succeeded since the start."""
-        said = f'"action": "{action}"'  # thousands of lines are counted faster than decoded
+        said = f'"action":"{action}"'  # thousands of lines are counted faster than decoded
         self.sandbox.eventually(lambda: self.operator.text.count(said) >= count, within_seconds=within_seconds)
 
     def handled_names(self, action: str = "add") -> set[str]:
