@@ -14,7 +14,8 @@ from bonny.axn import Action
 from bonny.errors import OptionError
 from bonny.pipeline import Pipeline, Step, failure_of
 from bonny.steps.apply_status import ApplyStatus
-from bonny.steps.delegate import DelegateToController, HandlerTimeout
+from bonny.steps.calling import HandlerTimeout
+from bonny.steps.delegate import DelegateToController
 
 
 def token(**fields: Any) -> Axn[Any]:

@@ -132,15 +132,23 @@ class Client:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def apply(
-        self, kind: Kind, resource: Resource, *, manager: str, force: bool = True, subresource: str = ""
+        self,
+        kind: Kind,
+        resource: Resource,
+        *,
+        manager: str,
+        force: bool = True,
+        subresource: str = "",
+        dry_run: bool = False,
     ) -> tuple[Resource, bool]:
         """Server-side apply of `resource`; returns the stored object and whether it was created.
 
+        With `dry_run` the server says what would come of it, and stores nothing.
         Raises: `Conflict` when another manager owns a field and `force` is off, or a precondition does not hold.
         RBAC: patch, and create where it may not exist yet.
         """
         key = key_of(resource)
-        query = {"fieldManager": manager, "force": "true" if force else "false"}
+        query = {"fieldManager": manager, "force": "true" if force else "false", "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
         answer = await self.exchange("PATCH", path, query=query, body=msgspec.json.encode(resource), content_type=APPLY)
         named = f"{kind.resource}/{subresource}" if subresource else kind.resource

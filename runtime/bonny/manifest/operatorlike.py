@@ -6,10 +6,10 @@ You need it to make manifests from something else, as tests do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..api import Version
-from ..kinds import Kind, Owned
+from ..kinds import Kind, Owned, Related
 from ..resource import Resource
 
 __all__ = ["ControllerLike", "OperatorLike"]
@@ -21,6 +21,10 @@ class ControllerLike(Protocol):
     @property
     def owns(self) -> tuple[Owned, ...]:
         """The kinds that it creates."""
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """The kinds of others that it follows."""
 
     @property
     def rules(self) -> tuple[Resource, ...]:
@@ -48,6 +52,12 @@ class OperatorLike(Protocol):
     @property
     def controllers(self) -> Sequence[ControllerLike]:
         """Its controllers."""
+
+    def finalizers(self, controller: Any) -> Sequence[str]:
+        """The finalizers that it keeps on the objects of that controller."""
+
+    def prunes(self, controller: Any) -> bool:
+        """Whether it deletes what that controller no longer registers."""
 
     @property
     def crds(self) -> Sequence[type[Version]]:

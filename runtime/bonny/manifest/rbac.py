@@ -6,8 +6,11 @@ You do not need it to ask for more: write `rules` on the controller.
 What is granted for a kind is what the runtime does with it, and no more:
 
 - handled kinds: get, list, watch; your own kinds also patch of `<plural>/status`;
-- kinds in `owns`: get, list, watch, create, patch; and of those that own them, update of `<plural>/finalizers`, which
-  clusters with OwnerReferencesPermissionEnforcement ask of whoever writes a blocking owner reference;
+- handled kinds of controllers that define `finalize`, or have a `Finalizer` step: also patch;
+- kinds in `owns`: get, list, watch, create, patch; delete where dropped ones are pruned or cleaned up; and of those
+  that own them, update of `<plural>/finalizers`, which clusters with OwnerReferencesPermissionEnforcement ask of
+  whoever writes a blocking owner reference;
+- kinds in `related`: get, list, watch;
 - `rules`, as they are written. A wildcard is refused: nobody can say what it grants after the next upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -68,24 +71,28 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
     wanted: dict[str, set[_Grant]] = {}
     for controller in operator.controllers:
-        for grant in _of_controller(controller, operator.group, everywhere):
+        for grant in _of_controller(operator, controller, everywhere):
             wanted.setdefault(grant.place, set()).add(grant)
     return {place: _merged(wanted[place]) for place in sorted(wanted)}
 
 
-def _of_controller(controller: ControllerLike, default_group: str, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
+def _of_controller(operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
+    finalizes = bool(operator.finalizers(controller))
     for named in controller.resources():
         if isinstance(named, Kind):
             kind = named
         else:
-            kind = named.as_kind(default_group)
+            kind = named.as_kind(operator.group)
             if named.status_model() is not None:
                 yield from _on(kind, ("patch",), everywhere, subresource="/status")
-        yield from _on(kind, READ, everywhere)
+        yield from _on(kind, (*READ, "patch") if finalizes else READ, everywhere)
         if controller.owns:
             yield from _on(kind, ("update",), everywhere, subresource="/finalizers")
     for owned in controller.owns:
-        yield from _on(owned, READ + WRITE, everywhere)
+        deletes = ("delete",) if finalizes or operator.prunes(controller) else ()
+        yield from _on(owned, READ + WRITE + deletes, everywhere)
+    for related in controller.related:
+        yield from _on(related, READ, everywhere)
     for rule in controller.rules:
         yield from _extra(rule, getattr(controller, "__name__", "a controller"), everywhere)
 

@@ -10,7 +10,7 @@ import pytest
 
 from bonny.api import Scope, Spec, Status, Version
 from bonny.errors import OptionError
-from bonny.kinds import Kind, Owned
+from bonny.kinds import Kind, Owned, Related
 from bonny.manifest.rbac import CLUSTER, grants
 from bonny.resource import Resource
 
@@ -47,7 +47,10 @@ class Handling:
 
     handled: tuple[type[Version] | Kind, ...]
     owns: tuple[Owned, ...] = ()
+    related: tuple[Related, ...] = ()
     rules: tuple[Resource, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    prunes: bool = False
 
     @property
     def __name__(self) -> str:
@@ -66,6 +69,12 @@ class Declared:
     watch: str = "all"
     name: str = "widgets-operator"
     group: str = "example.com"
+
+    def finalizers(self, controller: Handling) -> Sequence[str]:
+        return controller.finalizers
+
+    def prunes(self, controller: Handling) -> bool:
+        return controller.prunes
 
 
 def rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
