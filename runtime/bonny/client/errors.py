@@ -8,7 +8,7 @@ ApiError
 ├── NotFound         404 of the API server: the object or its namespace does not exist
 ├── NotServed        404 without a reason: the kind is not served, for now or by whoever answered; nothing is known
 ├── Conflict         409, 422 of a failed precondition: somebody was faster; read again
-├── Invalid          400, 422: the object does not fit its schema; trying the same again is pointless
+├── Invalid          400, 422, a 500 that says so: it does not fit its schema; trying the same again is pointless
 ├── Throttled        429: come back after `retry_after` seconds
 └── ServerError      5xx and everything else: try again later
 """
@@ -113,6 +113,8 @@ _CLASSES: Final[dict[int, type[Refusal]]] = {
 # How the API server quotes what it refuses (apimachinery, field errors; structured-merge-diff, typed conversion).
 _QUOTED: Final = re.compile(r'(?<=value: )("(?:[^"\\]|\\.)*"|[^:]+)|(?<= got ).*$', re.DOTALL)
 HIDDEN: Final = "(left out)"
+# How a server-side apply of a field that the schema lacks, or of another type, is refused: with a 500 (tried, 1.36).
+UNTYPED: Final = "failed to create typed patch object"
 
 
 def without_values(message: str) -> str:
@@ -127,6 +129,8 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
         message = "the server's message may quote the Secret and is left out"
     failure = Failure(failure.code, failure.reason, message, failure.retry_after)
     kind = _CLASSES.get(failure.code, ServerError)
+    if failure.code == 500 and message.startswith(UNTYPED):
+        kind = Invalid
     if kind is NotFound and failure.reason != "NotFound":
         kind = NotServed
     return kind(verb=verb, resource=resource, failure=failure)
