@@ -289,7 +289,12 @@ def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
+    lower: dict[str, str] = {}
+    for name, value in headers.items():
+        # What comes several times is one list (RFC 9110, section 5.3).
+        known = lower.get(name.lower())
+        lower[name.lower()] = value if known is None else f"{known}, {value}"
+    return lower
 
 
 def _sentence(connection: Connection, error: BaseException, timeout: float) -> str:

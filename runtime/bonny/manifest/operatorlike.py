@@ -33,6 +33,9 @@ class ControllerLike(Protocol):
     def resources(self) -> tuple[type[Version] | Kind, ...]:
         """What it handles."""
 
+    def kinds(self, default_group: str) -> tuple[Kind, ...]:
+        """The same as kinds; versions without a group are in `default_group`."""
+
 
 class OperatorLike(Protocol):
     """What an operator says of itself."""

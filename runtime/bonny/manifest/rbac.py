@@ -78,13 +78,9 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
 
 def _of_controller(operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
     finalizes = bool(operator.finalizers(controller))
-    for named in controller.resources():
-        if isinstance(named, Kind):
-            kind = named
-        else:
-            kind = named.as_kind(operator.group)
-            if named.status_model() is not None:
-                yield from _on(kind, ("patch",), everywhere, subresource="/status")
+    for named, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
+        if not isinstance(named, Kind) and named.status_model() is not None:
+            yield from _on(kind, ("patch",), everywhere, subresource="/status")
         yield from _on(kind, (*READ, "patch") if finalizes else READ, everywhere)
         if controller.owns:
             yield from _on(kind, ("update",), everywhere, subresource="/finalizers")

@@ -55,6 +55,9 @@ class WidgetController:
     def resources(self) -> tuple[type[Version] | Kind, ...]:
         return (Widget,)
 
+    def kinds(self, default_group: str) -> tuple[Kind, ...]:
+        return tuple(named if isinstance(named, Kind) else named.as_kind(default_group) for named in self.resources())
+
 
 @dataclass(frozen=True)
 class Declared:

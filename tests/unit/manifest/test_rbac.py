@@ -8,6 +8,7 @@ from itertools import permutations
 
 import pytest
 
+from bonny import Controller, Operator
 from bonny.api import Scope, Spec, Status, Version
 from bonny.errors import OptionError
 from bonny.kinds import Kind, Owned, Related
@@ -58,6 +59,9 @@ class Handling:
 
     def resources(self) -> tuple[type[Version] | Kind, ...]:
         return self.handled
+
+    def kinds(self, default_group: str) -> tuple[Kind, ...]:
+        return tuple(named if isinstance(named, Kind) else named.as_kind(default_group) for named in self.resources())
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,33 @@ def test_owned_kinds_are_written_and_their_owner_may_be_named_as_blocking() -> N
             "example.com/widgets/status: patch",
         ]
     }
+
+
+def test_dropped_children_may_be_deleted_by_those_who_prune_or_clean_up() -> None:
+    owns = (Owned("v1", "ConfigMap"),)
+    for asked in (Handling((Realm,), owns=owns, prunes=True), Handling((Realm,), owns=owns, finalizers=("a.b/c",))):
+        assert rules_of(asked)[CLUSTER][0] == "/configmaps: get list watch create patch delete"
+
+
+def test_finalizers_are_patched_into_the_object_itself() -> None:
+    assert rules_of(Handling((Realm,), finalizers=("a.b/c",))) == {
+        CLUSTER: ["example.com/realms: get list watch patch"]
+    }
+
+
+def test_related_kinds_are_only_read() -> None:
+    related = (Related("v1", "Secret", named_by=lambda widget: ["s"]),)
+
+    assert rules_of(Handling((Realm,), related=related))[CLUSTER][0] == "/secrets: get list watch"
+
+
+def test_a_controller_of_one_namespace_is_granted_its_kinds_only_there() -> None:
+    class Widgets(Controller[Widget]):
+        namespace = "vault"
+
+    operator = Operator(name="o", group="example.com", controllers=[Widgets])
+
+    assert list(grants(operator, namespace="here")) == ["vault"]
 
 
 def test_what_two_controllers_need_is_granted_once() -> None:
