@@ -15,11 +15,12 @@ from typing import Final
 RUNTIME: Final = Path(__file__).resolve().parent.parent / "runtime" / "bonny"
 
 # From a watch line to the user's handler and back to the API: can be read in one sitting.
-# How credentials and proxies are found is not on the way.
-PATH: Final = ("core", "client/api.py", "client/errors.py", "client/transport.py", "axn.py", "pipeline.py", "steps",
+# How credentials and proxies are found is not on the way, nor how leaders are elected and repeated events counted.
+PATH: Final = ("core/backoff.py", "core/fields.py", "core/framing.py", "core/ledger.py", "core/objects.py",
+               "core/queue.py", "core/store.py", "core/watch.py", "conditions.py", "client/api.py", "client/errors.py", "client/transport.py", "axn.py", "pipeline.py", "steps",
                "servers/reflector.py", "servers/intake.py", "servers/worker.py", "servers/workplace.py")  # fmt: skip
 DEVELOPMENT: Final = ("tasks", "scaffold", "sandbox", "testing", "manifest")
-BUDGETS: Final = {"watch line to handler and back": 3_000, "runs in production": 7_000, "everything vendored": 11_000}
+BUDGETS: Final = {"watch line to handler and back": 3_700, "runs in production": 7_000, "everything vendored": 11_000}
 
 
 def code_lines(path: Path) -> int:
