@@ -13,14 +13,19 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
+from bonny.axn import Axn
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.controller import Controller
 from bonny.core.series import BURST
 from bonny.events import EVENT, EVENT_VERBS, Event, EventRecorder, EventType
+from bonny.kinds import Kind
+from bonny.manifest.bundle import documents
+from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, Request, Status
@@ -378,7 +383,7 @@ async def test_without_the_permission_it_is_said_once_and_nothing_fails(
         assert "(403)" in lines[0]["error"]
 
         sandbox.apply(granted(name))
-        await asyncio.to_thread(sandbox.eventually, lambda: is_granted(sandbox, name))
+        await asyncio.to_thread(sandbox.eventually, lambda: is_granted(sandbox, "default", account=f"default:{name}"))
         for _ in range(2):
             recorder.record(config_map, CREATED)
             await sent(recorder)
@@ -398,16 +403,49 @@ def granted(name: str) -> list[Resource]:
     ]
 
 
-def is_granted(sandbox: Sandbox, name: str) -> bool:
+def is_granted(sandbox: Sandbox, namespace: str, *, account: str) -> bool:
     """Whether the authorizer has heard of it."""
-    attributes = {"namespace": "default", "verb": "patch", "group": EVENT.group, "resource": EVENT.plural}
+    attributes = {"namespace": namespace, "verb": "patch", "group": EVENT.group, "resource": EVENT.plural}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
-        "spec": {"user": f"system:serviceaccount:default:{name}", "resourceAttributes": attributes},
+        "spec": {"user": f"system:serviceaccount:{account}", "resourceAttributes": attributes},
     }
     answer = sandbox.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
     return bool(answer.body["status"]["allowed"])
+
+
+class Watching(Controller[Any]):
+    """Of a namespaced kind, and of one without a namespace."""
+
+    resource = (Kind("v1", "ConfigMap"), Kind("rbac.authorization.k8s.io/v1", "ClusterRole"))
+
+    async def reconcile(self, axn: Axn[Any]) -> None:
+        """Nothing is to be done."""
+
+
+@pytest.mark.parametrize(("watch", "elsewhere"), [("all", 0), ("namespace", 1)])
+async def test_the_rights_of_the_manifest_are_enough(
+    sandbox: Sandbox, config_map: Resource, watch: str, elsewhere: int
+) -> None:
+    """An operator that watches its own namespace may tell of what is there, and of what is in no namespace."""
+    name = f"op-{uuid.uuid4().hex[:8]}"
+    operator = Operator(name=name, group="example.com", controllers=(Watching,), watch=watch)
+    sandbox.apply(documents(operator, image=None, namespace=name))
+    await asyncio.to_thread(sandbox.eventually, lambda: is_granted(sandbox, name, account=f"{name}:{name}"))
+    meta = {"name": name, "uid": name}
+    own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**meta, "namespace": name}}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": meta}
+    other = {**own, "metadata": {**meta, "namespace": "kube-public"}}
+    async with recording(sandbox.service_account_kubeconfig(name, name)) as recorder, running(recorder):
+        for several in ((own, role, other), (own, role)):
+            for told in several:
+                recorder.record(told, CREATED)
+            await sent(recorder)
+
+    assert recorder.correlator.refused == elsewhere
+    assert event_about(sandbox, own, namespace=name)["series"]["count"] == 2
+    assert event_about(sandbox, role)["series"]["count"] == 2
 
 
 async def test_an_event_that_the_api_server_does_not_take_is_said_once_and_holds_up_nothing(

@@ -14,7 +14,8 @@ from bonny.errors import OptionError
 from bonny.events import Event, EventRecorder, EventType
 from bonny.resource import Resource
 
-TEXTS = st.text(st.characters(exclude_categories=()), max_size=3000)
+# Repeated, so that some are longer than what is taken.
+TEXTS = st.builds(str.__mul__, st.text(st.characters(exclude_categories=()), max_size=40), st.integers(1, 200))
 
 
 def event(*, reason: str = "Created", action: str = "Reconcile", message: str = "done") -> Event:

@@ -289,6 +289,14 @@ def test_what_is_being_written_does_not_make_room() -> None:
     assert (told.writes(), told.correlator.dropped) == ([("third", 1)], 1)
 
 
+def test_of_the_budgets_the_one_that_was_asked_for_longest_ago_is_forgotten() -> None:
+    told = Told(limit=3)
+    for subject in ("w1", "w2", "w3", "w1", "w4"):
+        told.occurs(f"{told.correlator.recorded}", subject=subject)
+
+    assert list(told.correlator._budgets) == ["w3", "w1", "w4"]
+
+
 # --- everything at once -----------------------------------------------------------------------------------------------
 
 LIMIT = 5
