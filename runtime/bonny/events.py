@@ -168,7 +168,7 @@ class EventRecorder:
                 await self._wake.wait()
 
     async def _deliver(self, series: Series[bytes]) -> None:
-        sent: int | None = series.sent
+        sent: int | None = series.sent  # also when it is cancelled
         wait = 0.0
         try:
             sent = await self._send(series)

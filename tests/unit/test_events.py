@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.core.backoff import Backoff
 from bonny.errors import OptionError
 from bonny.events import Event, EventRecorder, EventType
 from bonny.resource import Resource
@@ -126,6 +128,38 @@ async def test_a_flood_of_normal_events_hides_no_warning(told: EventRecorder) ->
     told.record(about(), Event(EventType.WARNING, "Failed", "Reconcile", "no"))
 
     assert (limited, told.correlator.limited) == (75, 75)
+
+
+async def test_what_is_dropped_is_told_once_a_minute(
+    told: EventRecorder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counts() -> list[int]:
+        found = [known.__dict__ for known in caplog.records if known.name == "bonny.events"]
+        assert all(line["msg"] == "events dropped" and "/nowhere" in line["error"] for line in found)
+        return [line["count"] for line in found]
+
+    monkeypatch.setattr("bonny.events.BACKOFF", Backoff(base=0.001, cap=0.001))
+    for number in range(3):
+        told.record(about(), event(message=f"number {number}"))
+    task = asyncio.create_task(told.run())
+    try:
+        await until(lambda: told.correlator.dropped == 3)
+        told.record(about(), event(message="another"))
+        await until(lambda: told.correlator.dropped == 4)
+        assert counts() == [1]
+
+        monkeypatch.setattr("bonny.events.REPORT_SECONDS", 0.0)
+        told.record(about(), event(message="a last one"))
+        await until(lambda: counts() == [1, 3, 1])
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30.0):
+        while not holds():  # noqa: ASYNC110  what is waited for tells nobody
+            await asyncio.sleep(0.001)
 
 
 async def test_what_cannot_be_sent_before_the_end_is_told_in_the_log(
