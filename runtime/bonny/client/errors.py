@@ -18,6 +18,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
+
 from ..core.objects import Failure
 from ..errors import ApiError
 
@@ -50,7 +52,7 @@ class Refusal(ApiError):
     """The API server answered, and not with success.
 
     `verb` and `resource` say what was asked for (`apply`, `configmaps default/w1`), `status`, `reason` and `message`
-    are the server's, `retry_after` is in seconds where the server named a time.
+    are the server's, `retry_after` is in seconds where the server named a time, `causes` are its reasons in detail.
     """
 
     then = "see the server's message"
@@ -62,6 +64,7 @@ class Refusal(ApiError):
         self.reason = failure.reason
         self.message = failure.message
         self.retry_after = failure.retry_after
+        self.causes = failure.causes
         super().__init__(f"cannot {verb} {resource} ({failure.code}): {failure.message or failure.reason or self.then}")
 
 
@@ -127,7 +130,7 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
     message = without_values(failure.message)
     if resource.startswith("secrets ") or resource == "secrets":
         message = "the server's message may quote the Secret and is left out"
-    failure = Failure(failure.code, failure.reason, message, failure.retry_after)
+    failure = msgspec.structs.replace(failure, message=message)
     kind = _CLASSES.get(failure.code, ServerError)
     if failure.code == 500 and message.startswith(UNTYPED):
         kind = Invalid

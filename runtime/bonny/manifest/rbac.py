@@ -11,6 +11,7 @@ What is granted for a kind is what the runtime does with it, and no more:
   that own them, update of `<plural>/finalizers`, which clusters with OwnerReferencesPermissionEnforcement ask of
   whoever writes a blocking owner reference;
 - kinds in `related`: get, list, watch;
+- events about handled objects: create, patch; about those without a namespace they are in `default`;
 - `rules`, as they are written. A wildcard is refused: nobody can say what it grants after the next upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -20,10 +21,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Final, NamedTuple
 
 from ..errors import OptionError
+from ..events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
 from ..kinds import Kind, Scope, resource_scope
 from ..resource import Resource
 from .operatorlike import ControllerLike, OperatorLike
@@ -73,7 +76,10 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
     for controller in operator.controllers:
         for grant in _of_controller(operator, controller, everywhere):
             wanted.setdefault(grant.place, set()).add(grant)
-    return {place: _merged(wanted[place]) for place in sorted(wanted)}
+    for place in wanted.keys() - {CLUSTER}:
+        # What is granted everywhere need not be granted in one place again.
+        wanted[place] -= {grant._replace(place=place) for grant in wanted.get(CLUSTER, ())}
+    return {place: _merged(wanted[place]) for place in sorted(wanted) if wanted[place]}
 
 
 def _of_controller(operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
@@ -84,6 +90,8 @@ def _of_controller(operator: OperatorLike, controller: ControllerLike, everywher
         yield from _on(kind, (*READ, "patch") if finalizes else READ, everywhere)
         if controller.owns:
             yield from _on(kind, ("update",), everywhere, subresource="/finalizers")
+        home = kind.namespace if kind.namespaced else DEFAULT_NAMESPACE
+        yield from _on(replace(EVENT, namespace=home), EVENT_VERBS, everywhere)
     for owned in controller.owns:
         deletes = ("delete",) if finalizes or operator.prunes(controller) else ()
         yield from _on(owned, READ + WRITE + deletes, everywhere)

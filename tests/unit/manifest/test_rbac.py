@@ -81,10 +81,20 @@ class Declared:
         return controller.prunes
 
 
-def rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
+EVENTS = "events.k8s.io/events: create patch"
+
+
+def all_rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
     """The rules in one line each, by place."""
     found = grants(Declared(controllers, watch=watch), namespace="here")
     return {place: [_line(rule) for rule in rules] for place, rules in found.items()}
+
+
+def rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
+    """The same without those for events, which have tests of their own."""
+    found = all_rules_of(*controllers, watch=watch)
+    others = {place: [rule for rule in rules if rule != EVENTS] for place, rules in found.items()}
+    return {place: rules for place, rules in others.items() if rules}
 
 
 def _line(rule: Resource) -> str:
@@ -168,9 +178,37 @@ def test_a_kind_of_one_namespace_is_granted_only_there() -> None:
     assert rules_of(Handling((Kind("v1", "Secret", namespace="vault"),))) == {"vault": ["/secrets: get list watch"]}
 
 
+@pytest.mark.parametrize(
+    ("handled", "watch", "places"),
+    [
+        ((Widget,), "all", {CLUSTER}),
+        ((Widget,), "namespace", {"here"}),
+        ((Realm,), "all", {"default"}),
+        ((Realm,), "namespace", {"default"}),
+        ((Widget, Realm), "all", {CLUSTER}),
+        ((Widget, Realm), "namespace", {"here", "default"}),
+        ((Kind("v1", "Secret", namespace="vault"), Widget), "namespace", {"vault", "here"}),
+        ((Kind("v1", "Secret", namespace="vault"),), "all", {"vault"}),
+        ((), "all", set()),
+    ],
+)
+def test_events_are_written_where_the_handled_objects_are_and_in_default_for_those_without_a_namespace(
+    handled: tuple[type[Version] | Kind, ...], watch: str, places: set[str]
+) -> None:
+    found = all_rules_of(*(Handling((known,)) for known in handled), watch=watch)
+
+    assert {place for place, rules in found.items() if EVENTS in rules} == places
+
+
+def test_what_is_granted_everywhere_is_not_granted_in_one_place_again() -> None:
+    everywhere, vault = Kind("v1", "Secret"), Kind("v1", "Secret", namespace="vault")
+
+    assert all_rules_of(Handling((everywhere,)), Handling((vault,))).keys() == {CLUSTER}
+
+
 def test_extra_rules_are_granted_as_they_are_written() -> None:
     rules = (
-        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
+        {"apiGroups": ["", "example.org"], "resources": ["events"], "verbs": ["create"]},
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["token"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["impersonate", "get"]},
         {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
@@ -181,9 +219,9 @@ def test_extra_rules_are_granted_as_they_are_written() -> None:
         "here": [
             "/events: create",
             "/secrets 'token': get",
-            "events.k8s.io/events: create",
             "example.com/widgets: get list watch",
             "example.com/widgets/status: patch",
+            "example.org/events: create",
         ],
     }
 
