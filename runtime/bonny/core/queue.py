@@ -24,6 +24,8 @@ from enum import IntEnum, StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+import msgspec
+
 from ..errors import OptionError
 from .backoff import Backoff
 
@@ -105,8 +107,7 @@ class Statistics:
     oldest: float
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, gc=False):
     """What is known of one key that is queued, delayed, parked or worked on.
 
     `ticket` identifies the entry's place in one of the waiting lines; places with an older ticket are void.

@@ -244,7 +244,7 @@ class Intake:
     def _seen_primary(self, source: Reflector, delta: Delta, *, own: bool) -> None:
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
-            self.ledger.bury(old, now=time.monotonic())
+            self.ledger.bury(delta.key, old, now=time.monotonic())
             self._enqueue(delta.key, Reason.DELETED)
         if new is None or own:
             return
