@@ -49,6 +49,8 @@ STUCK_SECONDS: Final = 60.0
 BEHIND_SECONDS: Final = 30.0
 # So much of a list is few enough objects to be scanned for cycles without harm.
 FREEZE_SECONDS: Final = 0.25
+# 100,000 objects are handled in half of that; a queue that is never empty must not go on for ever.
+FIRST_WAVE_SECONDS: Final = 60.0
 # The last events of a process are not worth more of a pod's 30 s.
 EVENTS_SECONDS: Final = 2.0
 ORPHANS_NAMED: Final = 5
@@ -276,6 +278,11 @@ class Process:
             left = sum(not orphan.collected for orphan in orphans)
             extra = {"count": len(orphans), "without_owner_reference": left, "examples": named}
             log.warning("children whose owner is gone", extra=extra)
+        # So does what is remembered of having handled all that.
+        ends = time.monotonic() + FIRST_WAVE_SECONDS
+        while time.monotonic() < ends and any(worker.intake.queue.ready for worker in self.workers):
+            await asyncio.sleep(FREEZE_SECONDS)
+            gc.freeze()
 
     async def _stop(self) -> None:
         log.info("stopping", extra={"grace_seconds": self.config.grace})

@@ -276,6 +276,11 @@ class Queue(Generic[K]):
             heappop(self._waiting)
         return None
 
+    @property
+    def ready(self) -> int:
+        """How many keys could be handed out now."""
+        return self._ready
+
     def statistics(self, *, now: float) -> Statistics:
         # A key that was parked keeps its age, so the oldest is not the first. 100,000 keys take about 10 ms.
         since = (entry.ready_since for entry in self._entries.values() if entry.ready_since is not None)
