@@ -17,7 +17,7 @@ from importlib.resources import files
 
 from .errors import OptionError
 
-__all__ = ["Kind", "Owned", "Scope", "builtin", "resource_scope"]
+__all__ = ["Kind", "List", "Owned", "Scope", "builtin", "resource_scope"]
 
 
 class Scope(StrEnum):
@@ -113,6 +113,11 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Owned(Kind):
     """A kind whose objects a controller creates: watched for drift, granted in RBAC."""
+
+
+@dataclass(frozen=True, slots=True)
+class List(Kind):
+    """Which objects a `Reconciler` or `Watcher` looks at: `List("v1", "Pod", namespace="default")`."""
 
 
 def builtin(api_version: str, kind: str) -> tuple[str, Scope] | None:
