@@ -128,7 +128,7 @@ async def test_what_a_handler_held_when_it_raised_is_freed_with_its_error(on: st
 def test_only_errors_of_others_are_logged_with_a_traceback(
     caplog: pytest.LogCaptureFixture, error: Exception, traceback: bool
 ) -> None:
-    report(logging.getLogger("bonny.test"), "it failed", error, {"object": "default/w1"})
+    report(logging.getLogger("bonny.test").warning, "it failed", error, {"object": "default/w1"})
     (record,) = caplog.records
     assert (record.getMessage(), record.levelname) == ("it failed", "WARNING")
     assert (vars(record)["object"], vars(record)["error"]) == ("default/w1", str(error))

@@ -9,9 +9,9 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
-import logging
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ..errors import BonnyError, OptionError
@@ -28,7 +28,7 @@ async def call(handler: Callable[..., Any], *arguments: object, seconds: float |
     """
     if inspect.iscoroutinefunction(handler):
         return await _on_the_loop(handler, arguments, seconds)
-    thread = _in_a_thread(handler, arguments)
+    thread = _in_a_thread(partial(handler, *arguments))
     done, _ = await asyncio.wait({thread}, timeout=seconds)
     if not done:
         raise HandlerTimeout(seconds or 0.0, thread)
@@ -64,47 +64,34 @@ async def _on_the_loop(handler: Callable[..., Any], arguments: tuple[object, ...
         raise _harmless(error) from error
 
 
-def _in_a_thread(handler: Callable[..., Any], arguments: tuple[object, ...]) -> asyncio.Future[Any]:
-    """The result and the error of `handler`. Not in a pool: a thread that never returns would hold up the end."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Any] = loop.create_future()
-    run, name = contextvars.copy_context().run, getattr(handler, "__qualname__", None)
-    threading.Thread(target=run, args=(_work, handler, arguments, outcome, loop), name=name, daemon=True).start()
+def _in_a_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:
+    """The result and the error of `function`. Not in a pool: a thread that never returns would hold up the end."""
+    outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(_work, function, outcome), name="handler", daemon=True).start()
     return outcome
 
 
-def _work(
-    handler: Callable[..., Any],
-    arguments: tuple[object, ...],
-    outcome: asyncio.Future[Any],
-    loop: asyncio.AbstractEventLoop,
-) -> None:
+def _work(function: Callable[[], Any], outcome: asyncio.Future[Any]) -> None:
     settled: tuple[Any, BaseException | None]
     try:
-        settled = (handler(*arguments), None)
+        settled = (function(), None)
     except BaseException as error:  # noqa: BLE001  it goes on on the loop
         settled = (None, error)
     # The loop may be closed by now: then nobody waits any more.
     with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(outcome.set_result, settled)
+        outcome.get_loop().call_soon_threadsafe(outcome.set_result, settled)
     # An error's traceback holds this frame, too.
     del settled, outcome
 
 
-def report(
-    log: logging.Logger,
-    message: str,
-    error: BaseException,
-    about: Mapping[str, object],
-    *,
-    level: int = logging.WARNING,
-) -> None:
-    """Log what a handler raised.
+def report(tell: Callable[..., None], message: str, error: BaseException, about: Mapping[str, object]) -> None:
+    """Log what a handler raised; `tell` is `log.warning` or its like.
 
     Errors of our own say all there is to say; where others come from is worth a traceback.
     """
     traceback = None if isinstance(error, BonnyError) else error
-    log.log(level, message, extra={**about, "error": str(error) or type(error).__name__}, exc_info=traceback)
+    tell(message, extra={**about, "error": str(error) or type(error).__name__}, exc_info=traceback)
 
 
 def _harmless(error: BaseException) -> Exception:

@@ -211,7 +211,7 @@ class PeriodicTasks:
             self.halted[task.id] = str(error) or type(error).__name__
             if len(self.halted) > REMEMBERED_HALTS:
                 del self.halted[next(iter(self.halted))]
-            report(log, "task halted", error, told, level=logging.ERROR)
+            report(log.error, "task halted", error, told)
             execute("bonny.task.failed", {"duration": time.monotonic() - began}, {**told, "error": error})
             return
         name = "bonny.task.succeeded"

@@ -75,7 +75,7 @@ class Reconciler(Server):
                     try:
                         yield {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
                     except InvalidObject as error:
-                        report(log, "an object was left out", error, self._told)
+                        report(log.warning, "an object was left out", error, self._told)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Reconciler(Server):
             except (Exception, SystemExit) as error:  # noqa: BLE001  the next run asks again
                 figures = {"duration": time.monotonic() - began, "resources": found}
                 execute("bonny.reconciler.fetch.failed", figures, {**self._told, "error": error})
-                report(log, "cannot fetch what is to be reconciled", error, self._told)
+                report(log.warning, "cannot fetch what is to be reconciled", error, self._told)
         figures = {"duration": time.monotonic() - began, "resources": found, "failed": self._failed}
         execute("bonny.reconciler.run.finished", figures, self._told)
 
@@ -135,7 +135,7 @@ class Reconciler(Server):
             thread = error.thread if isinstance(error, HandlerTimeout) else None
             figures = {"duration": time.monotonic() - began}
             execute("bonny.reconciler.reconcile.failed", figures, {**told, "error": error})
-            report(log, "reconcile failed", error, told)
+            report(log.warning, "reconcile failed", error, told)
         finally:
             # A thread cannot be stopped: its object and its slot stay taken until it returns.
             if thread is None:

@@ -18,7 +18,10 @@ EVERYWHERE: Final[Namespaces] = (None,)
 
 
 class Server:
-    """Looks at the objects of one kind by itself. The runtime makes it, runs it, and ends it by cancelling `run`."""
+    """Looks at the objects of one kind by itself. The runtime makes it, runs it, and ends it by cancelling `run`.
+
+    What was stopped or cancelled is not run again: make another one.
+    """
 
     operation: ClassVar[Kind]
     """The objects: `List("v1", "Pod", namespace="default")`. Without a namespace: where the operator watches."""
