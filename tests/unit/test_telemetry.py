@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,7 +176,9 @@ def test_without_a_listener_nobody_looks_at_what_is_told() -> None:
 
 
 def test_threads_may_attach_detach_and_tell_at_the_same_time() -> None:
-    rounds, wrong = 200, []
+    rounds, wrong = 1000, []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
 
     def work(number: int) -> None:
         mine: list[Any] = []
@@ -191,6 +194,7 @@ def test_threads_may_attach_detach_and_tell_at_the_same_time() -> None:
         thread.start()
     for thread in threads:
         thread.join(timeout=30)
+    sys.setswitchinterval(before)
 
     assert not wrong
     assert not any(thread.is_alive() for thread in threads)
