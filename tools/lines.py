@@ -16,9 +16,9 @@ RUNTIME: Final = Path(__file__).resolve().parent.parent / "runtime" / "bonny"
 
 # From a watch line to the user's handler and back to the API: can be read in one sitting.
 # How credentials and proxies are found is not on the way, nor the events that tell of it, nor who leads.
-PATH: Final = ("core", "conditions.py", "client/api.py", "client/errors.py", "client/transport.py", "axn.py",
-               "pipeline.py", "steps",
-               "servers/reflector.py", "servers/intake.py", "servers/worker.py", "servers/workplace.py")  # fmt: skip
+PATH: Final = ("core", "calling.py", "conditions.py", "client/api.py", "client/errors.py", "client/transport.py",
+               "axn.py", "pipeline.py", "steps", "servers/reflector.py", "servers/intake.py", "servers/worker.py",
+               "servers/workplace.py")  # fmt: skip
 ASIDE: Final = ("core/lease.py", "core/series.py")
 DEVELOPMENT: Final = ("tasks", "scaffold", "sandbox", "testing", "manifest")
 BUDGETS: Final = {"watch line to handler and back": 3_700, "runs in production": 7_000, "everything vendored": 11_000}

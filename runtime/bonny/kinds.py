@@ -20,7 +20,7 @@ from typing import TypeAlias
 from .errors import OptionError
 from .resource import Resource
 
-__all__ = ["Kind", "Names", "Owned", "Related", "Scope", "builtin", "resource_scope"]
+__all__ = ["Kind", "List", "Names", "Owned", "Related", "Scope", "builtin", "resource_scope"]
 
 
 class Scope(StrEnum):
@@ -147,6 +147,11 @@ class Related(Kind):
         Kind.__post_init__(self)
         if (self.named_by is None) == (self.keys is None):
             raise OptionError(f"Related({self.api_version!r}, {self.kind!r}) needs `named_by` or `keys`, one of them")
+
+
+@dataclass(frozen=True, slots=True)
+class List(Kind):
+    """Which objects a `Reconciler` or `Watcher` looks at: `List("v1", "Pod", namespace="default")`."""
 
 
 def builtin(api_version: str, kind: str) -> tuple[str, Scope] | None:

@@ -15,6 +15,7 @@ import pytest
 
 from bonny import Axn, Controller, Field, Kind, Owned, Retry, Spec, Status, Terminal, Version, WithConditions, testing
 from bonny.axn import Action, State
+from bonny.calling import HandlerTimeout
 from bonny.client.errors import Forbidden, refusal
 from bonny.controller import discover
 from bonny.core.objects import Failure
@@ -23,7 +24,6 @@ from bonny.operator import Operator
 from bonny.pipeline import Pipeline, failure_of
 from bonny.resource import Resource
 from bonny.steps.apply_descendants import ApplyDescendants, prepared
-from bonny.steps.calling import HandlerTimeout
 from bonny.steps.delegate import DelegateToController
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from bonny import Axn, Controller, Reason, Retry, Terminal, testing
 from bonny.axn import Action
+from bonny.calling import HandlerTimeout
 from bonny.errors import OptionError
 from bonny.pipeline import Pipeline, Step, failure_of
 from bonny.steps import AddManagedByLabelToDescendants, AddMissingGVK, Finalizer, Logger, SkipObservedGenerations
 from bonny.steps.apply_status import ApplyStatus
-from bonny.steps.calling import HandlerTimeout
 from bonny.steps.delegate import DelegateToController
 from tests.support.recorder import KeptEvents
 

@@ -128,7 +128,8 @@ class Client:
     async def list(self, kind: Kind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
         """All objects, read page by page. RBAC: list."""
         found: list[Resource] = []
-        query = {"limit": "500", "labelSelector": label_selector or kind.label_selector}
+        labels, fields = label_selector or kind.label_selector, kind.field_selector
+        query = {"limit": "500", "labelSelector": labels, "fieldSelector": fields}
         while True:
             answer = await self.exchange("GET", path_of(kind, namespace), query=query)
             page = self._decoded(answer, "list", kind.resource)

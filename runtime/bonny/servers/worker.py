@@ -25,6 +25,7 @@ from typing import Any, Final
 import msgspec
 
 from ..axn import Action, Axn
+from ..calling import HandlerTimeout
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
@@ -35,7 +36,6 @@ from ..errors import BonnyError, InvalidObject, Retry, Terminal
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
-from ..steps.calling import HandlerTimeout
 from ..steps.finalizer import finalizers_of
 from .intake import Intake
 from .workplace import Desk, Identity, Recorder

@@ -20,13 +20,20 @@ from ..steps.apply_descendants import ApplyDescendants
 from ..steps.apply_status import write_status
 from .intake import Intake
 
-__all__ = ["Desk", "Identity", "Recorder"]
+__all__ = ["Desk", "Identity", "Mute", "Recorder"]
 
 
 class Recorder(Protocol):
     """Sends events when it can; `bonny.events.EventRecorder` is one."""
 
     def record(self, regarding: Resource, event: Event) -> None: ...
+
+
+class Mute:
+    """A recorder for those who only look on: they leave nothing on the objects, and no events about them either."""
+
+    def record(self, regarding: Resource, event: Event) -> None:
+        """Forget it."""
 
 
 @dataclass(frozen=True, slots=True)

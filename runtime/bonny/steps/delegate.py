@@ -13,7 +13,7 @@ from typing import Any
 from ..axn import Action, Axn
 from ..controller import Controller
 from ..pipeline import run_step
-from .calling import call
+from .calling import call_handler
 
 __all__ = ["DelegateToController"]
 
@@ -35,7 +35,7 @@ class DelegateToController:
         axn.validate()
         controller.validate(axn.resource)
         name = f"{axn.action} of {type(controller).__name__}"
-        await call(_handler(controller, axn.action), axn, seconds=controller.timeout, name=name)
+        await call_handler(_handler(controller, axn.action), axn, seconds=controller.timeout, name=name)
 
 
 def _handler(controller: Controller[Any], action: Action) -> Callable[[Axn[Any]], Any]:

@@ -27,7 +27,7 @@ from ..errors import OptionError, Retry
 from ..kinds import Kind
 from ..naming import check_finalizer
 from ..resource import Resource, identify
-from .calling import call
+from .calling import call_handler
 
 __all__ = ["Finalizer", "finalizers_of"]
 
@@ -74,7 +74,7 @@ class Finalizer:
         if axn.action is Action.FINALIZE:
             if present:
                 implementation = self._implementation or controller.finalize
-                await call(implementation, axn, seconds=controller.timeout, name=f"the finalizer {name}")
+                await call_handler(implementation, axn, seconds=controller.timeout, name=f"the finalizer {name}")
                 await _delete_children(axn)
                 await _patch(axn, name, wanted=False)
         elif not present and (self._when is None or self._when(axn)):

@@ -24,7 +24,7 @@ from ..events import Event
 from ..kinds import Kind, Owned
 from ..pipeline import run_step
 from ..resource import Key, Resource, key_of
-from ..steps.calling import call
+from ..steps.calling import call_handler
 from ..steps.delegate import DelegateToController
 
 __all__ = ["axn", "handle"]
@@ -116,7 +116,7 @@ async def handle(
     )
     await run_step(token, DelegateToController())
     if token.action is Action.FINALIZE:
-        await call(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
+        await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
     return token
 
 
