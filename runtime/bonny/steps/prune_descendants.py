@@ -5,7 +5,8 @@ the handler returned and did not halt, every registered descendant was applied, 
 owner still is, by an uncached read, what the handler saw: same UID, same generation, not under deletion. The request
 names the child's UID and version, so what changed meanwhile stays for the next time.
 
-Off for controllers that define more than one of add, modify and reconcile: each would prune the children of the others.
+Off for controllers that define `add` or `modify`: each handler would prune the children of the others, and an action
+without a handler those of all.
 """
 
 from __future__ import annotations
