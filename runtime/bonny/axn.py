@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
+import msgspec
+
 from .api import Version
 from .client.api import Client
 from .conditions import condition, steadied, with_condition
 from .core.ledger import Witness
-from .core.objects import Item
+from .core.objects import Item, decode_item
 from .core.queue import Reason
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
@@ -185,6 +187,7 @@ class Axn(Generic[V_co]):
         controller: object = None,
         options: Mapping[str, Any] | None = None,
         kind: Kind | None = None,
+        shown: Item | None = None,
         workplace: Workplace | None = None,
     ) -> None:
         self.action = action
@@ -207,8 +210,8 @@ class Axn(Generic[V_co]):
         self.failure: HandlingFailure | None = None
         self.outdated = False
         """Set by steps: what the handler looked at was changed by this handling."""
-        self.renewed = False
-        """Whether `resource` is the answer to a write of a step, and no longer what the stream showed."""
+        self.shown = shown
+        """The object as the handler is shown it, whatever it does to `resource`; None in handler tests."""
         self.applied: set[tuple[Kind, Key]] | None = None
         """Set by `ApplyDescendants`, once the cluster holds all of them."""
         self.stored: Resource | None = None
@@ -300,7 +303,7 @@ class Axn(Generic[V_co]):
     def renew(self, resource: Resource) -> None:
         """For steps before the handler: `resource` is what a write of theirs left of the object."""
         self.resource = resource
-        self.renewed = True
+        self.shown = decode_item(msgspec.json.encode(resource))
         self._spec = None
 
     def identifier(self) -> tuple[str, str, str]:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Owned, Resource
+from bonny import Axn, Controller, Kind, Owned, Resource
 from bonny.api.crd import crds
 from bonny.sandbox import Sandbox
-from bonny.testing.faults import FaultProxy, Request
+from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Status
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,
+    MERGE,
+    PartsController,
     Thing,
     config_map,
     names,
     operator_of,
     own_namespace,
+    path_of,
     spec,
     thing,
+    until_reconciled,
 )
 
 
@@ -84,6 +89,109 @@ def is_the_apply_of_b(request: Request) -> bool:
     return request.method == "PATCH" and request.path.endswith("/configmaps/b")
 
 
+def test_nothing_is_pruned_for_an_owner_whose_annotations_want_it_by_now(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: the owner counted as what the handler saw because its generation was the same."""
+
+    class Annotated(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            for part in axn.resource["metadata"]["annotations"]["parts"].split():
+                axn.register_descendant(config_map(part, size=str(axn.spec.size)))
+
+    def annotate(parts: str) -> None:
+        change = {"metadata": {"annotations": {"parts": parts}}}
+        sandbox.request("PATCH", path_of("t1", namespace), change, content_type=MERGE)
+
+    with serving(operator_of(Annotated), proxy.kubeconfig):
+        made = thing("t1", namespace=namespace)
+        made["metadata"]["annotations"] = {"parts": "a b"}
+        sandbox.apply(made)
+        until_reconciled(sandbox, "t1", namespace)
+        uid = (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"]
+        hold = Hold()
+        held = proxy.add(Fault(hold, on=is_the_apply_of_b))
+        made["metadata"]["annotations"] = {"parts": "b"}
+        made["spec"]["size"] = 2
+        sandbox.apply(made)
+        sandbox.eventually(lambda: held.hits == 1)
+
+        annotate("a b")
+        hold.until.set()
+
+        sandbox.eventually(
+            lambda: (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["data"] == {"size": "2"}
+        )
+        assert (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"] == uid
+
+
+def test_nothing_is_pruned_for_an_owner_without_a_generation_that_wants_it_by_now(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: of a ConfigMap there is no generation, so whatever it held counted as what the handler saw."""
+
+    class FromConfig(Controller[Any]):
+        resource = Kind("v1", "ConfigMap", label_selector="parts=yes")
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            for part in axn.resource["data"]["parts"].split():
+                axn.register_descendant(config_map(part, size=axn.resource["data"]["size"]))
+
+    def owner(parts: str, size: str) -> Resource:
+        made = config_map("owner", namespace=namespace, parts=parts, size=size)
+        made["metadata"]["labels"] = {"parts": "yes"}
+        return made
+
+    with serving(operator_of(FromConfig), proxy.kubeconfig):
+        sandbox.apply(owner("a b", "1"))
+        sandbox.eventually(lambda: names(sandbox, namespace) >= {"a", "b"})
+        uid = (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"]
+        hold = Hold()
+        held = proxy.add(Fault(hold, on=is_the_apply_of_b))
+        sandbox.apply(owner("b", "2"))
+        sandbox.eventually(lambda: held.hits == 1)
+
+        sandbox.apply(owner("a b", "3"))
+        hold.until.set()
+
+        sandbox.eventually(
+            lambda: (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["data"] == {"size": "3"}
+        )
+        assert (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"] == uid
+
+
+def test_a_child_is_not_recreated_for_an_owner_that_changed_back(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: what stood right was deleted, because the handler had seen what its owner wanted before."""
+    waiting = Waiting()
+
+    class Replacing(Controller[Thing]):
+        owns = (Owned("apps/v1", "Deployment"),)
+
+        def reconcile(self, axn: Axn[Thing]) -> None:
+            if axn.spec.label == "two":
+                waiting()
+            axn.register_descendant(deployment("t1", axn.spec.label), recreate=True)
+
+    def live() -> Resource:
+        return sandbox.get("apps/v1", "Deployment", "t1", namespace=namespace) or {}
+
+    with serving(operator_of(Replacing), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, label="one"))
+        until_reconciled(sandbox, "t1", namespace)
+        uid = live()["metadata"]["uid"]
+        spec(sandbox, "t1", namespace, label="two")
+        assert waiting.reached.wait(10)
+
+        spec(sandbox, "t1", namespace, label="one")
+        waiting.go_on.set()
+
+        until_reconciled(sandbox, "t1", namespace)
+        assert live()["metadata"]["uid"] == uid
+
+
 def deployment(name: str, label: str) -> Resource:
     labels = {"app": label}
     container = {"name": "main", "image": "nginx:1"}
@@ -110,3 +218,21 @@ def watch_of_config_maps(request: Request) -> bool:
 
 class PanicException(BaseException):
     """As what extensions in Rust raise: no Exception."""
+
+
+def test_of_several_that_may_not_be_deleted_each_is_tried_and_named(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    proxy.add(
+        Fault(
+            Status(403, b"no"), on=lambda request: request.method == "DELETE" and request.path[-1] in "ab", times=None
+        )
+    )
+    with serving(operator_of(PartsController), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, parts=["a", "b", "c"]))
+        until_reconciled(sandbox, "t1", namespace)
+        spec(sandbox, "t1", namespace, parts=[])
+        told = until_reconciled(sandbox, "t1", namespace, "False", "Forbidden")["status"]["conditions"]
+    assert names(sandbox, namespace) == {"a", "b"}
+    (message,) = [known["message"] for known in told if known["type"] == "Reconciled"]
+    assert all(f"cannot delete configmaps {namespace}/{name} (403)" in message for name in "ab")

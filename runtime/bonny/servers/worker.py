@@ -22,14 +22,12 @@ import time
 import zlib
 from typing import Any, Final
 
-import msgspec
-
 from ..axn import Action, Axn
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
 from ..core.ledger import Handled, Tombstone, handled_state
-from ..core.objects import Item, decode_item
+from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
 from ..kinds import Kind
@@ -204,7 +202,7 @@ class Worker:
         # While a server that was restored is listed, an equal generation may hide another content.
         steady = self.intake.ledger.epoch == epoch and not self.intake.restoring
         if steady or self.intake.item(key) is item:
-            self.intake.ledger.handled[key] = self._state(_item_of(axn.resource)) if axn.renewed else state
+            self.intake.ledger.handled[key] = state if axn.shown in (None, item) else self._state(axn.shown)
         self.handled += 1
         if axn.outdated:
             # Queued while it is held, so it comes again once the streams show what was written.
@@ -284,6 +282,7 @@ class Worker:
             controller=self._controller,
             options=self._controller.options,
             kind=self.kind,
+            shown=item,
             workplace=desk,
         )
         await self._pipeline.run(axn)
@@ -329,10 +328,6 @@ class Worker:
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
         self.intake.wake.set()
-
-
-def _item_of(resource: Resource) -> Item:
-    return decode_item(msgspec.json.encode(resource))
 
 
 def _is_cancelled() -> bool:

@@ -21,6 +21,7 @@ from ..conditions import condition, with_condition
 from ..core.fields import owned_fields, project
 from ..errors import ApiError
 from ..resource import Resource
+from .owner import read_owner
 
 __all__ = ["RECONCILED", "ApplyStatus", "write_status"]
 
@@ -73,7 +74,7 @@ async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> N
         except Conflict:
             if not tries_left:
                 raise
-        live = await _read(axn)
+        live = await read_owner(axn)
     axn.mark_applied(State.STATUS_APPLIED)
 
 
@@ -142,15 +143,4 @@ async def _basis(axn: Axn[Any]) -> Resource | None:
         return axn.stored
     if axn.kind is None or not axn.kind.metadata_only:
         return axn.resource
-    return await _read(axn) if axn.status else None
-
-
-async def _read(axn: Axn[Any]) -> Resource | None:
-    """The object as it is now, or None when it is gone or another one of its name."""
-    if axn.kind is None:
-        return None
-    try:
-        fresh = await axn.workplace.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None)
-    except NotFound:
-        return None
-    return fresh if fresh["metadata"]["uid"] == axn.uid else None
+    return await read_owner(axn) if axn.status else None
