@@ -133,7 +133,8 @@ class Workplace(Protocol):
         """The live object of the kind and name of `descendant`, decoded anew."""
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
-        """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
+        """What carries the label of that owner; None while a stream of an owned kind is not in sync: then the handled
+        object is run again once all are."""
 
     @property
     def up_to_date(self) -> bool:

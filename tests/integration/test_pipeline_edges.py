@@ -11,7 +11,7 @@ import pytest
 from bonny import Axn, Controller, Kind, Owned, Resource
 from bonny.api.crd import crds
 from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Status
+from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Stall, Status
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,
@@ -211,6 +211,29 @@ def deployment(name: str, label: str) -> Resource:
 
 def watch_of_config_maps(request: Request) -> bool:
     return request.is_watch and request.path.endswith("/configmaps")
+
+
+def test_what_was_dropped_before_its_stream_showed_it_is_pruned_later(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: its event was that of an own write, and woke nobody."""
+    with serving(operator_of(PartsController), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
+        until_reconciled(sandbox, "t1", namespace)
+        stalled = proxy.add(Fault(Stall(), on=watch_of_config_maps, times=None))
+        proxy.cut_all()
+        sandbox.eventually(lambda: stalled.hits > 0)
+        spec(sandbox, "t1", namespace, parts=["a", "b"])
+        until_reconciled(sandbox, "t1", namespace)
+        spec(sandbox, "t1", namespace, parts=["a"])
+        # It waits for the stream, in vain, before it goes on.
+        sandbox.eventually(lambda: until_reconciled(sandbox, "t1", namespace), within_seconds=20.0)
+        assert names(sandbox, namespace) == {"a", "b"}
+
+        proxy.remove(stalled)
+        proxy.cut_all()
+
+        sandbox.eventually(lambda: names(sandbox, namespace) == {"a"}, within_seconds=20.0)
 
 
 # --- steps, threads and cancellations ---------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from bonny.core.queue import QueueOptions, Reason
 from bonny.kinds import Kind, Owned, Scope
 from bonny.pipeline import Pipeline, Step
 from bonny.resource import Key, Resource
+from bonny.servers import intake as intake_module
 from bonny.servers.intake import BARRIER_SECONDS, Intake
 from bonny.servers.reflector import Reflector
 from bonny.servers.worker import Worker
@@ -181,6 +182,46 @@ def test_a_stream_that_never_shows_a_write_holds_its_key_for_five_seconds_once(s
     assert intake.queue.take(now=BARRIER_SECONDS) is not None
     assert not intake.park(W1, now=BARRIER_SECONDS)
     assert intake.barriers_missed == 1
+
+
+def test_a_key_that_went_on_too_early_looks_again_when_its_write_is_shown(streams: Streams) -> None:
+    """Regression: that event was an own one and woke nobody, so a child that was dropped meanwhile was never pruned."""
+    intake, child = streams.intake, Key("default", "c")
+    intake.begin_write(CONFIG_MAP, child, owner=W1)
+    intake.end_write(CONFIG_MAP, child, "20", owner=W1)
+    intake.queue.add(W1, Reason.CHANGED, now=0.0)
+    for now, parked in ((0.0, True), (BARRIER_SECONDS, False)):
+        assert intake.queue.take(now=now) is not None
+        assert intake.park(W1, now=now) is parked
+    intake.queue.done(W1, now=BARRIER_SECONDS)
+    assert streams.queued() == {}
+
+    streams.says(streams.config_maps, "ADDED", thing("c", version=20, owner="uid-w1"))
+
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_are(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: all who had asked came back every half a minute, for as long as a person took to mend the stream."""
+    monkeypatch.setattr(intake_module, "IN_SYNC_SECONDS", 0.0)
+    streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
+    assert streams.intake.children("uid-w1", owner=W1) is None
+    await rounds()
+    assert streams.queued() == {}
+
+    streams.lists(streams.config_maps, version=12)
+
+    await rounds()
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+    assert streams.intake.children("uid-w1", owner=W1) == []
+
+
+async def rounds() -> None:
+    """Let the loop call what is due, and what that makes due."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 def test_a_re_created_object_is_buried_and_queued(streams: Streams) -> None:

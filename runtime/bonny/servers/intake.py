@@ -27,6 +27,8 @@ __all__ = ["Intake"]
 
 # The store shows an own write within milliseconds. A stream that does not must not hold its keys for longer than this.
 BARRIER_SECONDS: Final = 5.0
+# A stream is in sync again a second after it came back; how long it takes to come back nobody knows.
+IN_SYNC_SECONDS: Final = 2.0
 UID_INDEX: Final = "uid"
 OWNER_INDEX: Final = "owner"
 
@@ -69,6 +71,13 @@ class Intake:
 
         self._writes = {id(source): OwnWrites() for source in self.sources}
         self._barriers = {id(source): Barriers() for source in self.sources}
+        self._late = {id(source): Barriers() for source in self.sources}
+        """Keys that went on although the stream did not show what they wrote: they look again once it does, as that is
+        an own write, whose event wakes nobody."""
+
+        self._unsure: set[Key] = set()
+        """Keys that asked for their children while a stream of children was not in sync."""
+
         self._restoring: set[int] = set()
         """Streams whose server was restored, until their first complete list after that."""
 
@@ -120,9 +129,13 @@ class Intake:
                     return found
         return None
 
-    def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
-        """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
-        if not all(source.current for source in self.owned_sources):
+    def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
+        """What carries the label of that owner; None while a stream of an owned kind is not in sync: then `owner` is
+        queued again once all are."""
+        if not self._in_sync:
+            if not self._unsure:
+                self._ask_later()
+            self._unsure.add(owner)
             return None
         return [
             (kind, item)
@@ -131,6 +144,22 @@ class Intake:
             for item in map(source.store.get, source.store.lookup(OWNER_INDEX, owner_uid))
             if item is not None
         ]
+
+    @property
+    def _in_sync(self) -> bool:
+        return all(source.current for source in self.owned_sources)
+
+    def _ask_later(self) -> None:
+        asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._asked)
+
+    def _asked(self) -> None:
+        """Queue who asked for children, if they are known by now."""
+        if not self._in_sync:
+            self._ask_later()
+            return
+        for key in self._unsure:
+            self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
+        self._unsure.clear()
 
     @property
     def restoring(self) -> bool:
@@ -175,7 +204,7 @@ class Intake:
         self.barriers_missed += 1
         del self._parked[key]
         for source in self.sources:
-            self._barriers[id(source)].drop(key)
+            self._late[id(source)].require(key, self._barriers[id(source)].drop(key))
         return False
 
     def _waits(self, key: Key) -> bool:
@@ -190,6 +219,7 @@ class Intake:
     def forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
         self.ledger.forget(key)
+        self._unsure.discard(key)
         for name in [name for name, owners in self._contested.items() if key in owners]:
             self._contested[name].discard(key)
             if not self._contested[name]:
@@ -230,11 +260,14 @@ class Intake:
             if not self._waits(key):
                 self.queue.unpark(key, now=time.monotonic())
                 self.wake.set()
+        for key in self._late[id(source)].met(at=source.version):
+            self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
 
     def restored(self, source: Reflector) -> None:
         """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
         self._writes[id(source)].forget()
         self._barriers[id(source)] = Barriers()
+        self._late[id(source)] = Barriers()
         self.ledger.forget_writes()
         self._restoring.add(id(source))
 

@@ -80,7 +80,7 @@ class Desk:
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
         """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
-        return self._intake.children(owner_uid)
+        return self._intake.children(owner_uid, owner=self._key)
 
     @property
     def up_to_date(self) -> bool:

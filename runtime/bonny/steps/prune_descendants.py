@@ -22,7 +22,7 @@ from .requests import delete_children
 
 __all__ = ["PruneDescendants"]
 
-# While a stream is in trouble nothing is pruned; somebody has to come back for it.
+# An event tells of the owner's change, but not when it was changed back meanwhile.
 LATER_SECONDS: Final = 30.0
 
 
@@ -37,7 +37,6 @@ class PruneDescendants:
             return
         children = axn.workplace.children(axn.uid)
         if children is None:
-            _come_back(axn)
             return
         registered = {(kind.api_version, kind.kind, key) for kind, key in axn.applied}
         dropped = [
@@ -48,12 +47,7 @@ class PruneDescendants:
         if dropped and await owner_is_as_shown(axn):
             await delete_children(axn, dropped, unchanged=True)
         elif dropped:
-            _come_back(axn)
-
-
-def _come_back(axn: Axn[Any]) -> None:
-    """Most often an event brings the owner back before."""
-    axn.requeue_seconds = min(axn.requeue_seconds or LATER_SECONDS, LATER_SECONDS)
+            axn.requeue_seconds = min(axn.requeue_seconds or LATER_SECONDS, LATER_SECONDS)
 
 
 def _is_ours(child: Item, manager: str) -> bool:
