@@ -10,6 +10,7 @@ import pytest
 
 from bonny import Axn, Controller, Kind, Owned, Resource
 from bonny.api.crd import crds
+from bonny.kinds import Related
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Stall, Status
 from tests.support.serving import serving
@@ -234,6 +235,23 @@ def test_what_was_dropped_before_its_stream_showed_it_is_pruned_later(
         proxy.cut_all()
 
         sandbox.eventually(lambda: names(sandbox, namespace) == {"a"}, within_seconds=20.0)
+
+
+def test_a_related_object_is_found_although_its_kind_is_owned_too(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: only the stream of the owned ones was asked, which shows what this operator made."""
+
+    class Both(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+        related = (Related("v1", "ConfigMap", named_by=lambda thing: [thing["spec"]["secret"]]),)
+
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            found = axn.observed(config_map(axn.spec.secret))
+            axn.update_status(lambda status: {**status, "phase": found["data"]["word"] if found else "none"})
+
+    with serving(operator_of(Both), sandbox.kubeconfig):
+        sandbox.apply(config_map("theirs", namespace=namespace, word="hello"))
+        sandbox.apply(thing("t1", namespace=namespace, secret="theirs"))
+        assert until_reconciled(sandbox, "t1", namespace)["status"]["phase"] == "hello"
 
 
 # --- steps, threads and cancellations ---------------------------------------------------------------------------------
