@@ -19,7 +19,7 @@ from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason
-from bonny.kinds import Kind, Owned, Scope
+from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline, Step
 from bonny.resource import Key, Resource
 from bonny.servers import intake as intake_module
@@ -313,6 +313,56 @@ def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wa
     streams.intake.contest(CONFIG_MAP, Key("default", "c"), owner=W1)
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-gone"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+NODE = Kind("v1", "Node")
+
+
+def related_to(kind: Kind, related: Related) -> tuple[Streams, Reflector]:
+    """An intake of objects of `kind`, of which there is one, `w1`; and the stream of the related kind."""
+    primary = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+    others = Reflector(cast("Any", None), related, namespace=None, options=watch.WatchOptions())
+    made = Streams()
+    made.intake = Intake(
+        primary=[primary], owned={}, related={related: [others]}, options=QueueOptions(ageing=0.0), on_status=False
+    )
+    listed = thing("w1", version=5)
+    if not kind.namespaced:
+        del listed["metadata"]["namespace"]
+    made.lists(others, version=10)
+    made.lists(primary, listed, version=10)
+    made.queued()
+    return made, others
+
+
+def secret(version: int) -> Resource:
+    made = thing("s1", version=version)
+    made["metadata"]["namespace"] = "ops"
+    return made
+
+
+def test_names_of_objects_that_are_in_no_namespace_need_none() -> None:
+    """Regression: they were looked for in the namespace of the object that named them, and never found."""
+    streams, secrets = related_to(NODE, Related("v1", "Secret", keys=lambda _: ["w1"]))
+    streams.says(secrets, "ADDED", secret(11))
+    assert streams.queued() == {Key("", "w1"): frozenset({Reason.RELATED})}
+
+
+@pytest.mark.parametrize("wrong", ["w1", None, [("a", "b", "c")], SystemExit(3)])
+def test_a_function_of_related_that_is_wrong_harms_nobody_and_is_named(
+    wrong: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: of a text each letter was taken for a name; sys.exit ended the operator."""
+
+    def keys(_: Resource) -> Any:
+        if isinstance(wrong, BaseException):
+            raise wrong
+        return wrong
+
+    streams, secrets = related_to(WIDGET, Related("v1", "Secret", keys=keys))
+    streams.says(secrets, "ADDED", secret(11))
+    assert streams.queued() == {}
+    assert [record.message for record in caplog.records] == ["a function of Related failed"]
 
 
 def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> None:

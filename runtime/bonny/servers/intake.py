@@ -19,6 +19,7 @@ from ..core.ledger import Barriers, Ledger, OwnWrites, handled_state
 from ..core.objects import Item, version_number
 from ..core.queue import Priority, Queue, QueueOptions, Reason
 from ..core.store import Delta
+from ..errors import OptionError
 from ..kinds import Kind, Names, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
 from .reflector import Reflector
@@ -313,8 +314,9 @@ class Intake:
         first = not delta.live and not source.synced
         concerned: set[Key] = set()
         if kind.keys is not None:
+            namespaced = self._primary[0].kind.namespaced
             for item in filter(None, (delta.old, delta.new)):
-                concerned.update(_keys(kind, kind.keys, item))
+                concerned.update(_keys(kind, kind.keys, item, namespaced=namespaced))
         else:
             for home in self._primary:
                 concerned |= home.store.lookup(_index_of(kind), str(delta.key))
@@ -349,18 +351,21 @@ def _index_of(kind: Related) -> str:
 
 
 def _named_by(kind: Related, names: Callable[[Resource], Names], item: Item) -> Iterable[str]:
-    return [str(key if kind.namespaced else Key("", key.name)) for key in _keys(kind, names, item)]
+    return [str(key) for key in _keys(kind, names, item, namespaced=kind.namespaced)]
 
 
-def _keys(kind: Related, names: Callable[[Resource], Names], item: Item) -> list[Key]:
-    """The keys that a user's function names for an object: names alone are in its namespace.
+def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, namespaced: bool) -> list[Key]:
+    """The keys that a user's function names for an object: names alone are in its namespace, if they are in any.
 
     What it raises is logged: neither other objects nor other controllers on the stream suffer from it.
     """
     try:
-        named = list(names(item.decode()))
-        return [Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in named]
-    except Exception:
+        named = names(item.decode())
+        if isinstance(named, str):
+            raise OptionError("it returned one text: return a list of names")
+        keys = [Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in named]
+        return keys if namespaced else [Key("", key.name) for key in keys]
+    except BaseException:
         log.exception("a function of Related failed", extra={"kind": kind.resource, "object": str(item.key)})
         return []
 
