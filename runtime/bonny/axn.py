@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -480,23 +481,25 @@ class Axn(Generic[V_co]):
         Raises: `AlreadyApplied` when they were emitted; what a hook raises.
         """
         self._may_change(State.EVENTS_EMITTED)
-        self.flush_events()
+        for emit in self.emissions():
+            emit()
 
-    def flush_events(self) -> None:
+    def emissions(self) -> list[Callable[[], None]]:
         """For the pipeline: emit what is left, also when the handler's time is over or it emitted some itself."""
         self.mark_applied(State.EVENTS_EMITTED)
         events, self._events = self._events, []
-        for registered in events:
-            if registered.only_if_changed and not self._is_news():
-                continue
-            event = registered.event
-            for hook in reversed(self._before_emit_event):
-                event = hook(event, self)
-            self.workplace.record(self.resource, event)
+        return [partial(self._emit, registered) for registered in events]
 
-    def tell_failure(self, failure: HandlingFailure) -> None:
-        """For the pipeline: an event for what the handling failed of."""
-        event = Event(EventType.WARNING, failure.reason, self.action.capitalize(), failure.message)
+    def _emit(self, registered: _Registered) -> None:
+        if registered.only_if_changed and not self._is_news():
+            return
+        event = registered.event
+        for hook in reversed(self._before_emit_event):
+            event = hook(event, self)
+        self.workplace.record(self.resource, event)
+
+    def tell(self, event: Event) -> None:
+        """For steps and the pipeline: emit it at the end, whatever the handler did with its own."""
         self._events.append(_Registered(event, only_if_changed=False))
 
     def _is_news(self) -> bool:
@@ -569,16 +572,9 @@ class Axn(Generic[V_co]):
         finished: Resource = resource.get("status") or {}
         return finished
 
-    def after_processed(self) -> None:
-        """For the pipeline: call the hooks, each once, whatever the others do. Raises: the first error of theirs."""
-        errors = []
-        while self._after_processed:
-            try:
-                self._after_processed.pop()(self)
-            except Exception as error:  # noqa: BLE001  the others are called all the same
-                errors.append(error)
-        if errors:
-            raise errors[0]
+    def last_hooks(self) -> list[Callable[[], None]]:
+        """For the pipeline: the hooks for the very end."""
+        return [partial(hook, self) for hook in reversed(self._after_processed)]
 
     # --- states -------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -254,11 +255,84 @@ def test_a_related_object_is_found_although_its_kind_is_owned_too(sandbox: Sandb
         assert until_reconciled(sandbox, "t1", namespace)["status"]["phase"] == "hello"
 
 
+# --- nothing is said twice, or not at all -----------------------------------------------------------------------------
+
+
+def test_descendants_may_be_applied_after_the_events_were_emitted(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: the event of the creation came too late, and the handling counted as failed."""
+    tries: list[int] = []
+
+    class Early(PartsController):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            tries.append(axn.tries)
+            await super().reconcile(axn)
+            axn.emit_events()
+            await axn.apply_descendants()
+
+    with serving(operator_of(Early), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
+        until_reconciled(sandbox, "t1", namespace)
+    assert tries == [0]
+
+
 # --- steps, threads and cancellations ---------------------------------------------------------------------------------
 
 
 class PanicException(BaseException):
     """As what extensions in Rust raise: no Exception."""
+
+
+def test_a_step_that_raises_what_is_no_exception_costs_its_own_object_a_try(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: the object stayed with a worker that was gone; what ended in sys.exit ended the operator."""
+    left = {"panics": 1, "exits": 1}
+
+    def unruly(axn: Axn[Any]) -> None:
+        name = axn.key.name
+        left[name] -= 1
+        if left[name] >= 0:
+            raise SystemExit(3) if name == "exits" else PanicException("a secret that must not be shown")
+
+    class Stepped(PartsController):
+        steps = (unruly,)
+
+    with serving(operator_of(Stepped), sandbox.kubeconfig):
+        for name in left:
+            sandbox.apply(thing(name, namespace=namespace, parts=[name]))
+        for name in left:
+            until_reconciled(sandbox, name, namespace)
+
+
+def test_hooks_that_raise_whatever_they_like_do_not_undo_the_work(sandbox: Sandbox, namespace: str) -> None:
+    ran: list[str] = []
+
+    def exits(axn: Axn[Any]) -> None:
+        ran.append(str(axn.key))
+        raise SystemExit(3)
+
+    class Hooked(PartsController):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            axn.register_after_processed(exits)
+            axn.register_after_processed(exits)
+            await super().reconcile(axn)
+
+    with serving(operator_of(Hooked), sandbox.kubeconfig) as at_work:
+        for name in ("t1", "t2"):
+            sandbox.apply(thing(name, namespace=namespace, parts=[name]))
+            until_reconciled(sandbox, name, namespace)
+        sandbox.eventually(lambda: at_work.process.workers[0].handled == 2)
+    assert ran == [f"{namespace}/t1"] * 2 + [f"{namespace}/t2"] * 2
+
+
+def test_a_handler_that_cancels_itself_is_told_by_the_condition(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: only the log said so."""
+
+    class Cancels(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            raise asyncio.CancelledError
+
+    with serving(operator_of(Cancels), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace, "False", "HandlerFailed")
 
 
 def test_of_several_that_may_not_be_deleted_each_is_tried_and_named(

@@ -172,12 +172,6 @@ class Worker:
                 self._forget(key)
             elif not self.intake.ledger.is_settled(item.meta.uid):
                 await self._settle_object(item, work)
-        except asyncio.CancelledError as error:
-            if _is_cancelled():
-                raise
-            # The handler cancelled itself, or awaited something that was cancelled: a failure like any other.
-            await self._failed(work, BonnyError(f"the handler was cancelled from within: {error}"))
-            return
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
             await self._failed(work, error)
             return
@@ -328,12 +322,6 @@ class Worker:
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
         self.intake.wake.set()
-
-
-def _is_cancelled() -> bool:
-    """Whether the running task itself is being cancelled."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _text(error: Exception) -> str:

@@ -28,7 +28,7 @@ from ..controller import Controller
 from ..core.fields import digest, owned_fields, project
 from ..core.ledger import witness_of
 from ..errors import ALSO, ForeignObject, OptionError, Retry, UndeclaredKind
-from ..events import EventType
+from ..events import Event, EventType
 from ..kinds import Kind, Owned
 from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, identify, key_of, owner_reference, owners_of
 from .owner import owner_is_as_shown, read_owner
@@ -102,7 +102,7 @@ class ApplyDescendants:
             _must_be_ours(axn, descendant, wanted, live)
             outcome = await _change(axn, kind, wanted, before=live, recreate=descendant.recreate)
         if outcome is not None and self._create_events:
-            axn.register_event(wanted, EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}")
+            axn.tell(Event(EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}", wanted))
         if outcome is not None and axn.looked_at(wanted):
             axn.outdated = True
         return kind, key

@@ -57,10 +57,6 @@ async def _on_the_loop(handler: Callable[[Axn[Any]], Awaitable[None]], axn: Axn[
             axn.seal()
             raise HandlerTimeout(seconds, None) from error
         raise
-    except (Exception, asyncio.CancelledError, GeneratorExit):
-        raise
-    except BaseException as error:
-        raise _no_exit(error) from error
 
 
 async def _in_a_thread(
@@ -92,10 +88,8 @@ def _call(
     """In a thread: let what `handler` returns or raises become the outcome."""
     try:
         settle = partial(_set_result, outcome, handler(axn))
-    except Exception as error:  # noqa: BLE001  it goes on on the loop
+    except BaseException as error:  # noqa: BLE001  it goes on on the loop
         settle = partial(_set_exception, outcome, error)
-    except BaseException as error:  # noqa: BLE001  there it would end the loop
-        settle = partial(_set_exception, outcome, _no_exit(error))
     # The loop may be closed by now: then nobody waits any more.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(settle)
@@ -117,14 +111,3 @@ def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> Non
         stopped.__cause__ = error
         error = stopped
     outcome.set_exception(error)
-
-
-def _no_exit(error: BaseException) -> BonnyError:
-    """One object must not end the operator for all, nor keep its key for ever."""
-    what = "called sys.exit"
-    if not isinstance(error, SystemExit):
-        what = f"raised {type(error).__name__}, which is no Exception"
-    told = BonnyError(f"the handler {what}")
-    # Notes are logged and reach no status: the text is the handler's own.
-    told.add_note(f"it said: {error}")
-    return told
