@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -233,6 +234,7 @@ class Axn(Generic[V_co]):
         self._looked_at: set[tuple[str, str, Key]] = set()
         self._sealed = False
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._calling: Future[Any] | None = None
 
     # --- what happened ------------------------------------------------------------------------------------------------
 
@@ -321,10 +323,17 @@ class Axn(Generic[V_co]):
             coroutine.close()
             self._must_be_open()
             raise OptionError("axn.call is for `def` handlers: in an `async def` handler, await the coroutine")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        self._calling = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        if self._sealed:  # since we asked
+            self._calling.cancel()
+        try:
+            return cast("R", self._calling.result())
+        except CancelledError:
+            self._must_be_open()
+            raise
 
-    def lend_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """For the step that starts a `def` handler's thread."""
+    def lend_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """For the step that starts a `def` handler's thread; None when it has ended."""
         self._loop = loop
 
     # --- what shall be so ---------------------------------------------------------------------------------------------
@@ -588,8 +597,11 @@ class Axn(Generic[V_co]):
         self._states.add(state)
 
     def seal(self) -> None:
-        """For the worker: the handler's time is over; whatever it still registers or calls raises `AlreadyApplied`."""
+        """For the worker: the handler's time is over. What it called is cancelled; whatever it still registers or
+        calls raises `AlreadyApplied`."""
         self._sealed = True
+        if self._calling is not None:
+            self._calling.cancel()
 
     def _named(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
         """What makes two mappings speak of the same object; without a namespace they are in that of the handled one."""

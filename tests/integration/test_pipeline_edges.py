@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -333,6 +333,63 @@ def test_a_handler_that_cancels_itself_is_told_by_the_condition(sandbox: Sandbox
     with serving(operator_of(Cancels), sandbox.kubeconfig):
         sandbox.apply(thing("t1", namespace=namespace))
         until_reconciled(sandbox, "t1", namespace, "False", "HandlerFailed")
+
+
+def test_what_a_thread_still_does_is_ended_when_its_time_is_over(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: what it had the loop do went on, write after write."""
+    hold = Hold()
+    held = proxy.add(Fault(hold, on=is_the_apply_of_b))
+
+    class Threaded(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+        timeout = 1.0
+        ended: ClassVar[list[str]] = []
+
+        def reconcile(self, axn: Axn[Thing]) -> None:
+            if self.ended:
+                return
+            axn.register_descendant(config_map("b"), group=1)
+            axn.register_descendant(config_map("c"), group=2)
+            try:
+                axn.call(axn.apply_descendants(create_events=False))
+            except Exception as error:
+                self.ended.append(type(error).__name__)
+                raise
+
+    with serving(operator_of(Threaded), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace, "False", "Timeout")
+        assert held.hits == 1
+        hold.until.set()
+        until_reconciled(sandbox, "t1", namespace)
+    assert Threaded.ended == ["AlreadyApplied"]
+    assert names(sandbox, namespace) <= {"b"}
+
+
+def test_a_thread_that_outlives_the_stop_can_write_nothing_more(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: only a handler's own timeout sealed its token, not the end of the grace period."""
+    waiting = Waiting()
+    told: list[str] = []
+
+    class Threaded(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+        shutdown_timeout = 0.0
+
+        def reconcile(self, axn: Axn[Thing]) -> None:
+            waiting()
+            try:
+                axn.register_descendant(config_map("late"))
+            except Exception as error:
+                told.append(type(error).__name__)
+                raise
+
+    with serving(operator_of(Threaded), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        assert waiting.reached.wait(10)
+    waiting.go_on.set()
+    sandbox.eventually(lambda: told == ["AlreadyApplied"])
 
 
 def test_of_several_that_may_not_be_deleted_each_is_tried_and_named(

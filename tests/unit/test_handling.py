@@ -23,7 +23,7 @@ from bonny.operator import Operator
 from bonny.pipeline import Pipeline, failure_of, run_step
 from bonny.resource import Resource
 from bonny.steps.apply_descendants import ApplyDescendants, prepared
-from bonny.steps.calling import HandlerTimeout
+from bonny.steps.calling import HandlerTimeout, call
 from bonny.steps.delegate import DelegateToController
 
 
@@ -353,6 +353,18 @@ async def test_a_def_handler_reaches_the_loop_by_call() -> None:
             axn.assigns["answer"] = axn.call(answer())
 
     assert (await delegated(Sync())).assigns == {"answer": 42}
+
+
+async def test_a_loop_that_was_lent_to_a_thread_cannot_be_called_from_itself() -> None:
+    """Regression: after a `def` step an `async def` handler waited for its own loop, and nothing went on any more."""
+    token = testing.axn(widget(), version=Widget)
+    await call(lambda axn: None, token, seconds=1.0, name="a step")
+
+    async def answer() -> int:
+        return 42
+
+    with pytest.raises(OptionError, match="await the coroutine"):
+        token.call(answer())
 
 
 def test_a_controller_is_of_the_version_in_its_brackets_also_through_a_base() -> None:

@@ -72,9 +72,13 @@ async def _in_a_thread(
     outcome: asyncio.Future[object] = loop.create_future()
     run, arguments = contextvars.copy_context().run, (_call, handler, axn, outcome, loop)
     threading.Thread(target=run, args=arguments, name=f"handler {axn.key}", daemon=True).start()
-    done, _ = await asyncio.wait({outcome}, timeout=seconds)
-    if not done:
-        axn.seal()
+    try:
+        await asyncio.wait({outcome}, timeout=seconds)
+    finally:
+        axn.lend_loop(None)
+        if not outcome.done():  # its time is over, or the operator's
+            axn.seal()
+    if not outcome.done():
         raise HandlerTimeout(seconds, outcome)
     return outcome
 
