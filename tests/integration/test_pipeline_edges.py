@@ -258,6 +258,38 @@ def test_a_related_object_is_found_although_its_kind_is_owned_too(sandbox: Sandb
 # --- nothing is said twice, or not at all -----------------------------------------------------------------------------
 
 
+def test_a_change_of_the_status_that_was_applied_early_is_not_made_again(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: the last step made the registered changes a second time, to the status that held them already."""
+
+    class Counting(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            axn.update_status(lambda status: {**status, "parts": status.get("parts", 0) + 1})
+            await axn.apply_status()
+
+    with serving(operator_of(Counting), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        assert until_reconciled(sandbox, "t1", namespace)["status"]["parts"] == 1
+
+
+@pytest.mark.parametrize("where", ["change", "hook"])
+def test_a_status_that_cannot_be_made_is_told_by_the_condition(sandbox: Sandbox, namespace: str, where: str) -> None:
+    """Regression: only the log said so; `Reconciled` stayed what it was."""
+
+    def fail(*_: object) -> Resource:
+        raise ValueError("no")
+
+    class Broken(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            if where == "hook":
+                axn.register_before_apply_status(fail)
+            else:
+                axn.update_status(fail)
+
+    with serving(operator_of(Broken), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace, "False", "HandlerFailed")
+
+
 def test_descendants_may_be_applied_after_the_events_were_emitted(sandbox: Sandbox, namespace: str) -> None:
     """Regression: the event of the creation came too late, and the handling counted as failed."""
     tries: list[int] = []
