@@ -11,16 +11,20 @@ import asyncio
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+import msgspec
 
 from .api import Version
 from .client.api import Client
 from .conditions import condition, steadied, with_condition
 from .core.ledger import Witness
-from .core.objects import Item
+from .core.objects import Item, decode_item
 from .core.queue import Reason
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
@@ -131,7 +135,8 @@ class Workplace(Protocol):
         """The live object of the kind and name of `descendant`, decoded anew."""
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
-        """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
+        """What carries the label of that owner; None while a stream of an owned kind is not in sync: then the handled
+        object is run again once all are."""
 
     @property
     def up_to_date(self) -> bool:
@@ -185,6 +190,7 @@ class Axn(Generic[V_co]):
         controller: object = None,
         options: Mapping[str, Any] | None = None,
         kind: Kind | None = None,
+        shown: Item | None = None,
         workplace: Workplace | None = None,
     ) -> None:
         self.action = action
@@ -207,8 +213,8 @@ class Axn(Generic[V_co]):
         self.failure: HandlingFailure | None = None
         self.outdated = False
         """Set by steps: what the handler looked at was changed by this handling."""
-        self.renewed = False
-        """Whether `resource` is the answer to a write of a step, and no longer what the stream showed."""
+        self.shown = shown
+        """The object as the handler is shown it, whatever it does to `resource`; None in handler tests."""
         self.applied: set[tuple[Kind, Key]] | None = None
         """Set by `ApplyDescendants`, once the cluster holds all of them."""
         self.stored: Resource | None = None
@@ -228,6 +234,7 @@ class Axn(Generic[V_co]):
         self._looked_at: set[tuple[str, str, Key]] = set()
         self._sealed = False
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._calling: Future[Any] | None = None
 
     # --- what happened ------------------------------------------------------------------------------------------------
 
@@ -300,7 +307,7 @@ class Axn(Generic[V_co]):
     def renew(self, resource: Resource) -> None:
         """For steps before the handler: `resource` is what a write of theirs left of the object."""
         self.resource = resource
-        self.renewed = True
+        self.shown = decode_item(msgspec.json.encode(resource))
         self._spec = None
 
     def identifier(self) -> tuple[str, str, str]:
@@ -316,10 +323,17 @@ class Axn(Generic[V_co]):
             coroutine.close()
             self._must_be_open()
             raise OptionError("axn.call is for `def` handlers: in an `async def` handler, await the coroutine")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        self._calling = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        if self._sealed:  # since we asked
+            self._calling.cancel()
+        try:
+            return cast("R", self._calling.result())
+        except CancelledError:
+            self._must_be_open()
+            raise
 
-    def lend_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """For the step that starts a `def` handler's thread."""
+    def lend_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """For the step that starts a `def` handler's thread; None when it has ended."""
         self._loop = loop
 
     # --- what shall be so ---------------------------------------------------------------------------------------------
@@ -476,23 +490,25 @@ class Axn(Generic[V_co]):
         Raises: `AlreadyApplied` when they were emitted; what a hook raises.
         """
         self._may_change(State.EVENTS_EMITTED)
-        self.flush_events()
+        for emit in self.emissions():
+            emit()
 
-    def flush_events(self) -> None:
+    def emissions(self) -> list[Callable[[], None]]:
         """For the pipeline: emit what is left, also when the handler's time is over or it emitted some itself."""
         self.mark_applied(State.EVENTS_EMITTED)
         events, self._events = self._events, []
-        for registered in events:
-            if registered.only_if_changed and not self._is_news():
-                continue
-            event = registered.event
-            for hook in reversed(self._before_emit_event):
-                event = hook(event, self)
-            self.workplace.record(self.resource, event)
+        return [partial(self._emit, registered) for registered in events]
 
-    def tell_failure(self, failure: HandlingFailure) -> None:
-        """For the pipeline: an event for what the handling failed of."""
-        event = Event(EventType.WARNING, failure.reason, self.action.capitalize(), failure.message)
+    def _emit(self, registered: _Registered) -> None:
+        if registered.only_if_changed and not self._is_news():
+            return
+        event = registered.event
+        for hook in reversed(self._before_emit_event):
+            event = hook(event, self)
+        self.workplace.record(self.resource, event)
+
+    def tell(self, event: Event) -> None:
+        """For steps and the pipeline: emit it at the end, whatever the handler did with its own."""
         self._events.append(_Registered(event, only_if_changed=False))
 
     def _is_news(self) -> bool:
@@ -565,16 +581,9 @@ class Axn(Generic[V_co]):
         finished: Resource = resource.get("status") or {}
         return finished
 
-    def after_processed(self) -> None:
-        """For the pipeline: call the hooks, each once, whatever the others do. Raises: the first error of theirs."""
-        errors = []
-        while self._after_processed:
-            try:
-                self._after_processed.pop()(self)
-            except Exception as error:  # noqa: BLE001  the others are called all the same
-                errors.append(error)
-        if errors:
-            raise errors[0]
+    def last_hooks(self) -> list[Callable[[], None]]:
+        """For the pipeline: the hooks for the very end."""
+        return [partial(hook, self) for hook in reversed(self._after_processed)]
 
     # --- states -------------------------------------------------------------------------------------------------------
 
@@ -588,8 +597,11 @@ class Axn(Generic[V_co]):
         self._states.add(state)
 
     def seal(self) -> None:
-        """For the worker: the handler's time is over; whatever it still registers or calls raises `AlreadyApplied`."""
+        """For the worker: the handler's time is over. What it called is cancelled; whatever it still registers or
+        calls raises `AlreadyApplied`."""
         self._sealed = True
+        if self._calling is not None:
+            self._calling.cancel()
 
     def _named(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
         """What makes two mappings speak of the same object; without a namespace they are in that of the handled one."""

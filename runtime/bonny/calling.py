@@ -18,7 +18,7 @@ from typing import Any
 
 from .errors import BonnyError, OptionError
 
-__all__ = ["HandlerTimeout", "call", "report"]
+__all__ = ["HandlerTimeout", "call", "comes_from_outside", "no_exit", "report"]
 
 
 class HandlerTimeout(BonnyError, TimeoutError):
@@ -80,16 +80,12 @@ async def _on_the_loop(
             late()
             raise HandlerTimeout(seconds or 0.0, None) from error
         raise
-    except (Exception, GeneratorExit):
+    except Exception:
         raise
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        # It cancelled itself, or awaited something that was cancelled: a failure like any other.
-        raise BonnyError(f"the handler was cancelled from within: {error}") from error
     except BaseException as error:
-        raise _no_exit(error) from error
+        if comes_from_outside(error):
+            raise
+        raise no_exit(error) from error
 
 
 async def _in_a_thread(
@@ -99,9 +95,12 @@ async def _in_a_thread(
     outcome: asyncio.Future[object] = loop.create_future()
     run, arguments = contextvars.copy_context().run, (_work, handler, outcome, loop)
     threading.Thread(target=run, args=arguments, name="handler", daemon=True).start()
-    done, _ = await asyncio.wait({outcome}, timeout=seconds)
-    if not done:
-        late()
+    try:
+        await asyncio.wait({outcome}, timeout=seconds)
+    finally:
+        if not outcome.done():  # its time is over, or the operator's
+            late()
+    if not outcome.done():
         raise HandlerTimeout(seconds or 0.0, outcome)
     return outcome
 
@@ -113,7 +112,7 @@ def _work(handler: Callable[[], object], outcome: asyncio.Future[object], loop: 
     except Exception as error:  # noqa: BLE001  it goes on on the loop
         settle = partial(_set_exception, outcome, error)
     except BaseException as error:  # noqa: BLE001  there it would end the loop
-        settle = partial(_set_exception, outcome, _no_exit(error))
+        settle = partial(_set_exception, outcome, no_exit(error))
     # The loop may be closed by now: then nobody waits any more.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(settle)
@@ -137,12 +136,23 @@ def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> Non
     outcome.set_exception(error)
 
 
-def _no_exit(error: BaseException) -> BonnyError:
-    """One object must not end the operator for all, nor keep its key for ever."""
-    what = "called sys.exit"
-    if not isinstance(error, SystemExit):
-        what = f"raised {type(error).__name__}, which is no Exception"
-    told = BonnyError(f"the handler {what}")
+def comes_from_outside(error: BaseException) -> bool:
+    """Whether it ends the running task itself, and is not what a handler raised."""
+    task = asyncio.current_task()
+    cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+    return cancelled or isinstance(error, GeneratorExit)
+
+
+def no_exit(error: BaseException) -> BonnyError:
+    """What stands for an error that is no `Exception`: one object must neither end the operator for all, nor stay with
+    a worker that is gone."""
+    match error:
+        case SystemExit():
+            told = BonnyError("sys.exit was called")
+        case asyncio.CancelledError():
+            told = BonnyError("it was cancelled from within")
+        case _:
+            told = BonnyError(f"{type(error).__name__} was raised, which is no Exception")
     # Notes are logged and reach no status: the text is the handler's own.
     told.add_note(f"it said: {error}")
     return told

@@ -205,8 +205,9 @@ class Controller(Generic[V_co]):
 
     @classmethod
     def prunes(cls) -> bool:
-        """Whether one handler tells all descendants of an object: else each would prune those of the others."""
-        return sum(_defined(cls, name) for name in ("add", "modify", "reconcile")) == 1
+        """Whether `reconcile` tells all descendants of an object, whatever happened to it: else what one handler
+        registers would be pruned after another one, or after none."""
+        return _defined(cls, "reconcile") and not (_defined(cls, "add") or _defined(cls, "modify"))
 
     @classmethod
     def finalizer_of(cls, *, operator: str, group: str) -> str:

@@ -348,7 +348,7 @@ def _warn(controller: type[Controller[Any]], group: str) -> None:
                     told = {**name, "kind": owned.resource, "then": "define `finalize`, which deletes them"}
                     log.warning("cluster-scoped children stay when their owner is deleted", extra=told)
     if controller.owns and not controller.prunes():
-        because = "more than one of add, modify and reconcile is defined, and each may register others"
+        because = "add or modify is defined, which may register others than reconcile does"
         log.info("children that are no longer registered are not pruned", extra={**name, "because": because})
 
 

@@ -19,8 +19,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .axn import Axn, HandlingFailure, Step
+from .calling import comes_from_outside, no_exit
 from .client.errors import Forbidden, Invalid, Refusal
 from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
+from .events import Event, EventType
 
 __all__ = ["Pipeline", "Step", "run_step", "step_name"]
 
@@ -48,7 +50,8 @@ class Pipeline:
                 axn.failure = failure_of(error)
                 await self._report(axn, error, failed=step)
                 if not isinstance(error, Retry):
-                    axn.tell_failure(axn.failure)
+                    told = axn.failure
+                    axn.tell(Event(EventType.WARNING, told.reason, axn.action.capitalize(), told.message))
                 _finish(axn)
                 raise
         _finish(axn)
@@ -69,15 +72,19 @@ class Pipeline:
 
 def _finish(axn: Axn[Any]) -> None:
     """Events and last hooks. What they raise is logged: the work is done, and must not be done again for it."""
-    for last in (axn.flush_events, axn.after_processed):
+    for last in (*axn.emissions(), *axn.last_hooks()):
         try:
             last()
-        except Exception:
+        except BaseException:
             log.exception("a hook failed", extra={"object": str(axn.key), "action": axn.action.value})
 
 
 async def run_step(axn: Axn[Any], step: Step) -> None:
-    """Run one step. Raises: what it raises, with a note that names it."""
+    """Run one step.
+
+    Raises: what it raises, with a note that names it; `BonnyError` in the place of what is no `Exception`: one object
+    must neither end the operator for all, nor stay with a worker that is gone.
+    """
     try:
         result = step(axn)
         if result is not None and inspect.isawaitable(result):
@@ -85,6 +92,12 @@ async def run_step(axn: Axn[Any], step: Step) -> None:
     except Exception as error:
         error.add_note(f"in step {step_name(step)}")
         raise
+    except BaseException as error:
+        if comes_from_outside(error):
+            raise
+        failed = no_exit(error)
+        failed.add_note(f"in step {step_name(step)}")
+        raise failed from error
 
 
 def step_name(step: Step) -> str:

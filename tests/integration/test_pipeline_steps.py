@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from itertools import count
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -19,17 +18,19 @@ from bonny.testing.faults import Fault, FaultProxy, Hold, Request
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,
+    MERGE,
+    THING,
     PartsController,
     Thing,
     condition_of,
     config_map,
+    names,
     operator_of,
+    own_namespace,
+    path_of,
+    spec,
     thing,
 )
-
-THING = f"{GROUP}/v1", "Thing"
-MERGE = "application/merge-patch+json"
-_namespaces = count(1)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -39,35 +40,14 @@ def _served(sandbox: Sandbox) -> None:
 
 @pytest.fixture
 def namespace(sandbox: Sandbox) -> Iterator[str]:
-    """A namespace of its own; Things of it are removed afterwards, with whatever finalizers they have."""
-    name = f"steps-{next(_namespaces)}"
-    sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    yield name
-    for found in sandbox.items(*THING, namespace=name):
-        path = path_of(found["metadata"]["name"], name)
-        sandbox.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
-        sandbox.request("DELETE", path)
-    sandbox.request("DELETE", f"/api/v1/namespaces/{name}/configmaps")
+    with own_namespace(sandbox) as name:
+        yield name
 
 
 @pytest.fixture
 def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
     with FaultProxy(sandbox) as made:
         yield made
-
-
-def path_of(name: str, namespace: str) -> str:
-    return f"/apis/{GROUP}/v1/namespaces/{namespace}/things/{name}"
-
-
-def names(sandbox: Sandbox, namespace: str) -> set[str]:
-    """The ConfigMaps in a namespace."""
-    return {found["metadata"]["name"] for found in sandbox.items("v1", "ConfigMap", namespace=namespace)}
-
-
-def spec(sandbox: Sandbox, name: str, namespace: str, **changes: Any) -> None:
-    answer = sandbox.request("PATCH", path_of(name, namespace), {"spec": changes}, content_type=MERGE)
-    assert answer.status == 200, answer.body
 
 
 # --- finalizers -------------------------------------------------------------------------------------------------------

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
 from bonny import Axn, Controller, Field, Operator, Owned, Resource, Spec, Status, Version, WithConditions
 from bonny.api import WithObservedGeneration
+from bonny.sandbox import Sandbox
 
 GROUP = "example.com"
+THING = f"{GROUP}/v1", "Thing"
+MERGE = "application/merge-patch+json"
 _numbers = count(1)
+_namespaces = count(1)
 
 
 class ThingSpec(Spec):
@@ -77,3 +83,49 @@ def condition_of(resource: Resource | None, type: str = "Reconciled") -> tuple[s
         if known["type"] == type:
             return known["status"], known["reason"]
     return "", ""
+
+
+# --- as the test sees them --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def own_namespace(sandbox: Sandbox) -> Iterator[str]:
+    """A namespace of its own; Things of it are removed afterwards, with whatever finalizers they have."""
+    name = f"things-{next(_namespaces)}"
+    sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    for found in sandbox.items(*THING, namespace=name):
+        path = path_of(found["metadata"]["name"], name)
+        sandbox.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
+        sandbox.request("DELETE", path)
+    sandbox.request("DELETE", f"/api/v1/namespaces/{name}/configmaps")
+
+
+def path_of(name: str, namespace: str) -> str:
+    """Of a Thing."""
+    return f"/apis/{GROUP}/v1/namespaces/{namespace}/things/{name}"
+
+
+def names(sandbox: Sandbox, namespace: str) -> set[str]:
+    """The ConfigMaps in a namespace."""
+    return {found["metadata"]["name"] for found in sandbox.items("v1", "ConfigMap", namespace=namespace)}
+
+
+def spec(sandbox: Sandbox, name: str, namespace: str, **changes: Any) -> None:
+    """Change the spec of a Thing."""
+    answer = sandbox.request("PATCH", path_of(name, namespace), {"spec": changes}, content_type=MERGE)
+    assert answer.status == 200, answer.body
+
+
+def until_reconciled(sandbox: Sandbox, name: str, namespace: str, *told: str) -> Resource:
+    """Return the Thing when its `Reconciled` says so (default: True, Succeeded) of its newest spec."""
+
+    def check() -> Resource | None:
+        found = sandbox.get(*THING, name, namespace=namespace)
+        assert found is not None
+        (known,) = (known for known in found["status"]["conditions"] if known["type"] == "Reconciled")
+        if known["observedGeneration"] != found["metadata"]["generation"]:
+            return None
+        return found if (known["status"], known["reason"]) == (told or ("True", "Succeeded")) else None
+
+    return sandbox.eventually(check)

@@ -21,9 +21,10 @@ from bonny.controller import discover
 from bonny.core.objects import Failure
 from bonny.errors import AlreadyApplied, BonnyError, ForeignObject, InvalidObject, OptionError, UndeclaredKind
 from bonny.operator import Operator
-from bonny.pipeline import Pipeline, failure_of
+from bonny.pipeline import Pipeline, failure_of, run_step
 from bonny.resource import Resource
 from bonny.steps.apply_descendants import ApplyDescendants, prepared
+from bonny.steps.calling import call_handler
 from bonny.steps.delegate import DelegateToController
 
 
@@ -290,7 +291,7 @@ async def test_a_failed_handling_leaves_nothing_in_memory(controller: type[Contr
 
 async def delegated(controller: Controller[Any], *, action: str = "add") -> Axn[Any]:
     token: Axn[Any] = Axn(action=Action(action), resource=widget(), version=Widget, controller=controller)
-    await DelegateToController()(token)
+    await run_step(token, DelegateToController())
     return token
 
 
@@ -338,10 +339,10 @@ class PanicsInAThread(Controller[Widget]):
 @pytest.mark.parametrize("controller", [Panics(), PanicsInAThread()])
 async def test_what_is_no_exception_is_a_failure_of_its_handling(controller: Controller[Widget]) -> None:
     """Regression: nobody caught it, and the key stayed with a worker that was gone; from a thread it ended the loop."""
-    with pytest.raises(BonnyError, match="the handler raised PanicException, which is no Exception") as caught:
+    with pytest.raises(BonnyError, match="PanicException was raised, which is no Exception") as caught:
         await delegated(controller)
     assert "lost" not in failure_of(caught.value).message
-    assert caught.value.__notes__ == ["it said: lost"]
+    assert caught.value.__notes__ == ["it said: lost", "in step DelegateToController"]
 
 
 async def test_a_def_handler_reaches_the_loop_by_call() -> None:
@@ -353,6 +354,18 @@ async def test_a_def_handler_reaches_the_loop_by_call() -> None:
             axn.assigns["answer"] = axn.call(answer())
 
     assert (await delegated(Sync())).assigns == {"answer": 42}
+
+
+async def test_a_loop_that_was_lent_to_a_thread_cannot_be_called_from_itself() -> None:
+    """Regression: after a `def` step an `async def` handler waited for its own loop, and nothing went on any more."""
+    token = testing.axn(widget(), version=Widget)
+    await call_handler(lambda axn: None, token, seconds=1.0, name="a step")
+
+    async def answer() -> int:
+        return 42
+
+    with pytest.raises(OptionError, match="await the coroutine"):
+        token.call(answer())
 
 
 def test_a_controller_is_of_the_version_in_its_brackets_also_through_a_base() -> None:

@@ -19,9 +19,10 @@ from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason
-from bonny.kinds import Kind, Owned, Scope
+from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline, Step
 from bonny.resource import Key, Resource
+from bonny.servers import intake as intake_module
 from bonny.servers.intake import BARRIER_SECONDS, Intake
 from bonny.servers.reflector import Reflector
 from bonny.servers.worker import Worker
@@ -183,6 +184,46 @@ def test_a_stream_that_never_shows_a_write_holds_its_key_for_five_seconds_once(s
     assert intake.barriers_missed == 1
 
 
+def test_a_key_that_went_on_too_early_looks_again_when_its_write_is_shown(streams: Streams) -> None:
+    """Regression: that event was an own one and woke nobody, so a child that was dropped meanwhile was never pruned."""
+    intake, child = streams.intake, Key("default", "c")
+    intake.begin_write(CONFIG_MAP, child, owner=W1)
+    intake.end_write(CONFIG_MAP, child, "20", owner=W1)
+    intake.queue.add(W1, Reason.CHANGED, now=0.0)
+    for now, parked in ((0.0, True), (BARRIER_SECONDS, False)):
+        assert intake.queue.take(now=now) is not None
+        assert intake.park(W1, now=now) is parked
+    intake.queue.done(W1, now=BARRIER_SECONDS)
+    assert streams.queued() == {}
+
+    streams.says(streams.config_maps, "ADDED", thing("c", version=20, owner="uid-w1"))
+
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_are(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: all who had asked came back every half a minute, for as long as a person took to mend the stream."""
+    monkeypatch.setattr(intake_module, "IN_SYNC_SECONDS", 0.0)
+    streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
+    assert streams.intake.children("uid-w1", owner=W1) is None
+    await rounds()
+    assert streams.queued() == {}
+
+    streams.lists(streams.config_maps, version=12)
+
+    await rounds()
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+    assert streams.intake.children("uid-w1", owner=W1) == []
+
+
+async def rounds() -> None:
+    """Let the loop call what is due, and what that makes due."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
 def test_a_re_created_object_is_buried_and_queued(streams: Streams) -> None:
     streams.says(streams.widgets, "DELETED", thing("w1", version=11))
     streams.says(streams.widgets, "ADDED", thing("w1", version=12, uid="another"))
@@ -272,6 +313,56 @@ def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wa
     streams.intake.contest(CONFIG_MAP, Key("default", "c"), owner=W1)
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-gone"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+NODE = Kind("v1", "Node")
+
+
+def related_to(kind: Kind, related: Related) -> tuple[Streams, Reflector]:
+    """An intake of objects of `kind`, of which there is one, `w1`; and the stream of the related kind."""
+    primary = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+    others = Reflector(cast("Any", None), related, namespace=None, options=watch.WatchOptions())
+    made = Streams()
+    made.intake = Intake(
+        primary=[primary], owned={}, related={related: [others]}, options=QueueOptions(ageing=0.0), on_status=False
+    )
+    listed = thing("w1", version=5)
+    if not kind.namespaced:
+        del listed["metadata"]["namespace"]
+    made.lists(others, version=10)
+    made.lists(primary, listed, version=10)
+    made.queued()
+    return made, others
+
+
+def secret(version: int) -> Resource:
+    made = thing("s1", version=version)
+    made["metadata"]["namespace"] = "ops"
+    return made
+
+
+def test_names_of_objects_that_are_in_no_namespace_need_none() -> None:
+    """Regression: they were looked for in the namespace of the object that named them, and never found."""
+    streams, secrets = related_to(NODE, Related("v1", "Secret", keys=lambda _: ["w1"]))
+    streams.says(secrets, "ADDED", secret(11))
+    assert streams.queued() == {Key("", "w1"): frozenset({Reason.RELATED})}
+
+
+@pytest.mark.parametrize("wrong", ["w1", None, [("a", "b", "c")], SystemExit(3)])
+def test_a_function_of_related_that_is_wrong_harms_nobody_and_is_named(
+    wrong: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: of a text each letter was taken for a name; sys.exit ended the operator."""
+
+    def keys(_: Resource) -> Any:
+        if isinstance(wrong, BaseException):
+            raise wrong
+        return wrong
+
+    streams, secrets = related_to(WIDGET, Related("v1", "Secret", keys=keys))
+    streams.says(secrets, "ADDED", secret(11))
+    assert streams.queued() == {}
+    assert [record.message for record in caplog.records] == ["a function of Related failed"]
 
 
 def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> None:

@@ -281,16 +281,20 @@ def test_the_managed_by_label_is_shown_to_hooks() -> None:
     )
 
 
-def test_the_logger_tells_names_and_never_contents(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_logger_tells_names_and_never_contents(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     axn = testing.axn(token().resource)
-    Logger()(axn)
-    axn.register_descendant({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": "hunter2"}})
-    axn.finish_descendants()
-    axn.finish_status({"phase": "hunter2"})
-    axn.failure_event(message="hunter2")
-    axn.flush_events()
-    axn.after_processed()
+
+    def register(axn: Axn[Any]) -> None:
+        axn.register_descendant(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": "hunter2"}}
+        )
+        axn.finish_descendants()
+        axn.finish_status({"phase": "hunter2"})
+        axn.failure_event(message="hunter2")
+
+    await Pipeline([Logger(), register]).run(axn)
+
     assert [record.message for record in caplog.records] == ["processing", "descendant", "status", "event", "processed"]
     assert not any("hunter2" in str(vars(record)) for record in caplog.records)
 

@@ -284,12 +284,13 @@ class Barriers:
                 met.append(key)
         return met
 
-    def drop(self, key: Key) -> None:
-        """Stop waiting for `key`: its time is over, or the versions fell."""
-        self._wanted.pop(key, None)
+    def drop(self, key: Key) -> int:
+        """Stop waiting for `key`: its time is over. Returns the version that it waited for; 0 for none."""
+        wanted = self._wanted.pop(key, 0)
         if len(self._order) > 2 * len(self._wanted) + SLACK:
             self._order = [(version, waiting) for waiting, version in self._wanted.items()]
             heapify(self._order)
+        return wanted
 
 
 def witness_of(wanted: Any, live: Mapping[str, Any], owned: Any) -> Witness:

@@ -100,10 +100,11 @@ class Store:
         before = set(function(old)) if old is not None else set()
         after = set(function(new)) if new is not None else set()
         for value in before - after:
-            held = entries[value]
-            if isinstance(held, set) and len(held) > 1:
+            # A user's function may say something else of the same object today than it said yesterday.
+            held = entries.get(value)
+            if isinstance(held, set):
                 held.discard(key)
-            else:
+            if held in (key, set()):
                 del entries[value]
         for value in after - before:
             held_or_none = entries.get(value)

@@ -19,6 +19,7 @@ from ..core.ledger import Barriers, Ledger, OwnWrites, handled_state
 from ..core.objects import Item, version_number
 from ..core.queue import Priority, Queue, QueueOptions, Reason
 from ..core.store import Delta
+from ..errors import OptionError
 from ..kinds import Kind, Names, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
 from .reflector import Reflector
@@ -27,6 +28,8 @@ __all__ = ["Intake"]
 
 # The store shows an own write within milliseconds. A stream that does not must not hold its keys for longer than this.
 BARRIER_SECONDS: Final = 5.0
+# A stream is in sync again a second after it came back; how long it takes to come back nobody knows.
+IN_SYNC_SECONDS: Final = 2.0
 UID_INDEX: Final = "uid"
 OWNER_INDEX: Final = "owner"
 
@@ -69,6 +72,13 @@ class Intake:
 
         self._writes = {id(source): OwnWrites() for source in self.sources}
         self._barriers = {id(source): Barriers() for source in self.sources}
+        self._late = {id(source): Barriers() for source in self.sources}
+        """Keys that went on although the stream did not show what they wrote: they look again once it does, as that is
+        an own write, whose event wakes nobody."""
+
+        self._unsure: set[Key] = set()
+        """Keys that asked for their children while a stream of children was not in sync."""
+
         self._restoring: set[int] = set()
         """Streams whose server was restored, until their first complete list after that."""
 
@@ -111,18 +121,26 @@ class Intake:
     def item(self, key: Key) -> Item | None:
         return self.home(key).store.get(key)
 
-    def source(self, kind: Kind, key: Key) -> Reflector | None:
-        """The stream that shows the object `key` of an owned or related kind; None when it is not followed."""
-        for known, sources in (*self._owned.items(), *self._related.items()):
-            if (known.api_version, known.kind) == (kind.api_version, kind.kind):
-                found = _for_namespace(sources, key)
-                if found is not None:
-                    return found
-        return None
+    def sources_of(self, kind: Kind, key: Key) -> list[Reflector]:
+        """The streams that can show the object `key` of an owned or related kind: those of owned ones first."""
+        found = [
+            _for_namespace(sources, key)
+            for known, sources in (*self._owned.items(), *self._related.items())
+            if (known.api_version, known.kind) == (kind.api_version, kind.kind)
+        ]
+        return [source for source in found if source is not None]
 
-    def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
-        """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
-        if not all(source.current for source in self.owned_sources):
+    def source(self, kind: Kind, key: Key) -> Reflector | None:
+        """The first of these."""
+        return next(iter(self.sources_of(kind, key)), None)
+
+    def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
+        """What carries the label of that owner; None while a stream of an owned kind is not in sync: then `owner` is
+        queued again once all are."""
+        if not self._in_sync:
+            if not self._unsure:
+                self._ask_later()
+            self._unsure.add(owner)
             return None
         return [
             (kind, item)
@@ -131,6 +149,22 @@ class Intake:
             for item in map(source.store.get, source.store.lookup(OWNER_INDEX, owner_uid))
             if item is not None
         ]
+
+    @property
+    def _in_sync(self) -> bool:
+        return all(source.current for source in self.owned_sources)
+
+    def _ask_later(self) -> None:
+        asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._asked)
+
+    def _asked(self) -> None:
+        """Queue who asked for children, if they are known by now."""
+        if not self._in_sync:
+            self._ask_later()
+            return
+        for key in self._unsure:
+            self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
+        self._unsure.clear()
 
     @property
     def restoring(self) -> bool:
@@ -175,7 +209,7 @@ class Intake:
         self.barriers_missed += 1
         del self._parked[key]
         for source in self.sources:
-            self._barriers[id(source)].drop(key)
+            self._late[id(source)].require(key, self._barriers[id(source)].drop(key))
         return False
 
     def _waits(self, key: Key) -> bool:
@@ -183,13 +217,13 @@ class Intake:
 
     def contest(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """The object `key` is not ours but has a name that `owner` wants: a change of it is the owner's business."""
-        source = self.source(kind, key)
-        if source is not None:
+        for source in self.sources_of(kind, key):
             self._contested.setdefault((id(source), key), set()).add(owner)
 
     def forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
         self.ledger.forget(key)
+        self._unsure.discard(key)
         for name in [name for name, owners in self._contested.items() if key in owners]:
             self._contested[name].discard(key)
             if not self._contested[name]:
@@ -230,11 +264,14 @@ class Intake:
             if not self._waits(key):
                 self.queue.unpark(key, now=time.monotonic())
                 self.wake.set()
+        for key in self._late[id(source)].met(at=source.version):
+            self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
 
     def restored(self, source: Reflector) -> None:
         """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
         self._writes[id(source)].forget()
         self._barriers[id(source)] = Barriers()
+        self._late[id(source)] = Barriers()
         self.ledger.forget_writes()
         self._restoring.add(id(source))
 
@@ -277,8 +314,9 @@ class Intake:
         first = not delta.live and not source.synced
         concerned: set[Key] = set()
         if kind.keys is not None:
+            namespaced = self._primary[0].kind.namespaced
             for item in filter(None, (delta.old, delta.new)):
-                concerned.update(_keys(kind, kind.keys, item))
+                concerned.update(_keys(kind, kind.keys, item, namespaced=namespaced))
         else:
             for home in self._primary:
                 concerned |= home.store.lookup(_index_of(kind), str(delta.key))
@@ -313,18 +351,21 @@ def _index_of(kind: Related) -> str:
 
 
 def _named_by(kind: Related, names: Callable[[Resource], Names], item: Item) -> Iterable[str]:
-    return [str(key if kind.namespaced else Key("", key.name)) for key in _keys(kind, names, item)]
+    return [str(key) for key in _keys(kind, names, item, namespaced=kind.namespaced)]
 
 
-def _keys(kind: Related, names: Callable[[Resource], Names], item: Item) -> list[Key]:
-    """The keys that a user's function names for an object: names alone are in its namespace.
+def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, namespaced: bool) -> list[Key]:
+    """The keys that a user's function names for an object: names alone are in its namespace, if they are in any.
 
     What it raises is logged: neither other objects nor other controllers on the stream suffer from it.
     """
     try:
-        named = list(names(item.decode()))
-        return [Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in named]
-    except Exception:
+        named = names(item.decode())
+        if isinstance(named, str):
+            raise OptionError("it returned one text: return a list of names")
+        keys = [Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in named]
+        return keys if namespaced else [Key("", key.name) for key in keys]
+    except BaseException:
         log.exception("a function of Related failed", extra={"kind": kind.resource, "object": str(item.key)})
         return []
 

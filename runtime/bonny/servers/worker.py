@@ -22,15 +22,13 @@ import time
 import zlib
 from typing import Any, Final
 
-import msgspec
-
 from ..axn import Action, Axn
 from ..calling import HandlerTimeout
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
 from ..core.ledger import Handled, Tombstone, handled_state
-from ..core.objects import Item, decode_item
+from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
 from ..kinds import Kind
@@ -174,12 +172,6 @@ class Worker:
                 self._forget(key)
             elif not self.intake.ledger.is_settled(item.meta.uid):
                 await self._settle_object(item, work)
-        except asyncio.CancelledError as error:
-            if _is_cancelled():
-                raise
-            # The handler cancelled itself, or awaited something that was cancelled: a failure like any other.
-            await self._failed(work, BonnyError(f"the handler was cancelled from within: {error}"))
-            return
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
             await self._failed(work, error)
             return
@@ -204,7 +196,7 @@ class Worker:
         # While a server that was restored is listed, an equal generation may hide another content.
         steady = self.intake.ledger.epoch == epoch and not self.intake.restoring
         if steady or self.intake.item(key) is item:
-            self.intake.ledger.handled[key] = self._state(_item_of(axn.resource)) if axn.renewed else state
+            self.intake.ledger.handled[key] = state if axn.shown in (None, item) else self._state(axn.shown)
         self.handled += 1
         if axn.outdated:
             # Queued while it is held, so it comes again once the streams show what was written.
@@ -284,6 +276,7 @@ class Worker:
             controller=self._controller,
             options=self._controller.options,
             kind=self.kind,
+            shown=item,
             workplace=desk,
         )
         await self._pipeline.run(axn)
@@ -309,6 +302,7 @@ class Worker:
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be stopped: its key and its slot stay taken until it returns.
             await asyncio.wait({error.thread})
+            error.thread.exception()  # which nobody waits for; asyncio would call it forgotten
         key, queue, now = work.key, self.intake.queue, time.monotonic()
         extra: dict[str, object] = {"controller": self.name, "object": str(key), "error": _text(error)}
         match error:
@@ -329,16 +323,6 @@ class Worker:
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
         self.intake.wake.set()
-
-
-def _item_of(resource: Resource) -> Item:
-    return decode_item(msgspec.json.encode(resource))
-
-
-def _is_cancelled() -> bool:
-    """Whether the running task itself is being cancelled."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _text(error: Exception) -> str:

@@ -79,7 +79,9 @@ class Desk:
             name = key_of(descendant)
             same = (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"])
             if same and kind.namespace in (None, name.namespace):
-                item = self.observe(kind, name if kind.namespaced else Key("", name.name)).item
+                key = name if kind.namespaced else Key("", name.name)
+                shown = [source.store.get(key) for source in self._intake.sources_of(kind, key)]
+                item = next((item for item in shown if item is not None), None)
                 return None if item is None else {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
         raise OptionError(
             f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns` or `related`"
@@ -87,7 +89,7 @@ class Desk:
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
         """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
-        return self._intake.children(owner_uid)
+        return self._intake.children(owner_uid, owner=self._key)
 
     @property
     def up_to_date(self) -> bool:

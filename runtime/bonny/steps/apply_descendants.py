@@ -17,10 +17,9 @@ UID. An apply to what exists carries the live object's UID. What is not ours is 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..axn import Action, Axn, Descendant, State, Workplace
@@ -29,9 +28,11 @@ from ..controller import Controller
 from ..core.fields import digest, owned_fields, project
 from ..core.ledger import witness_of
 from ..errors import ALSO, ForeignObject, OptionError, Retry, UndeclaredKind
-from ..events import EventType
+from ..events import Event, EventType
 from ..kinds import Kind, Owned
 from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, identify, key_of, owner_reference, owners_of
+from .owner import owner_is_as_shown, read_owner
+from .requests import together
 
 __all__ = ["ApplyDescendants", "prepared"]
 
@@ -68,7 +69,7 @@ class ApplyDescendants:
         axn.finish_descendants()
         try:
             for group in axn.descendant_groups():
-                applied.update(await _together(self._apply(axn, wanted) for wanted in group))
+                applied.update(await together(self._apply(axn, wanted) for wanted in group))
         finally:
             axn.mark_applied(State.DESCENDANTS_APPLIED)
         witnesses = axn.workplace.witnesses
@@ -99,9 +100,9 @@ class ApplyDescendants:
         outcome: str | None = CREATED
         if live is not None:
             _must_be_ours(axn, descendant, wanted, live)
-            outcome = await _change(place, kind, wanted, before=live, recreate=descendant.recreate)
+            outcome = await _change(axn, kind, wanted, before=live, recreate=descendant.recreate)
         if outcome is not None and self._create_events:
-            axn.register_event(wanted, EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}")
+            axn.tell(Event(EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}", wanted))
         if outcome is not None and axn.looked_at(wanted):
             axn.outdated = True
         return kind, key
@@ -116,22 +117,6 @@ class ApplyDescendants:
             self._uncollected.add(named)
             told = {"controller": named[0], "kind": named[1], "then": "define `finalize` on the controller"}
             log.warning("these objects stay when their owner is deleted", extra=told)
-
-
-async def _together(applies: Iterable[Awaitable[tuple[Owned, Key]]]) -> list[tuple[Owned, Key]]:
-    """Await all, each to its end. Raises: the first error, the others as notes."""
-    outcomes = await asyncio.gather(*applies, return_exceptions=True)
-    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-    try:
-        if errors:
-            for other in errors[1:]:
-                errors[0].add_note(f"{ALSO}{other}")
-            raise errors[0]
-        return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
-    finally:
-        # The error's traceback holds this frame. If the frame held the error, too, the whole handling would stay in
-        # memory until the garbage collector comes, which is rarely.
-        del outcomes, errors
 
 
 def prepared(
@@ -175,13 +160,7 @@ async def _owner_must_exist(axn: Axn[Any]) -> None:
 
     Raises: `Retry`.
     """
-    if axn.workplace.up_to_date or axn.kind is None:
-        return
-    try:
-        live = await axn.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None)
-    except NotFound:
-        live = None
-    if live is None or live["metadata"]["uid"] != axn.uid:
+    if not axn.workplace.up_to_date and axn.kind is not None and await read_owner(axn) is None:
         raise Retry(f"{identify(axn.resource)} is gone, and its stream does not say so yet")
 
 
@@ -262,12 +241,12 @@ async def _created_or_found(place: Workplace, kind: Owned, wanted: Resource) -> 
     return None
 
 
-async def _change(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource, recreate: bool) -> str | None:
+async def _change(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resource, recreate: bool) -> str | None:
     """Apply `wanted` to what exists and is ours to change; returns what became of it, None when nothing was written.
 
     The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
     """
-    key = key_of(wanted)
+    key, place = key_of(wanted), axn.workplace
     last = place.witnesses.get((kind, key))
     sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
     try:
@@ -288,22 +267,24 @@ async def _change(place: Workplace, kind: Owned, wanted: Resource, *, before: Re
         if not recreate:
             refused.add_note(f"{ALSO}if it cannot be changed, register it with recreate=True to replace it")
             raise
-        await _recreate(place, kind, wanted, before=before)
+        await _recreate(axn, kind, wanted, before=before)
         return CREATED
     place.witnesses[kind, key] = witness_of(wanted, live, held)
     return UPDATED if changed else None
 
 
-async def _recreate(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource) -> None:
+async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resource) -> None:
     """Delete the object and create it anew.
 
-    Raises: `Invalid` when the API server would not take the new one, before anything is deleted; `Retry` while the old
-    one is not gone.
+    Raises: before anything is deleted, `Invalid` when the API server would not take the new one, and `Retry` when its
+    owner may want something else by now; `Retry` while the old one is not gone.
     """
-    key = key_of(wanted)
+    key, place = key_of(wanted), axn.workplace
     trial_name = f"{key.name[:TRIAL_NAME]}-{secrets.token_hex(4)}"
     trial = {**wanted, "metadata": {**wanted["metadata"], "name": trial_name}}
     await place.client.apply(kind, trial, manager=place.manager, force=False, dry_run=True)
+    if not await owner_is_as_shown(axn):
+        raise Retry(f"{identify(axn.resource)} changed before {identify(wanted)} was deleted to be created anew")
     await place.client.delete(kind, key, uid=before["metadata"]["uid"])
     place.wrote = True
     place.witnesses.pop((kind, key), None)

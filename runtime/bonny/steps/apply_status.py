@@ -20,7 +20,9 @@ from ..client.errors import Conflict, Invalid, NotFound
 from ..conditions import condition, with_condition
 from ..core.fields import owned_fields, project
 from ..errors import ApiError
+from ..pipeline import failure_of
 from ..resource import Resource
+from .owner import read_owner
 
 __all__ = ["RECONCILED", "ApplyStatus", "write_status"]
 
@@ -56,30 +58,34 @@ async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> N
     Raises: `ApiError`; `Conflict` after three tries; `NotFound` if `strict`.
     """
     live = await _basis(axn)
+    # What was applied before stands on the object: made again, a counter would count twice.
+    made = State.STATUS_APPLIED in axn.states
     for tries_left in reversed(range(TRIES)):
         if live is None:
             break
         try:
-            axn.stored = await _write(axn, live, early=early)
+            axn.stored = await _write(axn, live, early=early, alone=made)
             break
         except NotFound:
             if strict:
                 raise
             log.warning("object is gone, status not written", extra={"object": str(axn.key)})
             break
-        except Invalid as refused:
-            await _tell_refused(axn, live, refused)
-            raise
         except Conflict:
             if not tries_left:
                 raise
-        live = await _read(axn)
+        except Exception as error:
+            # A status that does not fit, or that the handler's own functions cannot make: no other try would tell.
+            if not early and (isinstance(error, Invalid) or not isinstance(error, ApiError)):
+                await _tell_alone(axn, live, error)
+            raise
+        live = await read_owner(axn)
     axn.mark_applied(State.STATUS_APPLIED)
 
 
-async def _tell_refused(axn: Axn[Any], live: Resource, refused: Invalid) -> None:
-    """What the handler registered does not fit the schema, so the runtime's condition goes alone."""
-    axn.failure = axn.failure or HandlingFailure("Invalid", str(refused))
+async def _tell_alone(axn: Axn[Any], live: Resource, error: Exception) -> None:
+    """What the handler registered cannot be written, so the runtime's condition goes alone."""
+    axn.failure = axn.failure or failure_of(error)
     if axn.has_conditions:
         with contextlib.suppress(ApiError):
             await _write(axn, live, alone=True)
@@ -142,15 +148,4 @@ async def _basis(axn: Axn[Any]) -> Resource | None:
         return axn.stored
     if axn.kind is None or not axn.kind.metadata_only:
         return axn.resource
-    return await _read(axn) if axn.status else None
-
-
-async def _read(axn: Axn[Any]) -> Resource | None:
-    """The object as it is now, or None when it is gone or another one of its name."""
-    if axn.kind is None:
-        return None
-    try:
-        fresh = await axn.workplace.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None)
-    except NotFound:
-        return None
-    return fresh if fresh["metadata"]["uid"] == axn.uid else None
+    return await read_owner(axn) if axn.status else None

@@ -17,4 +17,7 @@ async def call_handler(handler: Callable[[Axn[Any]], Any], axn: Axn[Any], *, sec
     """Call `handler`; `name` says in messages what it is. Raises: what it raises; `HandlerTimeout`."""
     if not inspect.iscoroutinefunction(handler):
         axn.lend_loop(asyncio.get_running_loop())
-    await call(handler, axn, seconds=seconds, name=name, late=axn.seal)
+    try:
+        await call(handler, axn, seconds=seconds, name=name, late=axn.seal)
+    finally:
+        axn.lend_loop(None)

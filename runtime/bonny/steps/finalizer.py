@@ -15,7 +15,6 @@ object nor another writer's finalizer is ever touched.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -28,6 +27,8 @@ from ..kinds import Kind
 from ..naming import check_finalizer
 from ..resource import Resource, identify
 from .calling import call_handler
+from .owner import read_owner
+from .requests import delete_children
 
 __all__ = ["Finalizer", "finalizers_of"]
 
@@ -108,7 +109,7 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
         except (Conflict, Invalid):
             if not tries_left:
                 raise
-        fresh = await _read(axn, kind)
+        fresh = await read_owner(axn)
         # Under deletion nothing can be added, and nothing must be created; the stream will tell.
         if fresh is None or (wanted and fresh["metadata"].get("deletionTimestamp")):
             axn.halt()
@@ -139,14 +140,6 @@ def _operations(resource: Mapping[str, Any], name: str, *, wanted: bool) -> list
     return operations
 
 
-async def _read(axn: Axn[Any], kind: Kind) -> Resource | None:
-    try:
-        fresh = await axn.workplace.client.get(kind, axn.key.name, namespace=axn.key.namespace or None)
-    except NotFound:
-        return None
-    return fresh if fresh["metadata"]["uid"] == axn.uid else None
-
-
 def _as_followed(resource: Resource, kind: Kind) -> Resource:
     """What a handler sees of it: of a kind that is followed by its metadata, no more than that."""
     shown = ("apiVersion", "kind", "metadata") if kind.metadata_only else tuple(resource)
@@ -160,18 +153,8 @@ async def _delete_children(axn: Axn[Any]) -> None:
     if children is None:
         raise Retry(f"the children of {identify(axn.resource)} are not known yet: a stream is not in sync")
     unseen = [(kind, child) for kind, child in children if not _is_collected(child, uid)]
-    await asyncio.gather(*(_delete(axn, kind, child) for kind, child in unseen))
+    await delete_children(axn, unseen, unchanged=False)
 
 
 def _is_collected(child: Item, owner_uid: str) -> bool:
     return any(reference.uid == owner_uid for reference in child.meta.owner_references)
-
-
-async def _delete(axn: Axn[Any], kind: Kind, child: Item) -> None:
-    if child.meta.deletion_timestamp is not None:
-        return
-    try:
-        await axn.workplace.client.delete(kind, child.key, uid=child.meta.uid)
-    except (NotFound, Conflict):
-        return
-    axn.workplace.wrote = True

@@ -52,6 +52,18 @@ def test_the_same_version_again_is_no_difference() -> None:
     assert apply(store, listed(item(version=5))) == []
 
 
+def test_an_index_survives_a_function_that_says_something_else_of_the_same_object() -> None:
+    """Regression: a KeyError ended the stream, again and again; or the entry of another object was removed."""
+    store = Store()
+    said = iter([["a"], ["b"], ["c"], ["d"], ["d"], ["e"]])
+    store.add_index("by", lambda _: next(said))
+    for put in (item("w1", version=5), item("w1", version=6), item("w2", version=7), item("w1", version=8)):
+        store.apply(Put(put, live=True))
+
+    assert store.lookup("by", "d") == {Key("default", "w2")}
+    assert store.lookup("by", "e") == {W1}
+
+
 def test_an_event_never_brings_back_an_older_version() -> None:
     new = item(version=6)
     store = filled(Put(new, live=True))

@@ -1,0 +1,442 @@
+"""Edges of the pipeline on a real API server: what must not be destroyed, said twice, lost or overtaken."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+from bonny import Axn, Controller, Kind, Owned, Resource
+from bonny.api.crd import crds
+from bonny.kinds import Related
+from bonny.sandbox import Sandbox
+from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Stall, Status
+from tests.support.serving import serving
+from tests.support.things import (
+    GROUP,
+    MERGE,
+    PartsController,
+    Thing,
+    config_map,
+    names,
+    operator_of,
+    own_namespace,
+    path_of,
+    spec,
+    thing,
+    until_reconciled,
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _served(sandbox: Sandbox) -> None:
+    sandbox.apply(crds([Thing], GROUP))
+
+
+@pytest.fixture
+def namespace(sandbox: Sandbox) -> Iterator[str]:
+    with own_namespace(sandbox) as name:
+        yield name
+
+
+@pytest.fixture
+def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
+    with FaultProxy(sandbox) as made:
+        yield made
+
+
+class Waiting:
+    """Lets a handler wait in the middle, in a thread, until the test has done something."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.go_on = threading.Event()
+
+    def __call__(self) -> None:
+        self.reached.set()
+        self.go_on.wait(10)
+
+
+# --- nothing is destroyed on stale knowledge --------------------------------------------------------------------------
+
+
+def test_a_controller_that_knows_only_new_objects_destroys_nothing_when_they_change(
+    sandbox: Sandbox, namespace: str
+) -> None:
+    """Regression: no handler ran, so nothing was registered, so every child was pruned."""
+
+    class Adding(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def add(self, axn: Axn[Thing]) -> None:
+            for part in axn.spec.parts:
+                axn.register_descendant(config_map(part))
+
+    with serving(operator_of(Adding), sandbox.kubeconfig) as at_work:
+        sandbox.apply(thing("t1", namespace=namespace, parts=["a", "b"]))
+        sandbox.eventually(lambda: names(sandbox, namespace) == {"a", "b"})
+        (worker,) = at_work.process.workers
+        sandbox.eventually(lambda: worker.handled == 1)
+
+        spec(sandbox, "t1", namespace, size=2)
+
+        sandbox.eventually(lambda: worker.handled >= 2)
+        assert names(sandbox, namespace) == {"a", "b"}
+
+
+def is_the_apply_of_b(request: Request) -> bool:
+    return request.method == "PATCH" and request.path.endswith("/configmaps/b")
+
+
+def test_nothing_is_pruned_for_an_owner_whose_annotations_want_it_by_now(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: the owner counted as what the handler saw because its generation was the same."""
+
+    class Annotated(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            for part in axn.resource["metadata"]["annotations"]["parts"].split():
+                axn.register_descendant(config_map(part, size=str(axn.spec.size)))
+
+    def annotate(parts: str) -> None:
+        change = {"metadata": {"annotations": {"parts": parts}}}
+        sandbox.request("PATCH", path_of("t1", namespace), change, content_type=MERGE)
+
+    with serving(operator_of(Annotated), proxy.kubeconfig):
+        made = thing("t1", namespace=namespace)
+        made["metadata"]["annotations"] = {"parts": "a b"}
+        sandbox.apply(made)
+        until_reconciled(sandbox, "t1", namespace)
+        uid = (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"]
+        hold = Hold()
+        held = proxy.add(Fault(hold, on=is_the_apply_of_b))
+        made["metadata"]["annotations"] = {"parts": "b"}
+        made["spec"]["size"] = 2
+        sandbox.apply(made)
+        sandbox.eventually(lambda: held.hits == 1)
+
+        annotate("a b")
+        hold.until.set()
+
+        sandbox.eventually(
+            lambda: (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["data"] == {"size": "2"}
+        )
+        assert (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"] == uid
+
+
+def test_nothing_is_pruned_for_an_owner_without_a_generation_that_wants_it_by_now(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: of a ConfigMap there is no generation, so whatever it held counted as what the handler saw."""
+
+    class FromConfig(Controller[Any]):
+        resource = Kind("v1", "ConfigMap", label_selector="parts=yes")
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            for part in axn.resource["data"]["parts"].split():
+                axn.register_descendant(config_map(part, size=axn.resource["data"]["size"]))
+
+    def owner(parts: str, size: str) -> Resource:
+        made = config_map("owner", namespace=namespace, parts=parts, size=size)
+        made["metadata"]["labels"] = {"parts": "yes"}
+        return made
+
+    with serving(operator_of(FromConfig), proxy.kubeconfig):
+        sandbox.apply(owner("a b", "1"))
+        sandbox.eventually(lambda: names(sandbox, namespace) >= {"a", "b"})
+        uid = (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"]
+        hold = Hold()
+        held = proxy.add(Fault(hold, on=is_the_apply_of_b))
+        sandbox.apply(owner("b", "2"))
+        sandbox.eventually(lambda: held.hits == 1)
+
+        sandbox.apply(owner("a b", "3"))
+        hold.until.set()
+
+        sandbox.eventually(
+            lambda: (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["data"] == {"size": "3"}
+        )
+        assert (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"] == uid
+
+
+def test_a_child_is_not_recreated_for_an_owner_that_changed_back(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: what stood right was deleted, because the handler had seen what its owner wanted before."""
+    waiting = Waiting()
+
+    class Replacing(Controller[Thing]):
+        owns = (Owned("apps/v1", "Deployment"),)
+
+        def reconcile(self, axn: Axn[Thing]) -> None:
+            if axn.spec.label == "two":
+                waiting()
+            axn.register_descendant(deployment("t1", axn.spec.label), recreate=True)
+
+    def live() -> Resource:
+        return sandbox.get("apps/v1", "Deployment", "t1", namespace=namespace) or {}
+
+    with serving(operator_of(Replacing), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, label="one"))
+        until_reconciled(sandbox, "t1", namespace)
+        uid = live()["metadata"]["uid"]
+        spec(sandbox, "t1", namespace, label="two")
+        assert waiting.reached.wait(10)
+
+        spec(sandbox, "t1", namespace, label="one")
+        waiting.go_on.set()
+
+        until_reconciled(sandbox, "t1", namespace)
+        assert live()["metadata"]["uid"] == uid
+
+
+def deployment(name: str, label: str) -> Resource:
+    labels = {"app": label}
+    container = {"name": "main", "image": "nginx:1"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+# --- nothing is lost --------------------------------------------------------------------------------------------------
+
+
+def watch_of_config_maps(request: Request) -> bool:
+    return request.is_watch and request.path.endswith("/configmaps")
+
+
+def test_what_was_dropped_before_its_stream_showed_it_is_pruned_later(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: its event was that of an own write, and woke nobody."""
+    with serving(operator_of(PartsController), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
+        until_reconciled(sandbox, "t1", namespace)
+        stalled = proxy.add(Fault(Stall(), on=watch_of_config_maps, times=None))
+        proxy.cut_all()
+        sandbox.eventually(lambda: stalled.hits > 0)
+        spec(sandbox, "t1", namespace, parts=["a", "b"])
+        until_reconciled(sandbox, "t1", namespace)
+        spec(sandbox, "t1", namespace, parts=["a"])
+        # It waits for the stream, in vain, before it goes on.
+        sandbox.eventually(lambda: until_reconciled(sandbox, "t1", namespace), within_seconds=20.0)
+        assert names(sandbox, namespace) == {"a", "b"}
+
+        proxy.remove(stalled)
+        proxy.cut_all()
+
+        sandbox.eventually(lambda: names(sandbox, namespace) == {"a"}, within_seconds=20.0)
+
+
+def test_a_related_object_is_found_although_its_kind_is_owned_too(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: only the stream of the owned ones was asked, which shows what this operator made."""
+
+    class Both(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+        related = (Related("v1", "ConfigMap", named_by=lambda thing: [thing["spec"]["secret"]]),)
+
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            found = axn.observed(config_map(axn.spec.secret))
+            axn.update_status(lambda status: {**status, "phase": found["data"]["word"] if found else "none"})
+
+    with serving(operator_of(Both), sandbox.kubeconfig):
+        sandbox.apply(config_map("theirs", namespace=namespace, word="hello"))
+        sandbox.apply(thing("t1", namespace=namespace, secret="theirs"))
+        assert until_reconciled(sandbox, "t1", namespace)["status"]["phase"] == "hello"
+
+
+# --- nothing is said twice, or not at all -----------------------------------------------------------------------------
+
+
+def test_a_change_of_the_status_that_was_applied_early_is_not_made_again(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: the last step made the registered changes a second time, to the status that held them already."""
+
+    class Counting(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            axn.update_status(lambda status: {**status, "parts": status.get("parts", 0) + 1})
+            await axn.apply_status()
+
+    with serving(operator_of(Counting), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        assert until_reconciled(sandbox, "t1", namespace)["status"]["parts"] == 1
+
+
+@pytest.mark.parametrize("where", ["change", "hook"])
+def test_a_status_that_cannot_be_made_is_told_by_the_condition(sandbox: Sandbox, namespace: str, where: str) -> None:
+    """Regression: only the log said so; `Reconciled` stayed what it was."""
+
+    def fail(*_: object) -> Resource:
+        raise ValueError("no")
+
+    class Broken(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            if where == "hook":
+                axn.register_before_apply_status(fail)
+            else:
+                axn.update_status(fail)
+
+    with serving(operator_of(Broken), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace, "False", "HandlerFailed")
+
+
+def test_descendants_may_be_applied_after_the_events_were_emitted(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: the event of the creation came too late, and the handling counted as failed."""
+    tries: list[int] = []
+
+    class Early(PartsController):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            tries.append(axn.tries)
+            await super().reconcile(axn)
+            axn.emit_events()
+            await axn.apply_descendants()
+
+    with serving(operator_of(Early), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
+        until_reconciled(sandbox, "t1", namespace)
+    assert tries == [0]
+
+
+# --- steps, threads and cancellations ---------------------------------------------------------------------------------
+
+
+class PanicException(BaseException):
+    """As what extensions in Rust raise: no Exception."""
+
+
+def test_a_step_that_raises_what_is_no_exception_costs_its_own_object_a_try(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: the object stayed with a worker that was gone; what ended in sys.exit ended the operator."""
+    left = {"panics": 1, "exits": 1}
+
+    def unruly(axn: Axn[Any]) -> None:
+        name = axn.key.name
+        left[name] -= 1
+        if left[name] >= 0:
+            raise SystemExit(3) if name == "exits" else PanicException("a secret that must not be shown")
+
+    class Stepped(PartsController):
+        steps = (unruly,)
+
+    with serving(operator_of(Stepped), sandbox.kubeconfig):
+        for name in left:
+            sandbox.apply(thing(name, namespace=namespace, parts=[name]))
+        for name in left:
+            until_reconciled(sandbox, name, namespace)
+
+
+def test_hooks_that_raise_whatever_they_like_do_not_undo_the_work(sandbox: Sandbox, namespace: str) -> None:
+    ran: list[str] = []
+
+    def exits(axn: Axn[Any]) -> None:
+        ran.append(str(axn.key))
+        raise SystemExit(3)
+
+    class Hooked(PartsController):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            axn.register_after_processed(exits)
+            axn.register_after_processed(exits)
+            await super().reconcile(axn)
+
+    with serving(operator_of(Hooked), sandbox.kubeconfig) as at_work:
+        for name in ("t1", "t2"):
+            sandbox.apply(thing(name, namespace=namespace, parts=[name]))
+            until_reconciled(sandbox, name, namespace)
+        sandbox.eventually(lambda: at_work.process.workers[0].handled == 2)
+    assert ran == [f"{namespace}/t1"] * 2 + [f"{namespace}/t2"] * 2
+
+
+def test_a_handler_that_cancels_itself_is_told_by_the_condition(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: only the log said so."""
+
+    class Cancels(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            raise asyncio.CancelledError
+
+    with serving(operator_of(Cancels), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace, "False", "HandlerFailed")
+
+
+def test_what_a_thread_still_does_is_ended_when_its_time_is_over(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: what it had the loop do went on, write after write."""
+    hold = Hold()
+    held = proxy.add(Fault(hold, on=is_the_apply_of_b))
+
+    class Threaded(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+        timeout = 1.0
+        ended: ClassVar[list[str]] = []
+
+        def reconcile(self, axn: Axn[Thing]) -> None:
+            if self.ended:
+                return
+            axn.register_descendant(config_map("b"), group=1)
+            axn.register_descendant(config_map("c"), group=2)
+            try:
+                axn.call(axn.apply_descendants(create_events=False))
+            except Exception as error:
+                self.ended.append(type(error).__name__)
+                raise
+
+    with serving(operator_of(Threaded), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace, "False", "Timeout")
+        assert held.hits == 1
+        hold.until.set()
+        until_reconciled(sandbox, "t1", namespace)
+    assert Threaded.ended == ["AlreadyApplied"]
+    assert names(sandbox, namespace) <= {"b"}
+
+
+def test_a_thread_that_outlives_the_stop_can_write_nothing_more(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: only a handler's own timeout sealed its token, not the end of the grace period."""
+    waiting = Waiting()
+    told: list[str] = []
+
+    class Threaded(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+        shutdown_timeout = 0.0
+
+        def reconcile(self, axn: Axn[Thing]) -> None:
+            waiting()
+            try:
+                axn.register_descendant(config_map("late"))
+            except Exception as error:
+                told.append(type(error).__name__)
+                raise
+
+    with serving(operator_of(Threaded), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        assert waiting.reached.wait(10)
+    waiting.go_on.set()
+    sandbox.eventually(lambda: told == ["AlreadyApplied"])
+
+
+def test_of_several_that_may_not_be_deleted_each_is_tried_and_named(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    proxy.add(
+        Fault(
+            Status(403, b"no"), on=lambda request: request.method == "DELETE" and request.path[-1] in "ab", times=None
+        )
+    )
+    with serving(operator_of(PartsController), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, parts=["a", "b", "c"]))
+        until_reconciled(sandbox, "t1", namespace)
+        spec(sandbox, "t1", namespace, parts=[])
+        told = until_reconciled(sandbox, "t1", namespace, "False", "Forbidden")["status"]["conditions"]
+    assert names(sandbox, namespace) == {"a", "b"}
+    (message,) = [known["message"] for known in told if known["type"] == "Reconciled"]
+    assert all(f"cannot delete configmaps {namespace}/{name} (403)" in message for name in "ab")
