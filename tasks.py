@@ -16,7 +16,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ["PYTHONPATH"] = str(ROOT / "runtime")
 sys.path[:0] = [os.environ["PYTHONPATH"], str(ROOT)]
 
-PYTHON_FILES = "runtime hooks tests tools bench examples tasks.py"
+PYTHON_FILES = "runtime hooks tests tools bench docs examples tasks.py"
 
 
 @task
@@ -134,6 +134,12 @@ def soak(c: Context, minutes: float = 10.0, seed: str = "", objects: int = 2000,
 
 
 @task
+def reference(c: Context) -> None:
+    """Write docs/reference anew from docstrings and examples."""
+    c.run("python tools/reference.py")
+
+
+@task
 def lock(c: Context) -> None:
     """Resolve requirements.lock anew from pyproject.toml."""
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
@@ -151,6 +157,7 @@ namespace = Collection(
     lint,
     lock,
     mutants,
+    reference,
     soak,
     template,
     test,

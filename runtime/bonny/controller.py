@@ -132,6 +132,19 @@ class Controller(Generic[V_co]):
         """The object is gone; `axn.resource` is its last known state. Not called while no replica runs."""
         raise NotImplementedError
 
+    # --- for one operator ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def configured(cls: type[C], **attributes: Any) -> type[C]:
+        """This controller with other class attributes, and its name: `Operator(controllers=[Pods.configured(...)])`.
+
+        Raises: `OptionError` for an attribute that controllers do not have, or an impossible value.
+        """
+        for name in attributes:
+            if not hasattr(cls, name):
+                raise OptionError(f"{cls.__name__}.configured({name}=...): controllers have no such attribute")
+        return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **attributes})
+
     # --- what the runtime asks ----------------------------------------------------------------------------------------
 
     version: ClassVar[type[Version] | None] = None
@@ -165,17 +178,6 @@ class Controller(Generic[V_co]):
             raise OptionError(f"{cls.__name__}.shutdown_timeout is {cls.shutdown_timeout}: use 0 or more seconds")
         if cls.finalizer:
             check_finalizer(cls.finalizer)
-
-    @classmethod
-    def configured(cls: type[C], **attributes: Any) -> type[C]:
-        """This controller with other class attributes, and its name: `Operator(controllers=[Pods.configured(...)])`.
-
-        Raises: `OptionError` for an attribute that controllers do not have, or an impossible value.
-        """
-        for name in attributes:
-            if not hasattr(cls, name):
-                raise OptionError(f"{cls.__name__}.configured({name}=...): controllers have no such attribute")
-        return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **attributes})
 
     @classmethod
     def resources(cls) -> tuple[type[Version] | Kind, ...]:
