@@ -16,7 +16,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ["PYTHONPATH"] = str(ROOT / "runtime")
 sys.path[:0] = [os.environ["PYTHONPATH"], str(ROOT)]
 
-PYTHON_FILES = "runtime hooks tests tools bench docs examples tasks.py"
+PYTHON_FILES = "runtime hooks tests tools bench examples docs/reference/examples tasks.py"
 
 
 @task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -103,7 +103,7 @@ async def test_without_a_handler_nothing_is_called(action: str) -> None:
 
 async def test_the_handler_sees_what_the_test_says() -> None:
     class Asks(Controller[Widget]):
-        options = {"greeting": "hello"}  # noqa: RUF012
+        options: ClassVar[dict[str, str]] = {"greeting": "hello"}
 
         async def reconcile(self, axn: Axn[Widget]) -> None:
             live = axn.observed({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p1"}})
