@@ -40,7 +40,7 @@ class GenericController(Controller[Any]):
 
     async def reconcile(self, axn: Axn[Any]) -> None:
         name, api_version, what = axn.identifier()
-        log.info("handled", extra={"object": name, "api_version": api_version, "what": what})
+        log.info("seen", extra={"object": name, "api_version": api_version, "what": what})
         if axn.has_conditions:
             axn.set_condition("Seen", True)
 

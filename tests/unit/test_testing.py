@@ -196,6 +196,17 @@ async def test_what_is_sent_early_is_noted_and_nothing_is_sent() -> None:
         token.set_condition("Ready", True)
 
 
+async def test_without_a_status_nothing_is_sent_early_and_one_can_be_set_later() -> None:
+    """Regression: here it could not, and in the operator it could."""
+
+    class Early(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            await axn.apply_status()
+            axn.set_condition("Ready", True)
+
+    testing.assert_condition(await testing.handle(Early, widget()), "Ready")
+
+
 async def test_a_request_of_its_own_says_what_it_needs() -> None:
     class Reads(Controller[Widget]):
         async def reconcile(self, axn: Axn[Widget]) -> None:

@@ -183,4 +183,5 @@ class _Bench:
 
     async def apply_status(self, axn: Axn[Any], *, strict: bool) -> None:  # noqa: ARG002  the protocol's shape
         """A handler may ask for it; nothing is sent."""
-        axn.mark_applied(State.STATUS_APPLIED)
+        if axn.status:
+            axn.mark_applied(State.STATUS_APPLIED)
