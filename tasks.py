@@ -1,5 +1,6 @@
 """Tasks of the template's own repository; `make test` and CI call these. `invoke --list` shows them."""
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -13,9 +14,9 @@ ROOT = Path(__file__).resolve().parent
 os.chdir(ROOT)
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 os.environ["PYTHONPATH"] = str(ROOT / "runtime")
-sys.path.insert(0, os.environ["PYTHONPATH"])
+sys.path[:0] = [os.environ["PYTHONPATH"], str(ROOT)]
 
-PYTHON_FILES = "runtime hooks tests tools bench tasks.py"
+PYTHON_FILES = "runtime hooks tests tools bench examples docs/reference/examples tasks.py"
 
 
 @task
@@ -83,6 +84,21 @@ def demo(c: Context) -> None:
     c.run("python tools/demo.py", pty=sys.stdout.isatty())
 
 
+@task(help={"name": "a file in examples/, without .py"})
+def example(c: Context, name: str) -> None:
+    """Run an example on a real API server of its own; Ctrl-C ends it."""
+    from bonny.errors import UsageError  # noqa: PLC0415  for the tasks that need it
+    from bonny.tasks import run_local  # noqa: PLC0415
+    from bonny.tasks.failure import in_one_sentence  # noqa: PLC0415
+
+    with in_one_sentence():
+        known = sorted(path.stem for path in Path("examples").glob("*.py"))
+        if name not in known:
+            raise UsageError(f"there is no example {name!r}: take one of {', '.join(known)}")
+        operator = importlib.import_module(f"examples.{name}").operator
+        run_local.run(operator, sandbox=True, namespace="", context="")
+
+
 @task
 def bench(c: Context) -> None:
     """Measure requests, CPU and memory of an operator on a real API server."""
@@ -124,6 +140,12 @@ def soak(c: Context, minutes: float = 10.0, seed: str = "", objects: int = 2000,
 
 
 @task
+def reference(c: Context) -> None:
+    """Write docs/reference anew from docstrings and examples."""
+    c.run("python tools/reference.py")
+
+
+@task
 def lock(c: Context) -> None:
     """Resolve requirements.lock anew from pyproject.toml."""
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
@@ -135,12 +157,14 @@ namespace = Collection(
     bench_pipeline,
     conformance,
     demo,
+    example,
     faults,
     fetch,
     integration,
     lint,
     lock,
     mutants,
+    reference,
     soak,
     template,
     test,

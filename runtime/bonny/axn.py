@@ -194,6 +194,7 @@ class Axn(Generic[V_co]):
         workplace: Workplace | None = None,
     ) -> None:
         self.action = action
+        """What happened to the object."""
         self.resource = resource
         """The object as a plain mapping; for `delete` its last known state."""
         self.reasons = reasons
@@ -201,16 +202,21 @@ class Axn(Generic[V_co]):
         self.tries = tries
         """Tries for this before, in a row, that failed or asked for another one."""
         self.controller = controller
+        """Whose handler runs."""
         self.options: Mapping[str, Any] = options or {}
         """The controller's own options."""
         self.kind = kind
+        """Of which kind the object is; None in tests that do not say it."""
         self.assigns: dict[str, Any] = {}
         """For users' steps: what they hand to later steps."""
         self.private: dict[str, Any] = {}
         """For libraries' steps."""
         self.halted = False
+        """Whether a step or a handler called `halt`."""
         self.requeue_seconds: float | None = None
+        """What `requeue_after` asked for."""
         self.failure: HandlingFailure | None = None
+        """Why the handling failed, for steps that report and for `register_after_processed`; None while it did not."""
         self.outdated = False
         """Set by steps: what the handler looked at was changed by this handling."""
         self.shown = shown
@@ -262,6 +268,7 @@ class Axn(Generic[V_co]):
 
     @property
     def key(self) -> Key:
+        """Namespace and name of the object; the namespace is empty for cluster-scoped ones."""
         return key_of(self.resource)
 
     @property
@@ -291,8 +298,8 @@ class Axn(Generic[V_co]):
         """The live object of that kind and name as the watch last told it, or None. The mapping is yours to change.
 
         A handler that looked at an object is run again when this very handling changed it, so what it concludes from
-        what it saw does not stay outdated. Its kind must be one that the controller owns.
-        Raises: `OptionError` for another kind. RBAC: list and watch, granted by `owns`.
+        what it saw does not stay outdated. Its kind must be one of the controller's `owns` or `related`.
+        Raises: `OptionError` for another kind. RBAC: list and watch, granted by both.
         """
         metadata = descendant["metadata"]
         namespace = metadata.get("namespace") or self.key.namespace

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from types import MappingProxyType, ModuleType
@@ -106,20 +106,21 @@ class Controller(Generic[V_co]):
     """Whether a change of nothing but the status counts as one. Default False."""
 
     # --- what users define --------------------------------------------------------------------------------------------
+    # Typed so that both an `async def` and a `def` fit as what overrides them.
 
-    async def reconcile(self, axn: Axn[V_co]) -> None:
+    def reconcile(self, axn: Axn[V_co]) -> Awaitable[None] | None:
         """Say what shall be so for the object. Called for `reconcile`, and for `add` and `modify` by default."""
         raise NotImplementedError
 
-    async def add(self, axn: Axn[V_co]) -> None:
+    def add(self, axn: Axn[V_co]) -> Awaitable[None] | None:
         """The object is new, or new to this process. Default: `reconcile`."""
         raise NotImplementedError
 
-    async def modify(self, axn: Axn[V_co]) -> None:
+    def modify(self, axn: Axn[V_co]) -> Awaitable[None] | None:
         """The object changed. Default: `reconcile`."""
         raise NotImplementedError
 
-    async def finalize(self, axn: Axn[V_co]) -> None:
+    def finalize(self, axn: Axn[V_co]) -> Awaitable[None] | None:
         """The object is being deleted: clean up what Kubernetes does not. It is gone when this returned.
 
         Defining it adds a finalizer to each object before anything is created for it. It may be called again, after a
@@ -127,9 +128,22 @@ class Controller(Generic[V_co]):
         """
         raise NotImplementedError
 
-    async def delete(self, axn: Axn[V_co]) -> None:
+    def delete(self, axn: Axn[V_co]) -> Awaitable[None] | None:
         """The object is gone; `axn.resource` is its last known state. Not called while no replica runs."""
         raise NotImplementedError
+
+    # --- for one operator ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def configured(cls: type[C], **attributes: Any) -> type[C]:
+        """This controller with other class attributes, and its name: `Operator(controllers=[Pods.configured(...)])`.
+
+        Raises: `OptionError` for an attribute that controllers do not have, or an impossible value.
+        """
+        for name in attributes:
+            if not hasattr(cls, name):
+                raise OptionError(f"{cls.__name__}.configured({name}=...): controllers have no such attribute")
+        return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **attributes})
 
     # --- what the runtime asks ----------------------------------------------------------------------------------------
 
@@ -164,17 +178,6 @@ class Controller(Generic[V_co]):
             raise OptionError(f"{cls.__name__}.shutdown_timeout is {cls.shutdown_timeout}: use 0 or more seconds")
         if cls.finalizer:
             check_finalizer(cls.finalizer)
-
-    @classmethod
-    def configured(cls: type[C], **attributes: Any) -> type[C]:
-        """This controller with other class attributes, and its name: `Operator(controllers=[Pods.configured(...)])`.
-
-        Raises: `OptionError` for an attribute that controllers do not have, or an impossible value.
-        """
-        for name in attributes:
-            if not hasattr(cls, name):
-                raise OptionError(f"{cls.__name__}.configured({name}=...): controllers have no such attribute")
-        return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **attributes})
 
     @classmethod
     def resources(cls) -> tuple[type[Version] | Kind, ...]:

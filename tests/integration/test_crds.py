@@ -16,7 +16,6 @@ from itertools import count
 from typing import Annotated, Any, Literal
 
 import pytest
-from tools.builtin_kinds import TABLE, fetch
 
 from bonny.api import (
     AGE,
@@ -39,6 +38,7 @@ from bonny.manifest.bundle import documents
 from bonny.manifest.operatorlike import ControllerLike
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
+from tools.builtin_kinds import TABLE, fetch
 
 pytestmark = pytest.mark.server
 

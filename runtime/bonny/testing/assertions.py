@@ -10,7 +10,7 @@ named. Each returns what it found, for more questions. Raises: `AssertionError`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..axn import Axn
@@ -31,10 +31,13 @@ __all__ = [
 def assert_descendant(
     token: Axn[Any], kind: str, name: str, *, namespace: str | None = None, **fields: Any
 ) -> Resource:
-    """A descendant of that kind and name was registered, and holds `fields`."""
-    found = [known for known in token.descendants if _is(known, kind, name, namespace)]
-    registered = ", ".join(map(identify, token.descendants)) or "nothing"
-    _require(found, f"no {kind} {name} was registered; registered: {registered}")
+    """A descendant of that kind and name was registered, and holds `fields`.
+
+    One that was registered without a namespace is in that of the handled object.
+    """
+    wanted = f"{kind} {name}" if namespace is None else f"{kind} {namespace}/{name}"
+    found = [known for known in token.descendants if _is(known, token, kind, name, namespace)]
+    _require(found, f"no {wanted} was registered; registered: {_listed(map(identify, token.descendants))}")
     _assert_holds(found[0], fields, identify(found[0]))
     return found[0]
 
@@ -46,7 +49,8 @@ def assert_no_descendant(token: Axn[Any], kind: str | None = None, name: str | N
         for known in token.descendants
         if kind in (None, known["kind"]) and name in (None, known["metadata"]["name"])
     ]
-    _require(not unwanted, f"{', '.join(unwanted)} was registered")
+    wanted = " ".join(filter(None, (kind or "descendant", name)))
+    _require(not unwanted, f"no {wanted} was to be registered; registered: {_listed(unwanted)}")
 
 
 def assert_status(token: Axn[Any], **fields: Any) -> Resource:
@@ -66,10 +70,15 @@ def assert_condition(
 ) -> Resource:
     """The condition `type` was set to True, False or (None) Unknown, with that reason and message if they are named."""
     conditions = token.conditions
-    _require(type in conditions, f"no condition {type} was set; set: {', '.join(conditions) or 'none'}")
-    wanted = {"status": {True: "True", False: "False", None: "Unknown"}[status], "reason": reason, "message": message}
-    _assert_holds(conditions[type], {name: value for name, value in wanted.items() if value is not None}, type)
-    return conditions[type]
+    _require(type in conditions, f"no condition {type} was set; set: {_listed(conditions)}")
+    found = conditions[type]
+    wanted = {True: "True", False: "False", None: "Unknown"}[status]
+    because = f"{found['reason']}: {found['message']}".removesuffix(": ")
+    _require(found["status"] == wanted, f"condition {type} is {found['status']} ({because}), not {wanted}")
+    for name, value in (("reason", reason), ("message", message)):
+        same = value in (None, found[name])
+        _require(same, f"the {name} of condition {type} is {found[name]!r}, not {value!r}")
+    return found
 
 
 def assert_event(
@@ -81,18 +90,18 @@ def assert_event(
     action: str | None = None,
 ) -> Event:
     """An event with that reason was registered, of that type and with that message if they are named."""
-    wanted = {"reason": reason, "type": type, "message": message, "action": action}
-    named = {name: value for name, value in wanted.items() if value is not None}
+    named = {"reason": reason, "type": type, "message": message, "action": action}
+    wanted = {name: value for name, value in named.items() if value is not None}
     for event in token.events:
-        if all(getattr(event, name) == value for name, value in named.items()):
+        if all(getattr(event, name) == value for name, value in wanted.items()):
             return event
-    registered = "; ".join(f"{event.type} {event.reason}: {event.message}" for event in token.events) or "none"
-    raise AssertionError(f"no event with {named} was registered; registered: {registered}")
+    asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
+    raise AssertionError(f"no event with {asked} was registered; registered: {_listed(map(_told, token.events))}")
 
 
 def assert_no_event(token: Axn[Any]) -> None:
     """No event was registered."""
-    _require(not token.events, f"events were registered: {', '.join(event.reason for event in token.events)}")
+    _require(not token.events, f"no event was to be registered; registered: {_listed(map(_told, token.events))}")
 
 
 def assert_requeued(token: Axn[Any], *, after: float | None = None) -> float:
@@ -100,8 +109,16 @@ def assert_requeued(token: Axn[Any], *, after: float | None = None) -> float:
     seconds = token.requeue_seconds
     if seconds is None:
         raise AssertionError("the handler did not ask to be run again")
-    _require(after in (None, seconds), f"it asked to be run after {seconds} s, not {after} s")
+    _require(after in (None, seconds), f"the handler asked to be run again after {seconds:g} s, not after {after} s")
     return seconds
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _told(event: Event) -> str:
+    return f"{event.type} {event.reason} ({event.message})"
 
 
 def _require(holds: object, otherwise: str) -> None:
@@ -110,9 +127,9 @@ def _require(holds: object, otherwise: str) -> None:
         raise AssertionError(otherwise)
 
 
-def _is(resource: Resource, kind: str, name: str, namespace: str | None) -> bool:
+def _is(resource: Resource, token: Axn[Any], kind: str, name: str, namespace: str | None) -> bool:
     key = key_of(resource)
-    return resource["kind"] == kind and key.name == name and namespace in (None, key.namespace)
+    return (resource["kind"], key.name) == (kind, name) and namespace in (None, key.namespace or token.key.namespace)
 
 
 def _assert_holds(live: Any, wanted: Any, where: str) -> None:

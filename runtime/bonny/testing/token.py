@@ -100,14 +100,14 @@ async def handle(
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
     The spec is validated, the controller's own steps run, `def` handlers run in a thread. For `finalize` it is called
-    as the step `Finalizer` does.
-    Raises: what the handler raises.
+    as the step `Finalizer` does; without a handler for `action` nothing is called.
+    Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
     token: Axn[T] = Axn(
         action=Action(action),
         resource=resource,
-        version=controller.version,
+        version=_version_of(controller, resource),
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
         controller=made,
@@ -115,9 +115,16 @@ async def handle(
         workplace=_Bench(list(observed), namespace=key_of(resource).namespace),
     )
     await run_step(token, DelegateToController())
-    if token.action is Action.FINALIZE:
+    if token.action is Action.FINALIZE and controller.finalizes():
         await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
     return token
+
+
+def _version_of(controller: type[Controller[Any]], resource: Mapping[str, Any]) -> type[Version] | None:
+    """Of the versions that it handles, that of `resource`, as the operator picks it."""
+    named = (resource.get("kind"), resource.get("apiVersion", "").rpartition("/")[2])
+    versions = [known for known in controller.resources() if isinstance(known, type)]
+    return next((known for known in versions if (known.kind, known.version) == named), None)
 
 
 class _Bench:
@@ -176,4 +183,5 @@ class _Bench:
 
     async def apply_status(self, axn: Axn[Any], *, strict: bool) -> None:  # noqa: ARG002  the protocol's shape
         """A handler may ask for it; nothing is sent."""
-        axn.mark_applied(State.STATUS_APPLIED)
+        if axn.status:
+            axn.mark_applied(State.STATUS_APPLIED)

@@ -1,0 +1,359 @@
+"""The examples are about the Widget of [widgets.py](examples/widgets.py); each is run by a test."""
+
+from __future__ import annotations
+
+import pytest
+
+from bonny import Axn, Controller, Kind, Operator, Owned, Resource, testing
+from bonny.axn import Action, State
+from bonny.errors import AlreadyApplied
+from bonny.events import Event
+from bonny.pipeline import Pipeline
+from bonny.sandbox import Sandbox
+from docs.reference.examples.widgets import GROUP, Widget, applied, config_map, widget
+from tests.support.serving import serving
+
+# --- what happened ----------------------------------------------------------------------------------------------------
+
+
+def spec() -> None:
+    axn = testing.axn(widget(size=3), version=Widget)
+    assert axn.spec.size + 1 == 4  # an int, for the type checker, too
+
+
+def has_conditions() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    assert axn.has_conditions
+
+
+def has_observed_generation() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    assert axn.has_observed_generation
+
+
+def key() -> None:
+    axn = testing.axn(widget("w1"), version=Widget)
+    assert (axn.key.namespace, axn.key.name, str(axn.key)) == ("default", "w1", "default/w1")
+
+
+def uid() -> None:
+    axn = testing.axn(widget("w1"), version=Widget)
+    assert axn.uid == axn.resource["metadata"]["uid"]
+
+
+def client(sandbox: Sandbox) -> None:
+    class Quota(Controller[Widget]):
+        rules = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            namespace = await axn.client.get(Kind("v1", "Namespace"), axn.key.namespace)
+            phase = namespace["status"]["phase"]
+            axn.set_condition("Ready", phase == "Active", message=f"the namespace is {phase}")
+
+    operator = Operator(name="quota", group=GROUP, controllers=[Quota])
+    with serving(operator, sandbox.kubeconfig):
+        sandbox.apply(applied("asks"))
+        sandbox.eventually(
+            lambda: "Active" in str((sandbox.get(f"{GROUP}/v1", "Widget", "asks") or {})["status"]["conditions"])
+        )
+
+
+def operator() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    assert axn.operator == "test"
+
+
+async def observed() -> None:
+    class Publishes(Controller[Widget]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            size = config_map("size", size=str(axn.spec.size))
+            axn.register_descendant(size)
+            live = axn.observed(size) or {}
+            axn.set_condition("Ready", live.get("data") == size["data"])
+
+    first = await testing.handle(Publishes, widget(size=3))
+    testing.assert_condition(first, "Ready", False)
+    again = await testing.handle(Publishes, widget(size=3), observed=first.descendants)
+    testing.assert_condition(again, "Ready", True)
+
+
+def identifier() -> None:
+    axn = testing.axn(widget("w1"), version=Widget, action="modify")
+    assert axn.identifier() == ("default/w1", "reference.example.com/v1", "Widget/modify")
+
+
+async def call() -> None:
+    async def size_in_a_database() -> int:
+        return 3
+
+    class InAThread(Controller[Widget]):
+        def reconcile(self, axn: Axn[Widget]) -> None:
+            size = axn.call(size_in_a_database())
+            axn.update_status(lambda status: {**status, "size": size})
+
+    token = await testing.handle(InAThread, widget())
+    testing.assert_status(token, size=3)
+
+
+# --- what shall be so -------------------------------------------------------------------------------------------------
+
+
+async def register_descendant() -> None:
+    class Homes(Controller[Widget]):
+        owns = (Owned("v1", "Namespace"), Owned("v1", "ConfigMap"))
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            namespace: Resource = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "my-ns"}}
+            inside = {**config_map("size"), "metadata": {"name": "size", "namespace": "my-ns"}}
+            axn.register_descendant(inside)
+            axn.register_descendant(namespace, group=-1)  # applied before
+            axn.register_descendant(config_map("kept"), omit_owner_ref=True)
+
+    token = await testing.handle(Homes, widget())
+    assert [child["metadata"]["name"] for child in token.descendants] == ["my-ns", "size", "kept"]
+
+
+def descendants() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.register_descendant(config_map("last"), group=1)
+    axn.register_descendant(config_map("first"))
+    assert [child["metadata"]["name"] for child in axn.descendants] == ["first", "last"]
+
+
+def update_status() -> None:
+    axn = testing.axn(widget(size=3), version=Widget)
+    axn.update_status(lambda status: {**status, "size": axn.spec.size})
+    axn.update_status(lambda status: {**status, "size": status["size"] + 1})
+    assert axn.status == {"size": 4}
+
+
+def set_condition() -> None:
+    axn = testing.axn(widget(size=3), version=Widget)
+    axn.set_condition("Ready", False, reason="Starting", message="1 of 3 are up")
+    axn.set_condition("Reachable", None)
+    assert axn.conditions["Ready"]["reason"] == "Starting"
+    assert axn.conditions["Reachable"]["status"] == "Unknown"
+
+
+def status() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.update_status(lambda status: {**status, "size": 3})
+    assert axn.status == {"size": 3}
+
+
+def conditions() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.set_condition("Ready", True)
+    assert axn.conditions["Ready"]["status"] == "True"
+
+
+async def requeue_after() -> None:
+    class Polls(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.requeue_after(30.0)
+
+    token = await testing.handle(Polls, widget())
+    assert testing.assert_requeued(token) == 30.0
+
+
+async def halt() -> None:
+    def only_large_ones(axn: Axn[Widget]) -> None:
+        if axn.spec.size < 10:
+            axn.halt()
+
+    def never(axn: Axn[Widget]) -> None:
+        raise AssertionError(f"{axn.key} came through")
+
+    await Pipeline([only_large_ones, never]).run(testing.axn(widget(size=3), version=Widget))
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def success_event() -> None:
+    axn = testing.axn(widget(size=3), version=Widget)
+    axn.success_event(reason="Resized", message="the size is 3")
+    testing.assert_event(axn, "Resized", type="Normal")
+
+
+def failure_event() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.failure_event(reason="NoBackup", message="the last backup is two days old")
+    testing.assert_event(axn, "NoBackup", type="Warning")
+
+
+def register_event() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.register_event(config_map("size"), "Normal", "Published", "Publish", "others can read the size")
+    event = testing.assert_event(axn, "Published", action="Publish")
+    assert event.related == config_map("size")
+
+
+def events() -> None:
+    axn = testing.axn(widget(), version=Widget, action="modify")
+    axn.success_event()
+    (event,) = axn.events
+    assert (event.reason, event.action) == ("ModifySucceeded", "Modify")
+
+
+def clear_events() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.success_event()
+    axn.clear_events()
+    testing.assert_no_event(axn)
+
+
+def emit_events() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.success_event()
+    axn.emit_events()
+    assert axn.events == []
+    assert State.EVENTS_EMITTED in axn.states
+
+
+# --- sending early ----------------------------------------------------------------------------------------------------
+
+
+async def apply_descendants() -> None:
+    class InTwoSteps(Controller[Widget]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.register_descendant(config_map("size"))
+            await axn.apply_descendants(create_events=False)
+            axn.set_condition("Applied", True)
+
+    token = await testing.handle(InTwoSteps, widget())
+    assert token.states == {State.DESCENDANTS_APPLIED}
+
+
+async def apply_status() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.set_condition("Ready", False, reason="Starting")
+    await axn.apply_status()
+    with pytest.raises(AlreadyApplied):
+        axn.set_condition("Ready", True)
+
+
+async def safe_apply_status() -> None:
+    class Long(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.set_condition("Ready", False, reason="Starting")
+            await axn.safe_apply_status()  # a person sees it now; the object may be gone meanwhile
+            axn.success_event(reason="Started")
+
+    token = await testing.handle(Long, widget())
+    assert State.STATUS_APPLIED in token.states
+
+
+# --- hooks ------------------------------------------------------------------------------------------------------------
+
+
+async def register_before_apply_descendants() -> None:
+    def with_size(descendants: list[Resource], axn: Axn[Widget]) -> list[Resource]:
+        return [{**child, "data": {**child["data"], "size": str(axn.spec.size)}} for child in descendants]
+
+    axn = testing.axn(widget(size=3), version=Widget)
+    axn.register_before_apply_descendants(with_size)
+    axn.register_descendant(config_map("a", colour="red"))
+    await axn.apply_descendants()
+    testing.assert_descendant(axn, "ConfigMap", "a", data={"colour": "red", "size": "3"})
+
+
+def register_before_apply_status() -> None:
+    def with_size(resource: Resource, axn: Axn[Widget]) -> Resource:
+        return {**resource, "status": {**resource["status"], "size": axn.spec.size}}
+
+    axn = testing.axn(widget(size=3), version=Widget)
+    axn.register_before_apply_status(with_size)
+    assert axn.finish_status({}) == {"size": 3}
+
+
+def register_before_emit_event() -> None:
+    reasons = []
+
+    def note(event: Event, _: Axn[Widget]) -> Event:
+        reasons.append(event.reason)
+        return event
+
+    axn = testing.axn(widget(), version=Widget)
+    axn.register_before_emit_event(note)
+    axn.success_event(reason="Resized")
+    axn.emit_events()
+    assert reasons == ["Resized"]
+
+
+async def register_after_processed() -> None:
+    said = []
+    axn = testing.axn(widget(), version=Widget)
+    axn.register_after_processed(lambda _: said.append("registered first"))
+    axn.register_after_processed(lambda axn: said.append(f"failed: {axn.failure is not None}"))
+    await Pipeline([]).run(axn)
+    assert said == ["failed: False", "registered first"]
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+
+async def states() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    assert axn.states == frozenset()
+    await axn.apply_descendants()
+    assert axn.states == {State.DESCENDANTS_APPLIED}
+
+
+# --- for steps --------------------------------------------------------------------------------------------------------
+
+
+def workplace() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    assert axn.workplace.finalizer == "test.example.com/controller"
+
+
+def looked_at() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.observed(config_map("size"))
+    assert axn.looked_at(config_map("size"))
+
+
+def renew() -> None:
+    axn = testing.axn(widget(size=3), version=Widget)
+    axn.renew(widget(size=4))
+    assert axn.spec.size == 4
+
+
+def descendant_groups() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    for name, group in (("b", 1), ("a", 0), ("c", 1)):
+        axn.register_descendant(config_map(name), group=group)
+    names = [[child.resource["metadata"]["name"] for child in group] for group in axn.descendant_groups()]
+    assert names == [["a"], ["b", "c"]]
+
+
+def status_from() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.update_status(lambda status: {**status, "handled": status.get("handled", 0) + 1})
+    assert axn.status_from({"handled": 1, "size": 3}) == {"handled": 2, "size": 3}
+
+
+def finish_descendants() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.register_descendant(config_map("dropped"))
+    axn.register_before_apply_descendants(lambda _descendants, _axn: [config_map("added")])
+    axn.finish_descendants()
+    assert axn.descendants == [config_map("added")]
+
+
+def finish_status() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.register_before_apply_status(lambda resource, _: {**resource, "status": {"size": 3}})
+    assert axn.finish_status(axn.status) == {"size": 3}
+
+
+def mark_applied() -> None:
+    axn = testing.axn(widget(), version=Widget, action=Action.MODIFY)
+    axn.mark_applied(State.DESCENDANTS_APPLIED)
+    with pytest.raises(AlreadyApplied):
+        axn.register_descendant(config_map("too late"))

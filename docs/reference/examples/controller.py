@@ -1,0 +1,196 @@
+"""The examples are about the Widget of [widgets.py](examples/widgets.py); each is run by a test.
+
+More of them, whole operators: [examples](../../examples/README.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import bonny
+import examples
+from bonny import Axn, Controller, Kind, Operator, Owned, Resource, Retry, Scope, Terminal, testing
+from bonny.api import Model
+from bonny.errors import OptionError
+from bonny.kinds import Related
+from bonny.sandbox import Sandbox
+from docs.reference.examples.widgets import GROUP, Widget, applied, config_map, widget
+from examples.hello import Greeting, GreetingController
+from tests.support.serving import serving
+
+
+async def controller() -> None:
+    class Metadata(Model):
+        labels: dict[str, str]
+
+    class Labelled(Model):
+        metadata: Metadata
+
+    def skip_system_pods(axn: Axn[Any]) -> None:
+        if axn.key.namespace == "kube-system":
+            axn.halt()
+
+    class PodController(Controller[Any]):
+        resource = Kind("v1", "Pod", label_selector="app")
+        schema = Labelled
+        steps = (skip_system_pods,)
+        owns = (Owned("v1", "ConfigMap"),)
+        related = (Related("v1", "Node", named_by=lambda pod: [pod["spec"].get("nodeName", "")]),)
+        rules = ({"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},)
+        reconcile_every = 3600.0
+        max_concurrent = 4
+        timeout = 10.0
+        restart = "transient"
+        shutdown_timeout = 5.0
+
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            axn.register_descendant(config_map(f"{axn.key.name}-labels", **axn.resource["metadata"]["labels"]))
+
+    pod: Resource = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "default", "uid": "u-1", "labels": {"app": "web"}},
+        "spec": {},
+    }
+    token = await testing.handle(PodController, pod)
+    testing.assert_descendant(token, "ConfigMap", "web-labels", data={"app": "web"})
+
+
+# --- what users define ------------------------------------------------------------------------------------------------
+
+
+async def reconcile() -> None:
+    class Publishes(Controller[Widget]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.register_descendant(config_map("size", size=str(axn.spec.size)))
+
+    for action in ("add", "modify", "reconcile"):
+        token = await testing.handle(Publishes, widget(size=3), action=action)
+        testing.assert_descendant(token, "ConfigMap", "size", data={"size": "3"})
+
+
+async def add() -> None:
+    class Greets(Controller[Widget]):
+        async def add(self, axn: Axn[Widget]) -> None:
+            axn.success_event(reason="Welcome")
+
+    testing.assert_event(await testing.handle(Greets, widget(), action="add"), "Welcome")
+    testing.assert_no_event(await testing.handle(Greets, widget(), action="modify"))
+
+
+async def modify() -> None:
+    class Counts(Controller[Widget]):
+        async def modify(self, axn: Axn[Widget]) -> None:
+            axn.update_status(lambda status: {**status, "size": axn.spec.size})
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.set_condition("Ready", True)
+
+    testing.assert_status(await testing.handle(Counts, widget(size=3), action="modify"), size=3)
+    testing.assert_condition(await testing.handle(Counts, widget(size=3), action="add"), "Ready")
+
+
+async def finalize() -> None:
+    buckets: dict[str, str] = {}
+
+    class Buckets(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            buckets.setdefault(axn.uid, "empty")
+
+        async def finalize(self, axn: Axn[Widget]) -> None:
+            if buckets.get(axn.uid) == "in use":
+                raise Retry("the bucket is in use", after=5.0)
+            buckets.pop(axn.uid, None)  # also when it is called again
+
+    await testing.handle(Buckets, widget())
+    await testing.handle(Buckets, widget(), action="finalize")
+    assert buckets == {}
+
+
+async def delete() -> None:
+    gone = []
+
+    class Notes(Controller[Widget]):
+        async def delete(self, axn: Axn[Widget]) -> None:
+            gone.append((axn.key.name, axn.spec.size))
+
+    await testing.handle(Notes, widget("w1", size=3), action="delete")
+    assert gone == [("w1", 3)]
+
+
+def configured() -> None:
+    class Publishes(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.set_condition("Ready", True, message=axn.options["greeting"])
+
+    once_an_hour = Publishes.configured(reconcile_every=3600.0, options={"greeting": "hello"})
+    operator = Operator(name="widgets", group=GROUP, controllers=[once_an_hour])
+    assert operator.controllers[0].reconcile_every == 3600.0
+    with pytest.raises(OptionError, match="controllers have no such attribute"):
+        Publishes.configured(reconcile_often=True)
+
+
+# --- besides ----------------------------------------------------------------------------------------------------------
+
+
+def discover() -> None:
+    found = bonny.discover(examples)  # a package; in a rendered repository `controllers`, and `api` for versions
+    assert GreetingController in found
+    assert Greeting in found
+
+
+def kind() -> None:
+    assert Kind("apps/v1", "Deployment").plural == "deployments"
+    crontabs = Kind("stable.example.com/v1", "CronTab", plural="crontabs", scope=Scope.NAMESPACED)
+    assert crontabs.resource == "crontabs.stable.example.com"
+
+
+def related(sandbox: Sandbox) -> None:
+    class Guarded(Controller[Widget]):
+        related = (Related("v1", "Secret", named_by=lambda widget: [widget["spec"].get("secret") or "none"]),)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": axn.spec.secret}}
+            axn.set_condition("Ready", axn.observed(secret) is not None)
+
+    def is_ready() -> bool:
+        live = sandbox.get(f"{GROUP}/v1", "Widget", "guarded") or {}
+        return "True" in [each["status"] for each in live["status"]["conditions"] if each["type"] == "Ready"]
+
+    with serving(Operator(name="guarded", group=GROUP, controllers=[Guarded]), sandbox.kubeconfig):
+        sandbox.apply(applied("guarded", secret="key"))
+        sandbox.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}})
+        sandbox.eventually(is_ready)
+
+
+async def retry() -> None:
+    class Waits(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            if axn.spec.size > 50:
+                raise Retry("the disk is being enlarged", after=10.0)
+
+    with pytest.raises(Retry, match="enlarged"):
+        await testing.handle(Waits, widget(size=60))
+
+
+async def terminal() -> None:
+    class Refuses(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            if axn.spec.secret == "":
+                raise Terminal("a widget without a secret cannot be made")
+
+    with pytest.raises(Terminal, match="without a secret"):
+        await testing.handle(Refuses, widget())
+
+
+def operator() -> None:
+    class WidgetController(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.set_condition("Ready", True)
+
+    operator = Operator(name="widgets-operator", group=GROUP, controllers=[WidgetController])
+    assert operator.crds == (Widget,)

@@ -1,0 +1,73 @@
+"""The examples are about the Widget of [widgets.py](examples/widgets.py) and its controller `Publishes`; each is run
+by a test. [How to test a controller](../how-to/test-a-controller.md) begins with a whole test.
+"""
+
+from __future__ import annotations
+
+from bonny import Axn, Controller, testing
+from docs.reference.examples.widgets import Publishes, Widget, config_map, widget
+
+
+def axn() -> None:
+    token = testing.axn(
+        widget("w1", size=3),
+        version=Widget,
+        action="reconcile",
+        reasons=["child"],
+        observed=[config_map("w1-size", size="2")],
+        options={"greeting": "hello"},
+    )
+    assert token.spec.size == 3
+    live = token.observed(config_map("w1-size")) or {}
+    assert live["data"] == {"size": "2"}
+    assert token.options["greeting"] == "hello"
+
+
+async def handle() -> None:
+    token = await testing.handle(Publishes, widget("w1", size=3))
+    testing.assert_descendant(token, "ConfigMap", "w1-size", data={"size": "3"})
+    testing.assert_condition(token, "Ready", message="the size is 3")
+
+
+async def assert_descendant() -> None:
+    token = await testing.handle(Publishes, widget("w1", size=3))
+    found = testing.assert_descendant(token, "ConfigMap", "w1-size", data={"size": "3"})
+    assert "namespace" not in found["metadata"]
+
+
+async def assert_no_descendant() -> None:
+    token = await testing.handle(Publishes, widget("w1"))
+    testing.assert_no_descendant(token, "Secret")
+    testing.assert_no_descendant(token, "ConfigMap", "w2-size")
+
+
+def assert_status() -> None:
+    token = testing.axn(widget(), version=Widget)
+    token.update_status(lambda status: {**status, "size": 3})
+    testing.assert_status(token, size=3)
+
+
+def assert_condition() -> None:
+    token = testing.axn(widget(), version=Widget)
+    token.set_condition("Ready", False, reason="Starting")
+    testing.assert_condition(token, "Ready", False, reason="Starting")
+
+
+def assert_event() -> None:
+    token = testing.axn(widget(), version=Widget)
+    token.failure_event(reason="NoBackup", message="there is none")
+    event = testing.assert_event(token, "NoBackup", type="Warning")
+    assert event.message == "there is none"
+
+
+async def assert_no_event() -> None:
+    token = await testing.handle(Publishes, widget())
+    testing.assert_no_event(token)
+
+
+async def assert_requeued() -> None:
+    class Polls(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.requeue_after(30.0)
+
+    testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)

@@ -1,0 +1,96 @@
+"""Finalizer: a bucket outside of Kubernetes, here a folder, that goes with its object, and a copy of it if wanted.
+
+`finalize` on the controller gives each Bucket a finalizer before its folder is made, and is called before the object
+may vanish. The step `Finalizer` does the same under a name of its own, for those objects that `when` chooses; it stands
+before the controller's own, because a folder that is removed cannot be copied any more.
+
+Both may be called twice, after a crash for one, so both do nothing where all is done already.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from bonny import Axn, Controller, Field, Operator, Retry, Spec, Status, Version, WithConditions
+from bonny.steps import (
+    ApplyDescendants,
+    ApplyStatus,
+    DelegateToController,
+    Finalizer,
+    Logger,
+    PruneDescendants,
+)
+
+
+class BucketSpec(Spec):
+    """What the user wants."""
+
+    keep: bool = Field(False, description="Whether a copy of the content is kept when the bucket goes.")
+
+
+class BucketStatus(Status, WithConditions):
+    """What the operator reports."""
+
+    folder: str = ""
+    phase: str = ""
+
+
+class Bucket(Version):
+    """A place for files."""
+
+    kind = "Bucket"
+    plural = "buckets"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: BucketSpec
+    status: BucketStatus
+
+
+class BucketController(Controller[Bucket]):
+    """Its handlers are no `async def`, so each runs in a thread: files block."""
+
+    def reconcile(self, axn: Axn[Bucket]) -> None:
+        folder = folder_of(axn)
+        folder.mkdir(parents=True, exist_ok=True)
+        axn.update_status(lambda status: {**status, "folder": str(folder), "phase": "Made"})
+
+    def finalize(self, axn: Axn[Bucket]) -> None:
+        wait_until_unused(axn)
+        shutil.rmtree(folder_of(axn), ignore_errors=True)
+
+
+def keep_a_copy(axn: Axn[Bucket]) -> None:
+    """Copy the content to where nobody deletes it."""
+    wait_until_unused(axn)
+    folder = folder_of(axn)
+    if folder.exists():
+        shutil.copytree(folder, folder.with_name(f"{folder.name}.kept"), dirs_exist_ok=True)
+
+
+def wait_until_unused(axn: Axn[Bucket]) -> None:
+    """A handler does not wait: it says that it wants to be called again, and the status says why."""
+    if (folder_of(axn) / "in-use").exists():
+        axn.update_status(lambda status: {**status, "phase": "InUse"})
+        raise Retry("the bucket is in use", after=1.0)
+
+
+def folder_of(axn: Axn[Bucket]) -> Path:
+    """Where the files are: the UID keeps it apart from the folders of earlier buckets of the same name."""
+    return Path(axn.options["root"]) / axn.uid
+
+
+operator = Operator(
+    name="buckets",
+    group="buckets.example.com",
+    controllers=[BucketController.configured(options={"root": f"{tempfile.gettempdir()}/buckets"})],
+    steps=(
+        Logger(),
+        Finalizer("buckets.example.com/copy", implementation=keep_a_copy, when=lambda axn: axn.spec.keep),
+        Finalizer(),
+        DelegateToController(),
+        ApplyDescendants(),
+        PruneDescendants(),
+        ApplyStatus(),
+    ),
+)

@@ -1,0 +1,105 @@
+"""Hello: for each Greeting a Deployment that says it, and a Service in front of that.
+
+A handler registers what shall be; the steps after it make it so, and repair it when somebody changes it. The status
+follows the Deployment: its changes run `reconcile` again, because its kind is in `owns`.
+"""
+
+from bonny import (
+    AGE,
+    Axn,
+    Column,
+    Controller,
+    Field,
+    Operator,
+    Owned,
+    Resource,
+    Spec,
+    Status,
+    Version,
+    WithConditions,
+    WithObservedGeneration,
+)
+
+IMAGE = "registry.example.com/greeting-server:1.0.0"
+PORT = 5000
+
+
+class GreetingSpec(Spec):
+    """What the user wants."""
+
+    greeting: str = Field(min_length=1, description="What is said.")
+    replicas: int = Field(2, ge=0, description="How many say it.")
+
+
+class GreetingStatus(Status, WithConditions, WithObservedGeneration):
+    """What the operator reports."""
+
+    available: int = 0
+
+
+class Greeting(Version):
+    """Says something to whoever asks."""
+
+    kind = "Greeting"
+    plural = "greetings"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: GreetingSpec
+    status: GreetingStatus
+    columns = (
+        Column("Greeting", "string", ".spec.greeting"),
+        Column("Available", "integer", ".status.available"),
+        AGE,
+    )
+
+
+class GreetingController(Controller[Greeting]):
+    owns = (Owned("apps/v1", "Deployment"), Owned("v1", "Service"))
+
+    async def reconcile(self, axn: Axn[Greeting]) -> None:
+        deployment = deployment_for(axn.resource, axn.spec)
+        axn.register_descendant(deployment)
+        axn.register_descendant(service_for(axn.resource))
+
+        live = axn.observed(deployment) or {}
+        available = live.get("status", {}).get("availableReplicas", 0)
+        wanted = axn.spec.replicas
+        axn.update_status(lambda status: {**status, "available": available})
+        axn.set_condition("Ready", available >= wanted, message=f"{available} of {wanted} are available")
+        axn.success_event(reason="Greeting", message=f"{wanted} replicas say {axn.spec.greeting!r}")
+
+
+def deployment_for(greeting: Resource, spec: GreetingSpec) -> Resource:
+    """The servers that say it."""
+    name = greeting["metadata"]["name"]
+    container = {
+        "name": "greeter",
+        "image": IMAGE,
+        "env": [{"name": "GREETING", "value": spec.greeting}],
+        "ports": [{"containerPort": PORT}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "replicas": spec.replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def service_for(greeting: Resource) -> Resource:
+    """The one address of all of them."""
+    name = greeting["metadata"]["name"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"selector": {"app": name}, "ports": [{"port": PORT}]},
+    }
+
+
+operator = Operator(name="hello", group="hello.example.com", controllers=[GreetingController])

@@ -1,0 +1,87 @@
+"""Hooks: a step that is told of what is sent, just before it is, and when all is done.
+
+Each hook may change what it gets: what it returns is sent. Here all return what they got. Hooks of one kind are called
+in the reverse order of their registration, so the step that comes first has the last word.
+"""
+
+import logging
+from typing import Any
+
+from bonny import Axn, Controller, Field, Operator, Owned, Resource, Spec, Status, Version, WithConditions
+from bonny.events import Event
+from bonny.steps import default_steps
+
+log = logging.getLogger(__name__)
+
+
+class NoteSpec(Spec):
+    """What the user wants."""
+
+    text: str = Field(min_length=1, description="What is noted.")
+
+
+class NoteStatus(Status, WithConditions):
+    """What the operator reports."""
+
+    length: int = 0
+
+
+class Note(Version):
+    """A text in a ConfigMap."""
+
+    kind = "Note"
+    plural = "notes"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: NoteSpec
+    status: NoteStatus
+
+
+class NoteController(Controller[Note]):
+    owns = (Owned("v1", "ConfigMap"),)
+
+    async def reconcile(self, axn: Axn[Note]) -> None:
+        metadata = {"name": axn.resource["metadata"]["name"]}
+        data = {"text": axn.spec.text}
+        axn.register_descendant({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+        axn.update_status(lambda status: {**status, "length": len(axn.spec.text)})
+        axn.success_event(reason="Noted", message="the text is in a ConfigMap")
+
+
+def tell(axn: Axn[Any]) -> None:
+    """A step, which asks to be told of everything."""
+    axn.register_before_apply_descendants(tell_descendants)
+    axn.register_before_apply_status(tell_status)
+    axn.register_before_emit_event(tell_event)
+    axn.register_after_processed(tell_end)
+
+
+def tell_descendants(descendants: list[Resource], axn: Axn[Any]) -> list[Resource]:
+    for descendant in descendants:
+        namespace = descendant["metadata"].get("namespace") or axn.key.namespace
+        named = {"kind": descendant["kind"], "name": descendant["metadata"]["name"], "namespace": namespace}
+        log.info("descendant is applied", extra={f"descendant_{word}": value for word, value in named.items()})
+    return descendants
+
+
+def tell_status(resource: Resource, axn: Axn[Any]) -> Resource:
+    log.info("status is applied", extra={"kind": resource["kind"], "object": str(axn.key)})
+    return resource
+
+
+def tell_event(event: Event, axn: Axn[Any]) -> Event:
+    log.info("event is emitted", extra={"type": event.type.value, "reason": event.reason, "object": str(axn.key)})
+    return event
+
+
+def tell_end(axn: Axn[Any]) -> None:
+    log.info("done", extra={"object": str(axn.key), "succeeded": axn.failure is None})
+
+
+operator = Operator(
+    name="notes",
+    group="notes.example.com",
+    controllers=[NoteController],
+    steps=(tell, *default_steps()),
+)

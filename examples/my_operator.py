@@ -1,0 +1,62 @@
+"""MyOperator: handlers for Pods, with options, a schema, and what becomes of the controller when it fails.
+
+The class says what holds wherever it is used; `configured` says what holds in one operator, and gives its options.
+"""
+
+import logging
+from typing import Any
+
+from bonny import Axn, Controller, Kind, Operator
+from bonny.api import Model
+
+log = logging.getLogger(__name__)
+
+
+class Labels(Model):
+    """The labels that are asked for; others do not matter."""
+
+    team: str
+
+
+class Metadata(Model):
+    """Of the metadata, what is asked for."""
+
+    labels: Labels
+
+
+class PodOfATeam(Model):
+    """A Pod whose team is known. Others reach no handler, and an event on them tells what is missing."""
+
+    metadata: Metadata
+
+
+class MyOperator(Controller[Any]):
+    resource = Kind("v1", "Pod")
+    schema = PodOfATeam
+    restart = "transient"
+    shutdown_timeout = 5.0
+
+    async def add(self, axn: Axn[Any]) -> None:
+        self.say("add", axn)
+
+    async def modify(self, axn: Axn[Any]) -> None:
+        self.say("modify", axn)
+
+    async def delete(self, axn: Axn[Any]) -> None:
+        self.say("delete", axn)
+
+    async def reconcile(self, axn: Axn[Any]) -> None:
+        self.say("reconcile", axn)
+
+    def say(self, action: str, axn: Axn[Any]) -> None:
+        """Log it with the greeting of the options."""
+        team = axn.resource["metadata"]["labels"]["team"]
+        greeting = axn.options["greeting"]
+        log.info("pod", extra={"action": action, "object": str(axn.key), "team": team, "greeting": greeting})
+
+
+operator = Operator(
+    name="my-operator",
+    group="example.com",
+    controllers=[MyOperator.configured(namespace="default", reconcile_every=300.0, options={"greeting": "hello"})],
+)

@@ -1,0 +1,53 @@
+"""The operator: one generic controller for a kind of ours and one of Kubernetes, and the steps spelled out.
+
+`steps` replaces the default pipeline: here without Logger, Finalizer and PruneDescendants. ApplyStatus stands last,
+because it tells whether the steps before it succeeded. `configured` narrows the controller to a namespace; without it
+the operator watches what BONNY_WATCH_NAMESPACE names.
+"""
+
+import logging
+from typing import Any
+
+from bonny import Axn, Controller, Kind, Operator, Spec, Status, Version, WithConditions
+from bonny.steps import ApplyDescendants, ApplyStatus, DelegateToController
+
+log = logging.getLogger(__name__)
+
+
+class MyCustomResourceSpec(Spec):
+    """What the user wants."""
+
+    note: str = ""
+
+
+class MyCustomResourceStatus(Status, WithConditions):
+    """What the operator reports."""
+
+
+class MyCustomResource(Version):
+    """Something of ours."""
+
+    kind = "MyCustomResource"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: MyCustomResourceSpec
+    status: MyCustomResourceStatus
+
+
+class GenericController(Controller[Any]):
+    resource = (MyCustomResource, Kind("apps/v1", "Deployment"))
+
+    async def reconcile(self, axn: Axn[Any]) -> None:
+        name, api_version, what = axn.identifier()
+        log.info("seen", extra={"object": name, "api_version": api_version, "what": what})
+        if axn.has_conditions:
+            axn.set_condition("Seen", True)
+
+
+operator = Operator(
+    name="my-app",
+    group="example.com",
+    controllers=[GenericController.configured(namespace="default")],
+    steps=(DelegateToController(), ApplyDescendants(), ApplyStatus()),
+)

@@ -1,0 +1,42 @@
+"""How-to pages: their code runs as it stands, from top to bottom, and so do the tests in it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+PAGES = ("test-a-controller",)
+
+
+def code(page: str) -> str:
+    """The Python of a page, each line where it stands there."""
+    text = (HOW_TO / f"{page}.md").read_text("utf-8")
+    shown, lines = False, []
+    for line in text.splitlines():
+        if line.startswith("```"):
+            shown = line == "```python"
+            lines.append("")
+        else:
+            lines.append(line if shown else "")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_what_a_page_shows_is_so(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType(f"how_to_{page.replace('-', '_')}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(code(page), HOW_TO / f"{page}.md", "exec"), vars(module))
+    ran = []
+    for name, test in list(vars(module).items()):
+        if name.startswith("test_"):
+            result = test()
+            if inspect.isawaitable(result):
+                await result
+            ran.append(name)
+    assert ran == re.findall(r"^(?:async )?def (test_\w+)", code(page), re.MULTILINE) != []

@@ -1,0 +1,251 @@
+"""`bonny.testing.axn` and `handle`: a token for a test without a server, and its way through a handler."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any, ClassVar
+
+import pytest
+
+from bonny import Axn, Controller, Field, Kind, Resource, Retry, Spec, Status, Version, WithConditions, testing
+from bonny.api import Model
+from bonny.axn import State
+from bonny.errors import AlreadyApplied, InvalidObject, OptionError
+from bonny.steps.calling import HandlerTimeout
+
+
+class WidgetSpec(Spec):
+    """What the user wants."""
+
+    size: int = Field(1, ge=1, le=100)
+
+
+class WidgetStatus(Status, WithConditions):
+    """What is."""
+
+
+class Widget(Version):
+    """A thing of some size."""
+
+    kind = "Widget"
+    plural = "widgets"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: WidgetSpec
+    status: WidgetStatus
+
+
+def widget(*, size: object = 3) -> Resource:
+    metadata = {"name": "w1", "namespace": "default", "uid": "u-1", "generation": 4}
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": size}}
+
+
+def pod(**labels: str) -> Resource:
+    metadata = {"name": "p1", "namespace": "default", "uid": "u-2", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}}
+
+
+class Noting(Controller[Widget]):
+    """Notes what was called, and where."""
+
+    def __init__(self) -> None:
+        self.thread = threading.current_thread()
+
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        axn.assigns["called"] = ("reconcile", axn.spec.size)
+
+    def modify(self, axn: Axn[Widget]) -> None:
+        axn.assigns["called"] = ("modify", axn.spec.size)
+        axn.assigns["elsewhere"] = threading.current_thread() is not self.thread
+
+    async def delete(self, axn: Axn[Widget]) -> None:
+        axn.assigns["called"] = ("delete", axn.spec.size)
+
+    async def finalize(self, axn: Axn[Widget]) -> None:
+        axn.assigns["called"] = ("finalize", axn.spec.size)
+
+
+# --- handle -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "called"),
+    [
+        ("add", "reconcile"),
+        ("modify", "modify"),
+        ("reconcile", "reconcile"),
+        ("delete", "delete"),
+        ("finalize", "finalize"),
+    ],
+)
+async def test_the_handler_that_fits_the_action_is_called(action: str, called: str) -> None:
+    token = await testing.handle(Noting, widget(size=3), action=action)
+    assert token.assigns["called"] == (called, 3)
+
+
+async def test_a_def_handler_runs_in_a_thread() -> None:
+    assert (await testing.handle(Noting, widget(), action="modify")).assigns["elsewhere"]
+
+
+@pytest.mark.parametrize("action", ["modify", "delete", "finalize"])
+async def test_without_a_handler_nothing_is_called(action: str) -> None:
+    """Regression: `finalize` of a controller that has none ended in a NotImplementedError."""
+
+    class OnlyAdd(Controller[Widget]):
+        async def add(self, axn: Axn[Widget]) -> None:
+            axn.assigns["called"] = True
+
+    assert (await testing.handle(OnlyAdd, widget(), action=action)).assigns == {}
+    assert (await testing.handle(OnlyAdd, widget())).assigns == {"called": True}
+
+
+async def test_the_handler_sees_what_the_test_says() -> None:
+    class Asks(Controller[Widget]):
+        options: ClassVar[dict[str, str]] = {"greeting": "hello"}
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            live = axn.observed({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p1"}})
+            axn.assigns.update(seen=live, tries=axn.tries, reasons=axn.reasons, **axn.options)
+
+    token = await testing.handle(Asks, widget(), observed=[pod(app="web")], reasons=["child"], tries=2)
+    assert token.assigns == {"seen": pod(app="web"), "tries": 2, "reasons": {"child"}, "greeting": "hello"}
+
+
+async def test_own_steps_run_before_the_handler_and_may_halt() -> None:
+    def small_ones_are_left_alone(axn: Axn[Any]) -> None:
+        if axn.spec.size < 10:
+            axn.halt()
+
+    class Stepping(Noting):
+        steps = (small_ones_are_left_alone,)
+
+    assert (await testing.handle(Stepping, widget(size=3))).assigns == {}
+    assert (await testing.handle(Stepping, widget(size=30))).assigns["called"] == ("reconcile", 30)
+
+
+async def test_what_a_handler_raises_comes_out() -> None:
+    class Waits(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            raise Retry("not yet", after=5.0)
+
+    with pytest.raises(Retry, match="not yet") as raised:
+        await testing.handle(Waits, widget())
+    assert raised.value.after == 5.0
+
+
+async def test_a_handler_that_takes_too_long_is_ended() -> None:
+    class Slow(Controller[Widget]):
+        timeout = 0.01
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            await asyncio.Event().wait()
+
+    with pytest.raises(HandlerTimeout):
+        await testing.handle(Slow, widget())
+
+
+async def test_an_object_that_does_not_fit_reaches_no_handler() -> None:
+    class Labels(Model):
+        team: str
+
+    class Metadata(Model):
+        labels: Labels
+
+    class OfATeam(Model):
+        metadata: Metadata
+
+    class Pods(Controller[Any]):
+        resource = Kind("v1", "Pod")
+        schema = OfATeam
+
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            axn.assigns["called"] = True
+
+    with pytest.raises(InvalidObject, match=r"spec\.size"):
+        await testing.handle(Noting, widget(size=4711))
+    with pytest.raises(InvalidObject, match=r"metadata\.labels\.team"):
+        await testing.handle(Pods, pod(app="web"))
+    assert (await testing.handle(Pods, pod(team="blue"))).assigns == {"called": True}
+
+
+async def test_of_several_kinds_the_version_of_the_object_is_taken() -> None:
+    """Regression: a controller of a version and another kind got a plain mapping, and no conditions, for both."""
+
+    class Both(Controller[Any]):
+        resource = (Kind("v1", "Pod"), Widget)
+
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            axn.assigns.update(conditions=axn.has_conditions, spec=axn.spec)
+
+    assert (await testing.handle(Both, widget(size=3))).assigns == {"conditions": True, "spec": WidgetSpec(size=3)}
+    assert (await testing.handle(Both, pod())).assigns == {"conditions": False, "spec": {}}
+
+
+async def test_what_is_sent_early_is_noted_and_nothing_is_sent() -> None:
+    class Early(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.set_condition("Ready", False)
+            await axn.safe_apply_status()
+            await axn.apply_descendants()
+
+    token = await testing.handle(Early, widget())
+    assert token.states == {State.STATUS_APPLIED, State.DESCENDANTS_APPLIED}
+    with pytest.raises(AlreadyApplied):
+        token.set_condition("Ready", True)
+
+
+async def test_without_a_status_nothing_is_sent_early_and_one_can_be_set_later() -> None:
+    """Regression: here it could not, and in the operator it could."""
+
+    class Early(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            await axn.apply_status()
+            axn.set_condition("Ready", True)
+
+    testing.assert_condition(await testing.handle(Early, widget()), "Ready")
+
+
+async def test_a_request_of_its_own_says_what_it_needs() -> None:
+    class Reads(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            await axn.client.get(Kind("v1", "Namespace"), "default")
+
+    with pytest.raises(OptionError, match=r"a token of bonny\.testing sends nothing: test what needs the API server"):
+        await testing.handle(Reads, widget())
+
+
+async def test_success_is_told_although_nothing_was_written() -> None:
+    class Tells(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.success_event(reason="Done")
+
+    token = await testing.handle(Tells, widget())
+    testing.assert_event(token, "Done", type="Normal")
+    reasons = []
+    token.register_before_emit_event(lambda event, _: reasons.append(event.reason) or event)
+    token.emit_events()
+    assert reasons == ["Done"]
+
+
+# --- axn --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_validated_when_it_is_made() -> None:
+    with pytest.raises(InvalidObject, match=r"spec\.size"):
+        testing.axn(widget(size=0), version=Widget)
+
+
+def test_observed_objects_are_found_with_and_without_the_owners_namespace() -> None:
+    token = testing.axn(widget(), version=Widget, observed=[pod(app="web")])
+    there = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p1"}}
+    elsewhere = {**there, "metadata": {"name": "p1", "namespace": "elsewhere"}}
+    assert token.observed(there) == pod(app="web")
+    assert token.observed(elsewhere) is None
+
+
+@pytest.mark.parametrize(("field", "value"), [("action", "create"), ("reasons", ["because"])])
+def test_an_action_or_a_reason_that_does_not_exist_is_refused(field: str, value: Any) -> None:
+    with pytest.raises(ValueError, match="is not a valid"):
+        testing.axn(widget(), **{field: value})
