@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .kinds import Kind as Kind
     from .kinds import List as List
     from .kinds import Owned as Owned
+    from .kinds import Related as Related
     from .kinds import Scope as Scope
     from .operator import Operator as Operator
     from .resource import Resource as Resource
@@ -54,6 +55,7 @@ _HOMES = {
     "Next": "servers.periodic",
     "Operator": "operator",
     "Owned": "kinds",
+    "Related": "kinds",
     "PeriodicTask": "servers.periodic",
     "Reason": "core.queue",
     "Reconciler": "servers.reconciler",

@@ -515,7 +515,7 @@ class Axn(Generic[V_co]):
         self.workplace.record(self.resource, event)
 
     def tell(self, event: Event) -> None:
-        """For steps and the pipeline: emit it at the end, whatever the handler did with its own."""
+        """For the pipeline: emit it at the end, whatever the handler did with its own."""
         self._events.append(_Registered(event, only_if_changed=False))
 
     def _is_news(self) -> bool:

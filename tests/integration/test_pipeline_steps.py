@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Owned, Resource, Retry
+from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
 from bonny.api.crd import crds
-from bonny.kinds import Related
 from bonny.sandbox import Sandbox
 from bonny.steps import ApplyStatus, DelegateToController, Finalizer
 from bonny.testing.faults import Fault, FaultProxy, Hold, Request
@@ -581,7 +579,7 @@ def test_an_autoscaler_keeps_the_field_that_it_owns(sandbox: Sandbox, namespace:
 def test_a_controller_can_be_configured_for_one_operator(sandbox: Sandbox, namespace: str) -> None:
     class Options(Controller[Any]):
         resource = Kind("v1", "ConfigMap")
-        options = MappingProxyType({"greeting": "hello"})
+        options = {"greeting": "hello"}
 
         async def reconcile(self, axn: Axn[Any]) -> None:
             greeted.append((str(axn.key), axn.options["greeting"]))

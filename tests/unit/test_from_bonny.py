@@ -17,7 +17,7 @@ ROWS = [
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
 def test_a_row_has_a_link_or_a_reason(row: list[str]) -> None:
-    original, here, _ = row
+    original, here, *_ = row
     assert original
     assert re.search(r"\]\([^)]+\)", here) or re.fullmatch(r"none: .{20,}", here), here
 

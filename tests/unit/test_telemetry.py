@@ -79,7 +79,7 @@ def test_the_runtime_tells_of_no_event_that_is_not_listed() -> None:
 
 def test_every_event_has_a_row_in_the_reference() -> None:
     reference = (RUNTIME.parents[1] / "docs" / "reference" / "from-bonny.md").read_text("utf-8")
-    listed = re.findall(r"`(bonny\.(?:task|scheduler|reconciler|watcher)\.[a-z.]+)` \|", reference)
+    listed = re.findall(r"`(bonny\.(?:task|scheduler|reconciler|watcher)\.[a-z.]+)`\]\(", reference)
     assert set(listed) == set(telemetry.EVENTS)
 
 

@@ -11,8 +11,8 @@ import pytest
 from bonny import Axn, Controller, Field, Kind, Resource, Retry, Spec, Status, Version, WithConditions, testing
 from bonny.api import Model
 from bonny.axn import State
+from bonny.calling import HandlerTimeout
 from bonny.errors import AlreadyApplied, InvalidObject, OptionError
-from bonny.steps.calling import HandlerTimeout
 
 
 class WidgetSpec(Spec):
