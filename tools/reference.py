@@ -88,7 +88,8 @@ PAGES: Final = (
         "controller.py",
         (
             Part("controller.py", ("Controller",), methods=True),
-            Part("controller.py", ("Restart", "discover")),
+            Part("controller.py", ("Restart",)),
+            Part("discovery.py", ("discover",)),
             Part("kinds.py", ("Kind", "Owned", "Related")),
             Part("errors.py", ("Retry", "Terminal")),
             Part("operator.py", ("Operator",)),

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .axn import Action as Action
     from .axn import Axn as Axn
     from .controller import Controller as Controller
-    from .controller import discover as discover
     from .core.queue import Reason as Reason
+    from .discovery import discover as discover
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
     from .kinds import Kind as Kind
@@ -72,7 +72,7 @@ _HOMES = {
     "Watcher": "servers.watcher",
     "WithConditions": "api",
     "WithObservedGeneration": "api",
-    "discover": "controller",
+    "discover": "discovery",
 }
 
 __all__ = [  # noqa: PLE0604  the same names twice would drift apart

@@ -107,6 +107,16 @@ class Observation:
     item: Item | None
 
 
+class Tasks(Protocol):
+    """Where periodic tasks are registered; see `bonny.servers.periodic`."""
+
+    def register(self, task: Any, /) -> bool:
+        """Let a `PeriodicTask` run from now on; returns whether its id was new."""
+
+    def unregister(self, id: str, /) -> bool:  # noqa: A002  the name of the field
+        """Let it end; returns whether there was one."""
+
+
 class Workplace(Protocol):
     """What the handling of one object may use of the running operator."""
 
@@ -127,6 +137,10 @@ class Workplace(Protocol):
     @property
     def client(self) -> Client:
         """Requests as the operator's identity."""
+
+    @property
+    def tasks(self) -> Tasks:
+        """The operator's periodic tasks."""
 
     def observe(self, kind: Kind, key: Key) -> Observation:
         """What the stores know of an owned object."""
@@ -288,6 +302,11 @@ class Axn(Generic[V_co]):
     def client(self) -> Client:
         """Requests beyond descendants and status. The controller's `rules` must allow them."""
         return self.workplace.client
+
+    @property
+    def tasks(self) -> Tasks:
+        """The operator's periodic tasks: `axn.tasks.register(PeriodicTask(...))`, from any thread."""
+        return self.workplace.tasks
 
     @property
     def operator(self) -> str:

@@ -15,12 +15,10 @@ failure, so they say what shall be, not what to do next.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
@@ -33,7 +31,7 @@ from .kinds import Kind, Owned, Related
 from .naming import check_finalizer, kebab_case
 from .resource import Resource
 
-__all__ = ["Controller", "Restart", "discover"]
+__all__ = ["Controller", "Restart"]
 
 V_co = TypeVar("V_co", covariant=True)
 C = TypeVar("C", bound="Controller[Any]")
@@ -231,29 +229,3 @@ class Controller(Generic[V_co]):
 
 def _defined(controller: type[Controller[Any]], name: str) -> bool:
     return getattr(controller, name) is not getattr(Controller, name)
-
-
-def discover(package: ModuleType) -> tuple[Any, ...]:
-    """Import every module below `package`; return the controllers and version classes that they define, in order.
-
-    A class counts where it is defined, not where it is imported, so a new file takes effect without an edit elsewhere.
-    Bases that others share do not count: classes whose name starts with an underscore, versions without a kind.
-    Raises: what importing a module raises.
-    """
-    names = sorted(found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
-    modules = [package, *map(importlib.import_module, names)]
-    # A dictionary, because a second name for a class does not make it two.
-    return tuple(
-        dict.fromkeys(
-            value
-            for module in modules
-            for _, value in sorted(vars(module).items())
-            if isinstance(value, type) and value.__module__ == module.__name__ and _counts(value)
-        )
-    )
-
-
-def _counts(found: type) -> bool:
-    if found.__name__.startswith("_"):
-        return False
-    return issubclass(found, Controller) or (issubclass(found, Version) and hasattr(found, "kind"))

@@ -23,7 +23,8 @@ from .client.config import Cluster, find_cluster, own_namespace
 from .config import Config
 from .config import __doc__ as config_help
 from .errors import UsageError
-from .operator import Operator, Process
+from .operator import Operator
+from .process import Process
 from .telemetry.logging import LogFormat, configure
 
 __all__ = ["defaults", "main", "serve"]
@@ -77,7 +78,7 @@ def defaults(operator: Operator) -> Config:
 def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
     """Run until SIGTERM or SIGINT; returns 0. Raises: `UsageError` when it cannot start."""
     configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
-    # Modules stay; the collector need not look at them again. Streams do the same with what they hold (bonny.operator).
+    # Modules stay; the collector need not look at them again. Streams do the same with what they hold (bonny.process).
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bonny.client.config import Kubeconfig
 from bonny.config import Config
-from bonny.operator import Operator, Process
+from bonny.operator import Operator
+from bonny.process import Process
 from bonny.sandbox import Sandbox
 
 STOP_SECONDS = 30.0

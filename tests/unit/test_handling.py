@@ -17,8 +17,8 @@ from bonny import Axn, Controller, Field, Kind, Owned, Retry, Spec, Status, Term
 from bonny.axn import Action, State
 from bonny.calling import HandlerTimeout
 from bonny.client.errors import Forbidden, refusal
-from bonny.controller import discover
 from bonny.core.objects import Failure
+from bonny.discovery import discover
 from bonny.errors import AlreadyApplied, BonnyError, ForeignObject, InvalidObject, OptionError, UndeclaredKind
 from bonny.operator import Operator
 from bonny.pipeline import Pipeline, failure_of, run_step

@@ -12,7 +12,7 @@ from bonny import Controller, Kind, Operator
 from bonny.client.config import Connection
 from bonny.config import Config
 from bonny.core.watch import WatchOptions
-from bonny.operator import Process
+from bonny.process import Process
 
 
 class ConfigMaps(Controller[Any]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Operator, Owned, Resource, testing
+from bonny import Axn, Controller, Kind, Operator, Owned, PeriodicTask, Resource, Stop, TaskRun, testing
 from bonny.axn import Action, State
 from bonny.errors import AlreadyApplied
 from bonny.events import Event
@@ -56,6 +56,16 @@ def client(sandbox: Sandbox) -> None:
         sandbox.eventually(
             lambda: "Active" in str((sandbox.get(f"{GROUP}/v1", "Widget", "asks") or {})["status"]["conditions"])
         )
+
+
+def tasks() -> None:
+    async def remind(run: TaskRun, name: str) -> Stop:
+        return Stop(f"{name} was reminded of")
+
+    axn = testing.axn(widget("w1"), version=Widget)
+    task = PeriodicTask("remind-of-w1", remind, arguments=("w1",), interval=3600.0)
+    assert axn.tasks.register(task)
+    assert not axn.tasks.register(task)  # its id is taken
 
 
 def operator() -> None:

@@ -103,7 +103,7 @@ SHORT_WATCH_SECONDS: Final = 1.0
 BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
 # The API server itself asks for 1 s. A proxy that asks for hours must not silence a stream for longer than the probes
-# wait for a sign of it (bonny.operator).
+# wait for a sign of it (bonny.health).
 LONGEST_ADVICE_SECONDS: Final = 120.0
 # The events of a gap come in one go, as soon as the watch is open.
 CATCH_UP_SECONDS: Final = 1.0

@@ -5,7 +5,7 @@ You need it to make manifests from something else, as tests do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ..api import Version
@@ -61,6 +61,9 @@ class OperatorLike(Protocol):
 
     def prunes(self, controller: Any) -> bool:
         """Whether it deletes what that controller no longer registers."""
+
+    def rules(self) -> Iterable[tuple[str, str | None, Resource]]:
+        """What its other parts may do: who, in which namespace (None: where it watches), and a rule."""
 
     @property
     def crds(self) -> Sequence[type[Version]]:

@@ -76,6 +76,9 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
     for controller in operator.controllers:
         for grant in _of_controller(operator, controller, everywhere):
             wanted.setdefault(grant.place, set()).add(grant)
+    for who, where, rule in operator.rules():
+        for grant in _extra(rule, who, everywhere if where is None else (where,)):
+            wanted.setdefault(grant.place, set()).add(grant)
     for place in wanted.keys() - {CLUSTER}:
         # What is granted everywhere need not be granted in one place again.
         wanted[place] -= {grant._replace(place=place) for grant in wanted.get(CLUSTER, ())}

@@ -1,7 +1,7 @@
 """Reflector: follows the objects of one kind and keeps them in a store; the shell around `core.watch`.
 
 You need it for another consumer of a kind: `subscribe`. Two consumers of the same kind, namespace and selectors share
-one reflector, one stream and one store (`bonny.operator` sees to that).
+one reflector, one stream and one store (`bonny.process` sees to that).
 
 It never ends by itself: whatever the server says or does not say, it waits and goes on, and says so in `trouble`.
 """

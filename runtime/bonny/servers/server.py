@@ -56,6 +56,14 @@ class Server:
     def __str__(self) -> str:
         return type(self).__name__
 
+    async def run(self) -> None:
+        """Go on until cancelled, or until what is being handled has ended after `stop`."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Take up nothing more."""
+        raise NotImplementedError
+
     @classmethod
     def kind(cls) -> Kind:
         """What it looks at. Raises: `OptionError` when nothing is named."""

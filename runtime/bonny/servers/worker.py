@@ -36,6 +36,7 @@ from ..pipeline import Pipeline
 from ..resource import Key, Resource
 from ..steps.finalizer import finalizers_of
 from .intake import Intake
+from .periodic import PeriodicTasks
 from .workplace import Desk, Identity, Recorder
 
 __all__ = ["Worker"]
@@ -64,6 +65,7 @@ class Worker:
         kind: Kind,
         client: Client,
         recorder: Recorder,
+        tasks: PeriodicTasks | None = None,
         intake: Intake,
         pipeline: Pipeline,
     ) -> None:
@@ -85,6 +87,7 @@ class Worker:
 
         self._client = client
         self._recorder = recorder
+        self._tasks = tasks
         self._pipeline = pipeline
         self._running: dict[asyncio.Task[None], float] = {}
         """What runs, and since when."""
@@ -265,7 +268,12 @@ class Worker:
         # The items of a list have no type of their own, and metadata alone comes with that of its envelope.
         resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         desk = Desk(
-            identity=self._identity, client=self._client, recorder=self._recorder, intake=self.intake, key=item.key
+            identity=self._identity,
+            client=self._client,
+            recorder=self._recorder,
+            tasks=self._tasks,
+            intake=self.intake,
+            key=item.key,
         )
         axn: Axn[Any] = Axn(
             action=action,

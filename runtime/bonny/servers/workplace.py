@@ -19,6 +19,7 @@ from ..resource import Key, Resource, identify, key_of
 from ..steps.apply_descendants import ApplyDescendants
 from ..steps.apply_status import write_status
 from .intake import Intake
+from .periodic import PeriodicTasks
 
 __all__ = ["Desk", "Identity", "Mute", "Recorder"]
 
@@ -48,12 +49,22 @@ class Identity:
 class Desk:
     """The workplace for one key of one controller."""
 
-    def __init__(self, *, identity: Identity, client: Client, recorder: Recorder, intake: Intake, key: Key) -> None:
+    def __init__(
+        self,
+        *,
+        identity: Identity,
+        client: Client,
+        recorder: Recorder,
+        intake: Intake,
+        key: Key,
+        tasks: PeriodicTasks | None = None,
+    ) -> None:
         self.operator = identity.operator
         self.manager = identity.manager
         self.finalizer = identity.finalizer
         self.client = client
         self._recorder = recorder
+        self._tasks = tasks
         self._loop = asyncio.get_running_loop()
         self.owns: Sequence[Owned] = intake.owns
         self.witnesses: dict[tuple[Kind, Key], Witness] = intake.ledger.witnesses.setdefault(key, {})
@@ -99,6 +110,13 @@ class Desk:
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by an object that is not ours: when that changes, the handled object is run again."""
         self._intake.contest(kind, key, owner=self._key)
+
+    @property
+    def tasks(self) -> PeriodicTasks:
+        """The operator's periodic tasks. Raises: `OptionError` where there are none, as in a watcher."""
+        if self._tasks is None:
+            raise OptionError("no periodic tasks run here: register them in a controller of an operator")
+        return self._tasks
 
     def record(self, regarding: Resource, event: Event) -> None:
         """Hand an event to the recorder, which sends it when it can. From any thread."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from ..api import Version
 from ..axn import Action, Axn, Observation, State
@@ -24,6 +24,7 @@ from ..events import Event
 from ..kinds import Kind, Owned
 from ..pipeline import run_step
 from ..resource import Key, Resource, key_of
+from ..servers.periodic import PeriodicTasks
 from ..steps.calling import call_handler
 from ..steps.delegate import DelegateToController
 
@@ -140,6 +141,7 @@ class _Bench:
         self.owns: Sequence[Owned] = ()
         self.witnesses: dict[tuple[Kind, Key], Witness] = {}
         self.recorded: list[Event] = []
+        self._tasks = PeriodicTasks(cast("Any", None))
         self._namespace = namespace
         self._observed = {self._name(resource): resource for resource in observed}
 
@@ -150,6 +152,11 @@ class _Bench:
     @property
     def client(self) -> Client:
         raise OptionError("a token of bonny.testing sends nothing: test what needs the API server against a sandbox")
+
+    @property
+    def tasks(self) -> PeriodicTasks:
+        """What is registered does not run."""
+        return self._tasks
 
     def observe(self, kind: Kind, key: Key) -> Observation:  # noqa: ARG002  the protocol's shape
         """Nothing is followed."""

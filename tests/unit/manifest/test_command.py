@@ -72,6 +72,9 @@ class Declared:
     def finalizers(self, controller: ControllerLike) -> Sequence[str]:
         return ()
 
+    def rules(self) -> tuple[()]:
+        return ()
+
     def prunes(self, controller: ControllerLike) -> bool:
         return False
 

@@ -77,6 +77,9 @@ class Declared:
     def finalizers(self, controller: Handling) -> Sequence[str]:
         return controller.finalizers
 
+    def rules(self) -> tuple[()]:
+        return ()
+
     def prunes(self, controller: Handling) -> bool:
         return controller.prunes
 

@@ -1,0 +1,139 @@
+"""All that an operator can be made of, in one process with the permissions of its manifest: found, started, stopped."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from bonny import Controller, Operator, PeriodicTask, discover
+from bonny.api.crd import crds
+from bonny.controller import Restart
+from bonny.errors import OptionError
+from bonny.kinds import Kind
+from bonny.manifest import bundle
+from bonny.sandbox import Sandbox
+from tests.support.serving import serving
+from tests.support.things import GROUP, Thing, config_map, thing
+
+PARTS = """
+from bonny import Axn, Controller, List, Next, PeriodicTask, Reconciler, Resource, Stop, TaskRun, Watcher
+from tests.support.things import Thing
+
+NOTED: list[str] = []
+
+
+class Things(Controller[Thing]):
+    async def reconcile(self, axn: Axn[Thing]) -> None:
+        NOTED.append(f"controller {axn.key.name}")
+        axn.tasks.register(PeriodicTask("once", remind, arguments=(axn.key.name,), interval=0.05))
+
+
+class Namespaces(Reconciler):
+    operation = List("v1", "Namespace")
+    frequency = 0.2
+
+    async def reconcile(self, namespace: Resource) -> None:
+        NOTED.append(f"reconciler {namespace['metadata']['name']}")
+
+
+class Accounts(Watcher):
+    operation = List("v1", "ServiceAccount", namespace="parts")
+
+    def add(self, account: Resource) -> None:
+        NOTED.append(f"watcher {account['metadata']['name']}")
+
+
+async def remind(run: TaskRun, name: str) -> Stop:
+    NOTED.append(f"task {name}")
+    return Stop("done")
+
+
+async def tick(run: TaskRun) -> Next:
+    NOTED.append(f"tick {run.state}")
+    return Next(run.state + 1)
+
+
+ticker = PeriodicTask("ticker", tick, interval=0.05, state=0)
+"""
+
+
+@pytest.fixture
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    package = tmp_path / "parts_of_an_operator"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "all.py").write_text(textwrap.dedent(PARTS))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield __import__("parts_of_an_operator")
+    for name in ("parts_of_an_operator", "parts_of_an_operator.all"):
+        sys.modules.pop(name, None)
+
+
+def test_controllers_reconcilers_watchers_and_tasks_are_found_and_run_with_their_own_rights(
+    sandbox: Sandbox, parts: ModuleType
+) -> None:
+    operator = Operator(name="parts", group=GROUP, controllers=discover(parts))
+    noted: list[str] = sys.modules["parts_of_an_operator.all"].NOTED
+    sandbox.apply(crds([Thing], GROUP))
+    for document in bundle.documents(operator, image=None, namespace="parts", local=True):
+        sandbox.apply(document)
+    sandbox.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "seen", "namespace": "parts"}})
+
+    with serving(operator, sandbox.service_account_kubeconfig("parts", "parts")):
+        sandbox.apply(thing("t1", namespace="parts"))
+        wanted = {"controller t1", "task t1", "reconciler parts", "watcher seen", "tick 0", "tick 3"}
+        sandbox.eventually(lambda: wanted <= set(noted))
+    ended = len(noted)
+    assert noted.count("task t1") == 1
+
+    sandbox.apply(thing("t2", namespace="parts"))
+    assert len(noted) == ended, "nothing goes on after the stop"
+
+
+def test_what_an_operator_cannot_serve_is_named() -> None:
+    with pytest.raises(OptionError, match="operator o cannot serve <class 'int'>: name classes of controllers"):
+        Operator(name="o", group=GROUP, controllers=[int])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("restart", [Restart.PERMANENT, Restart.TEMPORARY])
+def test_a_controller_that_fails_outside_of_its_handlers_is_started_again_unless_it_is_temporary(
+    sandbox: Sandbox, restart: Restart
+) -> None:
+    class Maps(Controller[object]):
+        resource = Kind("v1", "ConfigMap")
+
+        async def reconcile(self, axn: object) -> None: ...
+
+    operator = Operator(name="o", group=GROUP, controllers=[Maps.configured(restart=restart)])
+    with serving(operator, sandbox.kubeconfig) as at_work:
+        worker = at_work.process.workers[0]
+        runs = []
+        real = worker.intake.queue.take
+
+        def fails(*, now: float) -> object:
+            runs.append(now)
+            if len(runs) == 1:
+                raise RuntimeError("a defect of ours")
+            return real(now=now)
+
+        worker.intake.queue.take = fails  # type: ignore[method-assign, assignment]
+        sandbox.apply(config_map(f"wakes-{restart}", namespace="default"))
+        sandbox.eventually(lambda: runs)
+        if restart is Restart.TEMPORARY:
+            sandbox.eventually(lambda: at_work.process.readiness().lines[-1].endswith("is not started again"))
+            assert at_work.process.health().ok
+        else:
+            sandbox.eventually(lambda: len(runs) > 1)
+            assert at_work.process.readiness().ok
+
+
+def test_two_tasks_of_one_id_are_refused_at_the_start(sandbox: Sandbox) -> None:
+    task = PeriodicTask("same", lambda run: None)
+    operator = Operator(name="o", group=GROUP, controllers=[task, PeriodicTask("same", lambda run: None)])
+    with pytest.raises(OptionError, match="two tasks are called same"), serving(operator, sandbox.kubeconfig):
+        pass
