@@ -25,6 +25,7 @@ import logging
 import os
 import random
 import secrets
+import select
 import socket
 import sys
 import threading
@@ -91,8 +92,8 @@ class Leadership:
         self._idle = asyncio.Event()
         self._idle.set()
         self._watchdog = _Watchdog(self._name)
-        self._trouble: dict[str, type[Exception]] = {}
-        """What failed when a verb was last used."""
+        self._trouble: set[tuple[str, bool]] = set()
+        """The verbs that failed when they were last used, and whether that was for want of a permission."""
 
     async def acquired(self) -> None:
         """Return when leading."""
@@ -213,18 +214,19 @@ class Leadership:
         """Raises: `msgspec.ValidationError` when it is no Lease."""
         told = msgspec.convert(live, _Lease)
         self._live = live
-        self._trouble.pop(verb, None)
+        self._trouble -= {(verb, False), (verb, True)}
         return replace(told.spec, version=told.metadata.resourceVersion)
 
     def _failed(self, verb: str, error: Exception) -> lease.Failed:
-        repeated = self._trouble.get(verb) is type(error)
-        self._trouble[verb] = type(error)
+        if isinstance(error, Conflict):
+            return lease.Failed()  # two who want the same Lease is what it is there for
+        trouble = verb, isinstance(error, Forbidden)
         extra = {"lease": self._name, "verb": verb, "error": str(error) or "no answer in time"}
         if isinstance(error, Forbidden):
             extra["missing_rule"] = missing_rule(group=LEASE.group, plural=LEASE.plural, verbs=VERBS)
-        # Two who want the same Lease is what it is there for.
-        level = logging.DEBUG if repeated or isinstance(error, Conflict) else logging.WARNING
+        level = logging.DEBUG if trouble in self._trouble else logging.WARNING
         log.log(level, "the lease cannot be used", extra=extra)
+        self._trouble.add(trouble)
         return lease.Failed()
 
 
@@ -268,7 +270,8 @@ class _Watchdog:
 
     def _look(self) -> None:
         if clock() >= self._at:
-            # No logging: whatever blocks the process may hold its locks.
+            # No logging, and no waiting for whoever reads this: either may be what blocks the process.
             with suppress(OSError):
-                os.write(2, self._line)
+                if select.select([], [2], [], 0)[1]:
+                    os.write(2, self._line)
             os._exit(EXPIRED_EXIT_CODE)

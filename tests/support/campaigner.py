@@ -21,9 +21,9 @@ from bonny.leader import Leadership, own_identity
 from bonny.telemetry.logging import LogFormat, configure
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
-WRITERS = 4
+WRITERS = int(os.environ.get("TEST_WRITERS", "4"))
 # About 200 writes a second: often enough to catch one at any moment, and no load.
-PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = float(os.environ.get("TEST_PAUSE", "0.02"))
 LEASE = os.environ["TEST_LEASE"]
 DURATION, DEADLINE, PERIOD = os.environ.get("TEST_TIMING", "3/2/0.4").split("/")
 TIMING = LeaseTiming(lease_duration=int(DURATION), renew_deadline=float(DEADLINE), retry_period=float(PERIOD))
