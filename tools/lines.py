@@ -21,7 +21,7 @@ PATH: Final = ("core", "calling.py", "conditions.py", "client/api.py", "client/e
                "servers/workplace.py")  # fmt: skip
 ASIDE: Final = ("core/lease.py", "core/series.py")
 DEVELOPMENT: Final = ("tasks", "scaffold", "sandbox", "testing", "manifest")
-BUDGETS: Final = {"watch line to handler and back": 3_800, "runs in production": 7_000, "everything vendored": 11_000}
+BUDGETS: Final = {"watch line to handler and back": 3_900, "runs in production": 9_300, "everything vendored": 12_500}
 
 
 def code_lines(path: Path) -> int:

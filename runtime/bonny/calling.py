@@ -14,11 +14,15 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from .errors import BonnyError, OptionError
 
-__all__ = ["HandlerTimeout", "call", "comes_from_outside", "no_exit", "report"]
+__all__ = ["HANDLER_THREAD", "HandlerTimeout", "call", "comes_from_outside", "no_exit", "report"]
+
+
+HANDLER_THREAD: Final = "handler"
+"""The name of the threads in which handlers run."""
 
 
 class HandlerTimeout(BonnyError, TimeoutError):
@@ -94,7 +98,7 @@ async def _in_a_thread(
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[object] = loop.create_future()
     run, arguments = contextvars.copy_context().run, (_work, handler, outcome, loop)
-    threading.Thread(target=run, args=arguments, name="handler", daemon=True).start()
+    threading.Thread(target=run, args=arguments, name=HANDLER_THREAD, daemon=True).start()
     try:
         await asyncio.wait({outcome}, timeout=seconds)
     finally:

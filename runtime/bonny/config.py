@@ -11,6 +11,7 @@ Each is frozen, checked, and named in one sentence when it is wrong. Environment
     BONNY_HTTP_HOST            address of the same (default 0.0.0.0)
     BONNY_LOG_FORMAT           console or json (default: console on a terminal, else json)
     BONNY_LOG_LEVEL            debug, info, warning or error (default info)
+    BONNY_LEADER_ELECTION      true or false: whether only one of several replicas acts (default false)
     BONNY_GRACE_SECONDS        time for running handlers after SIGTERM (default 25)
 """
 
@@ -62,6 +63,9 @@ class Config:
 
     log_json: bool = field(default_factory=lambda: not sys.stderr.isatty())
     log_level: int = logging.INFO
+    leader_election: bool = False
+    """Whether it acts only while it holds its Lease in its own namespace. Default False; manifests set it."""
+
     grace: float = 25.0
     """How long running handlers may go on after SIGTERM. Default 25 s of a pod's 30."""
 
@@ -131,6 +135,12 @@ def _log_level(config: Config, value: str) -> Config:
     return replace(config, log_level=LEVELS[value])
 
 
+def _leader_election(config: Config, value: str) -> Config:
+    if value not in ("true", "false"):
+        raise UsageError(f"BONNY_LEADER_ELECTION is {value!r}: use true or false")
+    return replace(config, leader_election=value == "true")
+
+
 def _grace(config: Config, value: str) -> Config:
     try:
         seconds = float(value)
@@ -151,5 +161,6 @@ _READERS: Final = {
     "BONNY_HTTP_PORT": _port,
     "BONNY_LOG_FORMAT": _log_format,
     "BONNY_LOG_LEVEL": _log_level,
+    "BONNY_LEADER_ELECTION": _leader_election,
     "BONNY_GRACE_SECONDS": _grace,
 }

@@ -1,6 +1,7 @@
 """Main: what `python -m <package>` does: run the operator, print its version, or tell its settings.
 
-Exit codes: 0 after SIGTERM or SIGINT, 2 with one sentence for bad configuration, 1 at once on a second signal.
+Exit codes: 0 after SIGTERM or SIGINT, 2 with one sentence for bad configuration, 1 at once on a second signal, 3 when
+the lease was lost and the work of a leader would not stop in time (`bonny.leader`).
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from .api import Version
 from .controller import Controller
+from .core.lease import LeaseTiming
 from .core.watch import WatchOptions
 from .errors import OptionError
 from .naming import check_dns_label, check_finalizer, check_group
@@ -42,6 +43,9 @@ class Operator:
         steps: Sequence[Step] | None = None,
         watch: str = "all",
         watch_options: WatchOptions | None = None,
+        leader_election: bool = True,
+        lease: LeaseTiming | None = None,
+        replicas: int = 1,
         version: str = "",
     ) -> None:
         """`controllers` are controllers, reconcilers, watchers and periodic tasks, in any order. `crds` are version
@@ -49,6 +53,8 @@ class Operator:
 
         `watch` says where the manifest lets it look: in "all" namespaces, or only in the "namespace" where it runs.
         `watch_options` say how streams are followed: shorter ones where a load balancer cuts idle flows sooner.
+        `leader_election` says whether the manifest has replicas wait for each other, so that one of them acts; `lease`
+        says how long that takes when one dies (default 15 s). `replicas` is how many the manifest asks for.
         `version` is by default that of the installed distribution of this name.
 
         Raises: `UsageError` when a name is not what Kubernetes takes, `OptionError` when the parts do not fit together.
@@ -78,6 +84,11 @@ class Operator:
         for controller in self.controllers:
             for finalizer in self.finalizers(controller):
                 check_finalizer(finalizer)
+        if replicas < 1 or (replicas > 1 and not leader_election):
+            raise OptionError(f"operator {name} has {replicas} replicas: use 1, or more with leader_election=True")
+        self.leader_election = leader_election
+        self.lease = lease or LeaseTiming()
+        self.replicas = replicas
         self.watch_options = watch_options or WatchOptions()
         self.version = version or _installed_version(name)
 

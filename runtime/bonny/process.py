@@ -1,8 +1,8 @@
 """Process: one run of an operator.
 
 Start order: probes, streams, the lease, work. A standby is everything but work: its caches are warm and it is ready, so
-that taking over is a matter of the lease alone. Stop order: intake, running handlers within the grace period, events,
-the lease, streams, probes.
+that taking over is a matter of the lease alone. Who loses the lease stops its work and stands by again. Stop order:
+intake, running handlers within the grace period, events, the lease, streams, probes.
 """
 
 from __future__ import annotations
@@ -10,20 +10,24 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from . import health
 from .axn import Action
+from .calling import HANDLER_THREAD
 from .client.api import Client
-from .client.config import Cluster
+from .client.config import Cluster, own_namespace
 from .config import Config
 from .controller import Controller, Restart
 from .core.queue import QueueOptions
 from .events import EventRecorder
 from .kinds import Kind, Owned
+from .leader import Leadership, own_identity
 from .operator import Operator
 from .pipeline import Pipeline
 from .resource import MANAGED_BY
@@ -43,6 +47,8 @@ FREEZE_SECONDS: Final = 0.25
 FIRST_WAVE_SECONDS: Final = 60.0
 # The last events of a process are not worth more of a pod's 30 s.
 EVENTS_SECONDS: Final = 2.0
+# How often it is asked whether the last handler has returned; a second of a lease is long.
+THREAD_SECONDS: Final = 0.05
 ORPHANS_NAMED: Final = 5
 
 log = logging.getLogger("bonny.process")
@@ -74,32 +80,77 @@ class Process:
         self._parts: list[asyncio.Task[None]] = []
         """What goes on until the stop."""
 
+        self._work: list[asyncio.Task[None]] = []
+        """What goes on while this replica leads."""
+
         self._once: list[asyncio.Task[None]] = []
         self._dropped: list[str] = []
         """What failed and is not to be started again."""
+
+        self._leadership: Leadership | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then stop in order.
 
         Raises: `UsageError` when the credentials cannot be read or the probes' port is taken.
         """
-        client = Client(self.cluster, user_agent=self.operator.user_agent)
-        try:
-            await client.connection()
+        async with AsyncExitStack() as closing:
+            fence = None
+            if self.config.leader_election:
+                # A client of its own: what the lease needs must not wait behind anything else.
+                voter = await closing.enter_async_context(self._connected())
+                self._leadership = self._candidate(voter)
+                fence = self._leadership.remaining
+            self._client = await closing.enter_async_context(self._connected(fence))
+            await self._client.connection()
             await self.probes.start()
-            try:
-                self._assemble(client)
-                self._start()
-                self._begin_work()
-                await stop.wait()
-                await self._stop()
-            finally:
-                # After an error or a cancellation nothing may go on with a client that is closed.
-                await self._cancel()
-                await self.probes.stop()
-        finally:
-            await client.close()
+            closing.push_async_callback(self.probes.stop)
+            # After an error or a cancellation nothing may go on with a client that is closed.
+            closing.push_async_callback(self._cancel)
+            self._assemble(self._client)
+            self._start()
+            await self._serve(stop)
         log.info("stopped")
+
+    def _connected(self, fence: Callable[[], float] | None = None) -> Client:
+        return Client(self.cluster, user_agent=self.operator.user_agent, fence=fence)
+
+    def _candidate(self, voter: Client) -> Leadership:
+        return Leadership(
+            voter,
+            namespace=self.config.pod_namespace or own_namespace(),
+            name=self.operator.name,
+            identity=own_identity(),
+            timing=self.operator.lease,
+        )
+
+    async def _serve(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set, as long as this replica leads; then stop in order."""
+        leadership = self._leadership
+        if leadership is None:
+            self._begin_term()
+            await stop.wait()
+            await self._finish()
+            return
+        self._parts.append(self._spawn(leadership))
+        while not stop.is_set():
+            standing_by = asyncio.create_task(self._forget_what_the_leader_does())
+            await first_of(stop.wait(), leadership.acquired())
+            standing_by.cancel()
+            if stop.is_set():
+                break
+            self._begin_term()
+            await first_of(stop.wait(), leadership.lost.wait())
+            if stop.is_set():
+                await self._finish()
+            else:
+                # Nobody else acts before the lease expires, and no write is sent any more. What has not stopped by
+                # then ends the process (the watchdog of `bonny.leader`).
+                await self._end_term(grace=0.0)
+                while any(thread.name == HANDLER_THREAD for thread in threading.enumerate()):  # noqa: ASYNC110  a thread
+                    await asyncio.sleep(THREAD_SECONDS)
+                leadership.stood_down()
+        await leadership.release()
 
     # --- assembling ---------------------------------------------------------------------------------------------------
 
@@ -132,8 +183,6 @@ class Process:
                     pipeline=pipeline,
                 )
                 self.workers.append(worker)
-        namespaces = self.config.watch_namespaces or EVERYWHERE
-        self.servers = [server(client, namespaces=namespaces, tasks=self.tasks) for server in operator.servers]
 
     def _followed(self, client: Client, kind: Kind) -> list[Reflector]:
         """The streams of a kind: one, or one for each watched namespace; shared by all who ask for the same."""
@@ -168,21 +217,47 @@ class Process:
             },
         )
         standby: list[Part] = [*self.reflectors.values(), self.recorder, self.tasks]
-        for part in standby:
-            self._run(part)
+        self._parts = [self._spawn(part) for part in standby]
         self._once.append(asyncio.create_task(self._after_first_sync(time.monotonic()), name="the first sync"))
         self._started = True  # told apart from having parts: an operator without controllers is ready, too
 
-    def _begin_work(self) -> None:
+    def _begin_term(self) -> None:
         """What only the leader does."""
+        namespaces = self.config.watch_namespaces or EVERYWHERE
         self.tasks.leading = True
+        self.servers = [
+            server(self._client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers
+        ]
         for worker in self.workers:
-            self._run(worker, restart=worker.restart)
-        for server in self.servers:
-            self._run(server)
+            self._work.append(self._spawn(worker, restart=worker.restart))
+        self._work += [self._spawn(server) for server in self.servers]
 
-    def _run(self, part: Part, *, restart: Restart = Restart.PERMANENT) -> None:
-        self._parts.append(asyncio.create_task(self._forever(part, restart), name=str(part)))
+    async def _finish(self) -> None:
+        """The end of the last term: nothing follows it."""
+        self.tasks.stop()
+        await self._end_term(grace=self.config.grace)
+        await self.recorder.drain(seconds=EVENTS_SECONDS)
+
+    async def _end_term(self, *, grace: float) -> None:
+        """Take up nothing more, let what runs end, and cancel what is left after `grace` seconds."""
+        log.info("stopping work", extra={"grace_seconds": grace})
+        ends = time.monotonic() + grace
+        self.tasks.leading = False
+        for worker in self.workers:
+            worker.stop()
+        for server in self.servers:
+            server.stop()
+        drained = await asyncio.gather(*(worker.drain(seconds=grace) for worker in self.workers))
+        if self.servers:
+            await asyncio.wait(self._work, timeout=max(ends - time.monotonic(), 0.0))
+        self.abandoned = any(worker.abandoned for worker in self.workers)
+        if not all(drained):
+            log.warning("handlers were cancelled: their time was over")
+        await cancelled(self._work)
+        self._work.clear()
+
+    def _spawn(self, part: Part, *, restart: Restart = Restart.PERMANENT) -> asyncio.Task[None]:
+        return asyncio.create_task(self._forever(part, restart), name=str(part))
 
     async def _forever(self, part: Part, restart: Restart) -> None:
         """Run a part that never ends by itself; an error outside of handlers is reported, and it goes on."""
@@ -226,51 +301,45 @@ class Process:
             await asyncio.sleep(FREEZE_SECONDS)
             gc.freeze()
 
-    async def _stop(self) -> None:
-        log.info("stopping", extra={"grace_seconds": self.config.grace})
-        ends = time.monotonic() + self.config.grace
-        self.tasks.stop()
-        for worker in self.workers:
-            worker.stop()
-        for server in self.servers:
-            server.stop()
-        drained = await asyncio.gather(
-            *(worker.drain(seconds=max(ends - time.monotonic(), 0.0)) for worker in self.workers),
-            *(self._ended(str(part), by=ends) for part in (*self.servers, self.tasks)),
-        )
-        await self.recorder.drain(seconds=EVENTS_SECONDS)
-        self.abandoned = any(worker.abandoned for worker in self.workers)
-        if not all(drained):
-            log.warning("handlers were cancelled: the grace period was over")
-        await self._cancel()
-
-    async def _ended(self, name: str, *, by: float) -> bool:
-        """Wait for what was told to stop; cancel it when its time is over. Returns: whether it ended by itself."""
-        running = [part for part in self._parts if part.get_name() == name]
-        if not running:
-            return True
-        _, pending = await asyncio.wait(running, timeout=max(by - time.monotonic(), 0.0))
-        for part in pending:
-            part.cancel()
-        return not pending
+    async def _forget_what_the_leader_does(self) -> None:
+        """A standby keeps the ends of objects for as long as it may take to become the leader, and no longer."""
+        kept = 2.0 * self.operator.lease.lease_duration
+        while True:
+            await asyncio.sleep(kept / 2)
+            for worker in self.workers:
+                worker.intake.forget_ends(before=time.monotonic() - kept)
 
     async def _cancel(self) -> None:
-        tasks = [*self._parts, *self._once]
-        for task in tasks:
-            task.cancel()
-        draining: list[Coroutine[Any, Any, bool]] = [worker.drain(seconds=0.0) for worker in self.workers]
-        await asyncio.gather(*tasks, *draining, return_exceptions=True)
+        await cancelled([*self._work, *self._parts, *self._once])
+        await asyncio.gather(*(worker.drain(seconds=0.0) for worker in self.workers))
 
     # --- probes -------------------------------------------------------------------------------------------------------
 
     def health(self) -> Report:
         """What /healthz answers."""
         options = self.operator.watch_options
-        return health.liveness(options, self.reflectors.values(), self.workers, self._parts)
+        return health.liveness(options, self.reflectors.values(), self.workers, [*self._parts, *self._work])
 
     def readiness(self) -> Report:
         """What /readyz answers."""
-        return health.readiness(self.reflectors.values(), started=self._started, also=self._dropped)
+        role = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
+        return health.readiness(self.reflectors.values(), started=self._started, also=(*role, *self._dropped))
+
+
+async def cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel them all, and return when they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
+    """Wait until one of them returns, and give up the others."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await cancelled(tasks)
 
 
 def _warn(controller: type[Controller[Any]], group: str) -> None:

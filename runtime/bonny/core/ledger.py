@@ -133,6 +133,15 @@ class Ledger:
         if not stones:
             self._tombstones.pop(key, None)
 
+    def lift_before(self, moment: float) -> list[Key]:
+        """Forget what was buried before `moment`; returns the keys of which nothing is buried any more."""
+        for key, stones in self._tombstones.items():
+            self._tombstones[key] = {uid: stone for uid, stone in stones.items() if stone.since >= moment}
+        empty = [key for key, stones in self._tombstones.items() if not stones]
+        for key in empty:
+            del self._tombstones[key]
+        return empty
+
     def settle(self, uid: str) -> None:
         """By the server `uid` is gone, and its `delete` is settled; a stream that is behind may show it again."""
         self._settled[uid] = None

@@ -43,9 +43,8 @@ def deployment(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
         "kind": "Deployment",
         "metadata": {"name": operator.name, "namespace": namespace, "labels": marks},
         "spec": {
-            "replicas": 1,
-            # Two replicas at once would both act: the old one ends before the new one starts.
-            "strategy": {"type": "Recreate"},
+            "replicas": operator.replicas,
+            "strategy": _strategy(operator),
             "selector": {"matchLabels": selector},
             "template": {
                 "metadata": {"labels": marks},
@@ -79,6 +78,7 @@ def _container(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
             _from_pod("BONNY_POD_NAMESPACE", "metadata.namespace"),
             _from_pod("BONNY_POD_SERVICE_ACCOUNT", "spec.serviceAccountName"),
             {"name": "BONNY_WATCH_NAMESPACE", "value": "__ALL__" if watched is None else ",".join(watched)},
+            {"name": "BONNY_LEADER_ELECTION", "value": str(operator.leader_election).lower()},
             {"name": "BONNY_HTTP_PORT", "value": str(PORT)},
             {"name": "BONNY_LOG_FORMAT", "value": "json"},
         ],
@@ -94,6 +94,14 @@ def _container(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
         },
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108  the container's own
     }
+
+
+def _strategy(operator: OperatorLike) -> Resource:
+    """With a lease the new replica fills its caches while the old one still acts. Without, both would act at once: the
+    old one ends before the new one starts."""
+    if not operator.leader_election:
+        return {"type": "Recreate"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
 
 
 def _from_pod(name: str, path: str) -> Resource:

@@ -53,6 +53,14 @@ class OperatorLike(Protocol):
         """`all` namespaces, or only the `namespace` where it runs."""
 
     @property
+    def leader_election(self) -> bool:
+        """Whether its replicas wait for each other."""
+
+    @property
+    def replicas(self) -> int:
+        """How many there are."""
+
+    @property
     def controllers(self) -> Sequence[ControllerLike]:
         """Its controllers."""
 

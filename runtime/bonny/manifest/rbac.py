@@ -12,6 +12,7 @@ What is granted for a kind is what the runtime does with it, and no more:
   whoever writes a blocking owner reference;
 - kinds in `related`: get, list, watch;
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
+- the operator's Lease in its own namespace: get, update, and create;
 - `rules`, as they are written. A wildcard is refused: nobody can say what it grants after the next upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -28,6 +29,7 @@ from typing import Final, NamedTuple
 from ..errors import OptionError
 from ..events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
 from ..kinds import Kind, Scope, resource_scope
+from ..leader import LEASE
 from ..resource import Resource
 from .operatorlike import ControllerLike, OperatorLike
 
@@ -76,6 +78,10 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
     for controller in operator.controllers:
         for grant in _of_controller(operator, controller, everywhere):
             wanted.setdefault(grant.place, set()).add(grant)
+    if operator.leader_election:
+        for names, verb in (((operator.name,), "get"), ((operator.name,), "update"), ((), "create")):
+            # A create cannot be bound to a name: it is not known yet when permissions are asked for.
+            wanted.setdefault(namespace, set()).add(_Grant(namespace, LEASE.group, LEASE.plural, names, verb))
     for who, where, rule in operator.rules():
         for grant in _extra(rule, who, everywhere if where is None else (where,)):
             wanted.setdefault(grant.place, set()).add(grant)

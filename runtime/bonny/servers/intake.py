@@ -30,6 +30,8 @@ __all__ = ["Intake"]
 BARRIER_SECONDS: Final = 5.0
 # A stream is in sync again a second after it came back; how long it takes to come back nobody knows.
 IN_SYNC_SECONDS: Final = 2.0
+# After so many keys others get their turn on the loop.
+QUEUED_AT_ONCE: Final = 1_000
 UID_INDEX: Final = "uid"
 OWNER_INDEX: Final = "owner"
 
@@ -228,6 +230,25 @@ class Intake:
             self._contested[name].discard(key)
             if not self._contested[name]:
                 del self._contested[name]
+
+    async def begin_anew(self) -> None:
+        """Forget what was handled and applied, and queue every object."""
+        self.ledger.handled.clear()
+        self.ledger.witnesses.clear()
+        keys: list[Key] = []
+        for source in self._primary:
+            keys += source.store.keys()
+        for number, key in enumerate(keys):
+            if number % QUEUED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            self._enqueue(key, Reason.ADDED, priority=Priority.LOW)
+
+    def forget_ends(self, *, before: float) -> None:
+        """For a standby: what was gone before that moment (monotonic seconds) was the leader's to see to."""
+        for key in self.ledger.lift_before(before):
+            if self.item(key) is None:
+                self.forget(key)
+                self.queue.forget(key)
 
     def _stream_of(self, kind: Kind, key: Key, *, owner: Key) -> Reflector | None:
         """Where a write shows: on the primary stream if it is the handled object, else on that of the owned kind.

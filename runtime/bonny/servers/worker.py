@@ -98,7 +98,11 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Hand out keys until `drain`."""
+        """Hand out keys until `stop`. Run again, it handles everything anew: nobody knows what others did meanwhile."""
+        if self._stopping:
+            self._stopping = False
+            self._stopped.clear()
+            await self.intake.begin_anew()
         await self.intake.settled()
         wake = self.intake.wake
         while not self._stopping:
@@ -165,6 +169,14 @@ class Worker:
     # --- one key ------------------------------------------------------------------------------------------------------
 
     async def _handle(self, work: Work[Key]) -> None:
+        try:
+            await self._handle_one(work)
+        except asyncio.CancelledError:
+            # This process may lead again.
+            self.intake.queue.retry(work.key, now=time.monotonic(), chance=0.0, failed=False)
+            raise
+
+    async def _handle_one(self, work: Work[Key]) -> None:
         key, queue = work.key, self.intake.queue
         if self.intake.park(key, now=time.monotonic()):
             return

@@ -68,6 +68,8 @@ class Declared:
     group: str = "example.com"
     controllers: Sequence[ControllerLike] = (WidgetController(),)
     crds: Sequence[type[Version]] = (Widget,)
+    leader_election: bool = True
+    replicas: int = 1
 
     def finalizers(self, controller: ControllerLike) -> Sequence[str]:
         return ()
@@ -97,6 +99,8 @@ def test_each_object_comes_after_what_it_refers_to() -> None:
         "ServiceAccount",
         "ClusterRole",
         "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
         "Deployment",
     ]
 
@@ -189,10 +193,17 @@ def test_the_pod_is_probed_and_has_time_to_end() -> None:
     assert pod()["terminationGracePeriodSeconds"] == 30
 
 
-def test_two_replicas_never_run_at_once() -> None:
-    spec = objects(image=IMAGE)["Deployment"]["spec"]
+def test_without_a_lease_two_replicas_never_run_at_once() -> None:
+    spec = objects(Declared(leader_election=False), image=IMAGE)["Deployment"]["spec"]
 
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def test_with_a_lease_the_new_replica_is_ready_before_the_old_one_goes() -> None:
+    spec = objects(Declared(replicas=2), image=IMAGE)["Deployment"]["spec"]
+
+    assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
+    assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
     assert spec["template"]["metadata"]["labels"].items() >= spec["selector"]["matchLabels"].items()
 
 
@@ -208,6 +219,7 @@ def test_the_operator_is_told_where_it_is_and_what_it_watches(watch: str, value:
         "BONNY_POD_NAMESPACE": "metadata.namespace",
         "BONNY_POD_SERVICE_ACCOUNT": "spec.serviceAccountName",
         "BONNY_WATCH_NAMESPACE": value,
+        "BONNY_LEADER_ELECTION": "true",
         "BONNY_HTTP_PORT": "8080",
         "BONNY_LOG_FORMAT": "json",
     }

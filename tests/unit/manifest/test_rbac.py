@@ -73,6 +73,8 @@ class Declared:
     watch: str = "all"
     name: str = "widgets-operator"
     group: str = "example.com"
+    leader_election: bool = False
+    replicas: int = 1
 
     def finalizers(self, controller: Handling) -> Sequence[str]:
         return controller.finalizers
@@ -148,6 +150,14 @@ def test_finalizers_are_patched_into_the_object_itself() -> None:
     }
 
 
+def test_the_lease_of_a_leader_is_its_own_and_in_its_own_namespace() -> None:
+    found = grants(Declared((), leader_election=True), namespace="here")
+
+    assert {place: [_line(rule) for rule in rules] for place, rules in found.items()} == {
+        "here": ["coordination.k8s.io/leases: create", "coordination.k8s.io/leases 'widgets-operator': get update"]
+    }
+
+
 def test_related_kinds_are_only_read() -> None:
     related = (Related("v1", "Secret", named_by=lambda widget: ["s"]),)
 
@@ -158,7 +168,7 @@ def test_a_controller_of_one_namespace_is_granted_its_kinds_only_there() -> None
     class Widgets(Controller[Widget]):
         namespace = "vault"
 
-    operator = Operator(name="o", group="example.com", controllers=[Widgets])
+    operator = Operator(name="o", group="example.com", controllers=[Widgets], leader_election=False)
 
     assert list(grants(operator, namespace="here")) == ["vault"]
 
