@@ -25,11 +25,14 @@ from bonny import (
     WithConditions,
     WithObservedGeneration,
 )
+from bonny.core.lease import LeaseTiming
 from bonny.core.watch import WatchOptions
 from bonny.main import main
 
 # Fault tests wait for the end of silent watches, which is minutes away by default.
 WATCH_SECONDS = float(os.environ.get("TEST_WATCH_SECONDS", "200"))
+# Duration, renew deadline and retry period of the lease: with the defaults a failover takes 15 s.
+DURATION, DEADLINE, RETRY = os.environ.get("TEST_LEASE_SECONDS", "15 10 2").split()
 
 
 class WidgetSpec(Spec):
@@ -157,6 +160,7 @@ operator = Operator(
     group="example.com",
     controllers=[WidgetController, RegionController, DeploymentController],
     version="1.0.0",
+    lease=LeaseTiming(lease_duration=int(DURATION), renew_deadline=float(DEADLINE), retry_period=float(RETRY)),
     watch_options=WatchOptions(
         timeout=(WATCH_SECONDS, WATCH_SECONDS),
         grace=min(15.0, WATCH_SECONDS),
