@@ -364,3 +364,92 @@ def test_its_own_rules_are_all_that_it_needs(sandbox: Sandbox) -> None:
         until_placed(sandbox, 1)
 
         assert sandbox.eventually(lambda: condition(sandbox, "big"))["reason"] == "Unschedulable"
+
+
+# --- who was faster ---------------------------------------------------------------------------------------------------
+
+
+class Overtaken(LeastAllocated):
+    """Before it binds, something happens to the pod."""
+
+    name = "overtaken"
+
+    def __init__(self, sandbox: Sandbox, happens: str) -> None:
+        self.sandbox = sandbox
+        self.happens = happens
+        self.bindings = 0
+
+    async def bind(self, pod: PodView, node: NodeView) -> None:
+        self.bindings += 1
+        if self.bindings == 1:
+            binding = Binding.new(pod, node)
+            match self.happens:
+                case "bound by ourselves":
+                    await super().bind(pod, node)
+                case "bound by somebody":
+                    other = {**binding, "target": {**binding["target"], "name": "n2"}}
+                    assert self.sandbox.request("POST", f"{PODS}/{pod.name}/binding", other).status == 201
+                case "gone" | "created again":
+                    self.sandbox.request("DELETE", f"{PODS}/{pod.name}?gracePeriodSeconds=0")
+                    if self.happens == "created again":
+                        add_pods(self.sandbox, pods("overtaken", 1, cpu="1"))
+        await super().bind(pod, node)
+
+
+@pytest.mark.parametrize(
+    ("happens", "places"),
+    [
+        ("bound by ourselves", {"overtaken-0": "n1"}),
+        ("bound by somebody", {"overtaken-0": "n2"}),
+        ("gone", {}),
+        ("created again", {"overtaken-0": "n1"}),
+    ],
+)
+def test_who_was_faster_is_no_error(sandbox: Sandbox, happens: str, places: dict[str, str]) -> None:
+    add_nodes(sandbox, [node("n1", cpu="1"), node("n2", cpu="500m")])
+    overtaken = Overtaken(sandbox, happens)
+    with AtWork(sandbox, overtaken) as at_work:
+        add_pods(sandbox, pods("overtaken", 1, cpu="1"))
+        sandbox.eventually(lambda: overtaken.bindings and placed(sandbox) == places)
+        (server,) = at_work.servers
+        sandbox.eventually(lambda: not sum(at_work.do(server.statistics).values()))
+        free = at_work.do(lambda: {known.name: known.free["cpu"] for known in server.nodes})
+
+    assert free == {"n1": 1000 - 1000 * (places == {"overtaken-0": "n1"}), "n2": 500 - 1000 * ("n2" in places.values())}
+    assert "bonny.scheduler.binding.failed" not in at_work.names_told()
+
+
+def test_the_condition_is_written_once_however_often_the_pod_is_tried(sandbox: Sandbox) -> None:
+    add_nodes(sandbox, [node("n1", cpu="1")])
+    with AtWork(sandbox, LeastAllocated()) as at_work:
+        add_pods(sandbox, pods("least-allocated", 1, cpu="2"))
+        sandbox.eventually(lambda: condition(sandbox, "least-allocated-0"))
+        before: Any = sandbox.get("v1", "Pod", "least-allocated-0")
+        (server,) = at_work.servers
+        for count in (2, 3):
+            at_work.do(lambda: server._cache._tell(None))
+            sandbox.eventually(lambda count=count: len(at_work.events) >= count)
+
+    after: Any = sandbox.get("v1", "Pod", "least-allocated-0")
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+def test_a_condition_that_was_decided_on_an_older_version_is_not_written(sandbox: Sandbox) -> None:
+    """Regression: a late PodScheduled=False took the place of the True that came with the binding."""
+    add_nodes(sandbox, [node("n1", cpu="1")])
+    with AtWork(sandbox, LeastAllocated()) as at_work:
+        add_pods(sandbox, pods("least-allocated", 1, cpu="1"))
+        until_placed(sandbox, 1)
+        (server,) = at_work.servers
+        stale = sandbox.eventually(lambda: at_work.do(lambda: list(server._cache._placed.values())))[0].pod
+        label = {"metadata": {"labels": {"newer": "yes"}}}
+        sandbox.request("PATCH", f"{PODS}/least-allocated-0", label, content_type=MERGE)
+        sandbox.eventually(
+            lambda: (
+                at_work.do(lambda: [known.pod.labels for known in server._cache._placed.values()]) == [{"newer": "yes"}]
+            )
+        )
+        at_work.do(lambda: server._spawn(server._write_condition(stale, "too late")))
+        sandbox.eventually(lambda: not at_work.do(lambda: server._tasks))
+
+    assert condition(sandbox, "least-allocated-0")["status"] == "True"

@@ -113,7 +113,7 @@ def matcher(selector: str, *, where: str) -> Callable[[PodView], bool]:
     """Whether a pod has the fields that `selector` says; `where` names it in messages. Raises: `OptionError`."""
     terms = []
     for term in filter(None, (part.strip() for part in selector.split(","))):
-        found = re.fullmatch(r"([\w.]+)\s*(!?=|==)\s*(.*)", term)
+        found = re.fullmatch(r"([\w.]+)\s*(==|!?=)\s*(.*)", term)
         if found is None or found[1] not in FIELDS:
             raise OptionError(f"{where} has {term!r}: write field=value or field!=value, of {', '.join(FIELDS)}")
         terms.append((FIELDS[found[1]], found[2] != "!=", found[3]))
