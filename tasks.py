@@ -96,6 +96,12 @@ def bench_core(c: Context) -> None:
 
 
 @task
+def bench_pipeline(c: Context) -> None:
+    """Measure the whole pipeline, child and status included, beside the same two; about three quarters of an hour."""
+    c.run("python -m bench.pipeline", pty=sys.stdout.isatty())
+
+
+@task
 def mutants(c: Context) -> None:
     """Break one guarantee at a time and expect the tests to notice."""
     c.run("python tools/mutants.py", pty=sys.stdout.isatty())
@@ -126,6 +132,7 @@ def lock(c: Context) -> None:
 namespace = Collection(
     bench,
     bench_core,
+    bench_pipeline,
     conformance,
     demo,
     faults,

@@ -17,7 +17,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "runtime")]
 
-from bench.core.measure import cpu_seconds, resident_megabytes  # noqa: E402
+from bench.harness.measure import cpu_seconds, resident_megabytes  # noqa: E402
 from bonny.api.crd import crds  # noqa: E402
 from bonny.resource import Resource  # noqa: E402
 from bonny.sandbox import Sandbox  # noqa: E402

@@ -9,7 +9,7 @@ from typing import Any
 
 import kopf
 
-from bench.core.tally import Tally
+from bench.harness.tally import Tally
 
 tally = Tally()
 

@@ -1,7 +1,6 @@
 """Workloads: what is done to the contestants, and what is measured of them.
 
-In each round every contestant runs once, alone, in rotating order, on the API server that the other rounds used. A
-workload ends with an error when a contestant has not seen all objects within its time.
+A workload ends with an error when a contestant has not seen all objects within its time.
 Elsewhere: the restart of an operator that owns children (`restart`).
 """
 
@@ -9,21 +8,20 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from statistics import median
 from typing import Final
 
-from bonny.sandbox import Sandbox
-from bonny.sandbox.guard import Guard
+from bench.harness import traffic
+from bench.harness.contestants import BONNY, CONTROLLER_RUNTIME, KOPF, Contestant
+from bench.harness.measure import cpu_seconds, peak_megabytes, resident_megabytes
+from bench.harness.report import Figures, Goal, Outcome, Round, exponent
+from bench.harness.rounds import Bench, interleaved
+from bonny.resource import Resource
 
-from . import widgets
-from .contestants import BONNY, CONTROLLER_RUNTIME, KOPF, Contestant, Run, prepare
-from .measure import cpu_seconds, peak_megabytes, resident_megabytes
-from .report import Figures, Goal, Outcome, Round, exponent
+from .contestants import MAKERS
 
-__all__ = ["Bench", "events", "memory", "scaling", "sync"]
+__all__ = ["events", "memory", "scaling", "sync"]
 
 CPU_PER_EVENT: Final = "CPU us/event"
 WALL: Final = "exec to last call s"
@@ -34,36 +32,50 @@ PEAK: Final = "peak RSS MB"
 EACH: Final = "RSS bytes/further object"
 # What goes on behind the last call, such as a garbage collection, belongs to it.
 SETTLE_SECONDS: Final = 1.0
+# Between the last call of a start and the look at its CPU and memory.
+REST_SECONDS: Final = 10.0
+QUICK_REST_SECONDS: Final = 1.0
 MEMORY_FACTOR: Final = 5
 SCALING: Final = (0.02, 0.1, 0.4, 1.0)
 # In proportion is 1; the rest is what the caches of a busy processor add to the largest size.
 IN_PROPORTION: Final = 1.1
+# The text makes 900 bytes of what the API server sends for one object, managedFields included.
+SPEC: Final[Resource] = {"size": 1, "text": "x" * 450}
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """What a workload is run with."""
-
-    guard: Guard
-    sandbox: Sandbox
-    contestants: Sequence[Contestant]
-    """Those of `events` and `sync`; the others are about ours alone."""
-
-    objects: int
-    rounds: int
-    rest: float
-    """Seconds between the last call of a start and the look at its CPU and memory."""
-
-    profile: Path | None = None
-
-    def start(self, contestant: Contestant, *, objects: int) -> Run:
-        return Run(contestant, self.guard, self.sandbox, objects=objects, profile=self.profile)
+DEFINITION: Final[Resource] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {"size": {"type": "integer"}, "text": {"type": "string"}},
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
 
 
 def events(bench: Bench) -> Outcome:
     """One update of each object, the handler does nothing: CPU of the process for each of them."""
-    widgets.define(bench.sandbox, widgets.DEFINITION)
-    widgets.create(bench.sandbox, range(bench.objects))
+    traffic.define(bench.sandbox, DEFINITION)
+    traffic.create(bench.sandbox, range(bench.objects), SPEC)
     sizes = itertools.count(2)
 
     def measured(contestant: Contestant) -> Figures:
@@ -73,7 +85,7 @@ def events(bench: Bench) -> Outcome:
             time.sleep(SETTLE_SECONDS)
             run.mark()
             before = cpu_seconds(run.pid)
-            answered = widgets.update(bench.sandbox, bench.objects, size=size)
+            answered = traffic.update(bench.sandbox, bench.objects, size=size)
             calls = run.seen(size)
             time.sleep(SETTLE_SECONDS)
             spent = cpu_seconds(run.pid) - before
@@ -87,20 +99,20 @@ def events(bench: Bench) -> Outcome:
         Goal(metric=CPU_PER_EVENT, limit=0.7, against=CONTROLLER_RUNTIME),
         Goal(metric=CPU_PER_EVENT, limit=0.2, against=KOPF),
     )
-    return Outcome("events", bench.objects, _rounds(bench, measured), goals)
+    return Outcome("events", bench.objects, interleaved(bench, measured), goals)
 
 
 def sync(bench: Bench) -> Outcome:
     """A start with many objects, the handler does nothing: wall and CPU from exec to its call for the last one."""
-    widgets.define(bench.sandbox, widgets.DEFINITION)
-    widgets.create(bench.sandbox, range(bench.objects))
+    traffic.define(bench.sandbox, DEFINITION)
+    traffic.create(bench.sandbox, range(bench.objects), SPEC)
     goals = (
         Goal(metric=WALL, limit=1.3, against=CONTROLLER_RUNTIME),
         Goal(metric=CPU, limit=0.9, against=CONTROLLER_RUNTIME),
         Goal(metric=FIRST, limit=2.0),
         Goal(metric=RESIDENT, limit=120.0),
     )
-    rounds = _rounds(bench, lambda contestant: _started(bench, contestant, objects=bench.objects))
+    rounds = interleaved(bench, lambda contestant: _started(bench, contestant, objects=bench.objects))
     return Outcome("sync", bench.objects, rounds, goals)
 
 
@@ -133,24 +145,14 @@ def scaling(bench: Bench) -> Outcome:
     return Outcome("scaling", bench.objects, rounds, goals, overall)
 
 
-def _rounds(bench: Bench, measured: Callable[[Contestant], Figures]) -> list[Round]:
-    """Let every contestant have its turn in every round, each round with another first one."""
-    rounds: list[Round] = []
-    for number in range(bench.rounds):
-        at = number % len(bench.contestants)
-        order = [*bench.contestants[at:], *bench.contestants[:at]]
-        rounds.append({contestant.name: measured(contestant) for contestant in order})
-    return rounds
-
-
 def _grown(bench: Bench, sizes: Sequence[int]) -> list[dict[int, Figures]]:
     """Start ours with more and more objects: for each round the figures by number of objects."""
-    (ours,) = prepare([BONNY])
+    ours = MAKERS[BONNY]()
     rounds: list[dict[int, Figures]] = [{} for _ in range(bench.rounds)]
-    widgets.define(bench.sandbox, widgets.DEFINITION)
+    traffic.define(bench.sandbox, DEFINITION)
     created = 0
     for objects in sizes:
-        widgets.create(bench.sandbox, range(created, objects))
+        traffic.create(bench.sandbox, range(created, objects), SPEC)
         created = objects
         for starts in rounds:
             starts[objects] = _started(bench, ours, objects=objects)
@@ -162,7 +164,7 @@ def _started(bench: Bench, contestant: Contestant, *, objects: int) -> Figures:
     with bench.start(contestant, objects=objects) as run:
         calls = run.seen(1)
         run.mark()
-        time.sleep(bench.rest)
+        time.sleep(QUICK_REST_SECONDS if bench.quick else REST_SECONDS)
         return {
             WALL: calls.last - run.began,
             FIRST: calls.first - run.began,

@@ -28,10 +28,17 @@ if TYPE_CHECKING:
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
     from .kinds import Kind as Kind
+    from .kinds import List as List
     from .kinds import Owned as Owned
     from .kinds import Scope as Scope
     from .operator import Operator as Operator
     from .resource import Resource as Resource
+    from .servers.periodic import Next as Next
+    from .servers.periodic import PeriodicTask as PeriodicTask
+    from .servers.periodic import Stop as Stop
+    from .servers.periodic import TaskRun as TaskRun
+    from .servers.reconciler import Reconciler as Reconciler
+    from .servers.watcher import Watcher as Watcher
 
 __version__ = "0.1.0"
 
@@ -43,17 +50,24 @@ _HOMES = {
     "Controller": "controller",
     "Field": "api",
     "Kind": "kinds",
+    "List": "kinds",
+    "Next": "servers.periodic",
     "Operator": "operator",
     "Owned": "kinds",
+    "PeriodicTask": "servers.periodic",
     "Reason": "core.queue",
+    "Reconciler": "servers.reconciler",
     "Resource": "resource",
     "Retry": "errors",
     "Rule": "api",
     "Scope": "kinds",
     "Spec": "api",
     "Status": "api",
+    "Stop": "servers.periodic",
+    "TaskRun": "servers.periodic",
     "Terminal": "errors",
     "Version": "api",
+    "Watcher": "servers.watcher",
     "WithConditions": "api",
     "WithObservedGeneration": "api",
     "discover": "controller",

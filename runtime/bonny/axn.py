@@ -1,27 +1,29 @@
 """Axn: the token of one action event; handlers register their wishes on it, the last steps carry them out.
 
 You need it in every handler and step. It says what happened (`action`, `resource`, `reasons`) and collects what shall
-be so: descendants, status, conditions. Nothing is sent while a handler runs, so a handler test is: build, call, compare
-(`bonny.testing.axn`).
+be so: descendants, status, conditions, events. Nothing is sent while a handler runs, so a handler test is: build, call,
+compare (`bonny.testing.axn`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from .api import Version
 from .client.api import Client
+from .conditions import condition, steadied, with_condition
 from .core.ledger import Witness
 from .core.objects import Item
 from .core.queue import Reason
 from .errors import AlreadyApplied, OptionError
+from .events import Event, EventType
 from .kinds import Kind, Owned
 from .resource import Key, Resource, identify, key_of
 
@@ -31,19 +33,16 @@ __all__ = [
     "Descendant",
     "HandlingFailure",
     "Observation",
+    "State",
     "StatusChange",
+    "Step",
     "Workplace",
-    "condition",
-    "with_condition",
 ]
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
 R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
-
-# The limit in the schema of a condition (meta/v1): a longer message would make the API server refuse the whole status.
-LONGEST_MESSAGE: Final = 32_768
 
 StatusChange: TypeAlias = Callable[[Resource], Resource | None]
 """Gets a status of its own to change; returns the new one, or None when it changed what it got."""
@@ -55,7 +54,16 @@ class Action(StrEnum):
     ADD = "add"
     MODIFY = "modify"
     RECONCILE = "reconcile"
+    FINALIZE = "finalize"
     DELETE = "delete"
+
+
+class State(StrEnum):
+    """What of an axn was sent already; changing that raises `AlreadyApplied`."""
+
+    DESCENDANTS_APPLIED = "descendants"
+    STATUS_APPLIED = "status"
+    EVENTS_EMITTED = "events"
 
 
 class HasSpec(Protocol[S_co]):
@@ -70,9 +78,10 @@ class Descendant:
     """An object that shall exist because the handled one does."""
 
     resource: Resource
-    group: int
-    omit_owner_ref: bool
-    adopt: bool
+    group: int = 0
+    omit_owner_ref: bool = False
+    adopt: bool = False
+    recreate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +112,13 @@ class Workplace(Protocol):
     manager: str
     """The field manager of all writes: `<operator>/<controller>`."""
 
+    finalizer: str
+    """The finalizer of the controller's own `finalize`."""
+
     owns: Sequence[Owned]
     witnesses: dict[tuple[Kind, Key], Witness]
+    wrote: bool
+    """Whether this handling changed anything in the cluster so far."""
 
     @property
     def client(self) -> Client:
@@ -116,6 +130,9 @@ class Workplace(Protocol):
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of the kind and name of `descendant`, decoded anew."""
 
+    def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
+        """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
+
     @property
     def up_to_date(self) -> bool:
         """Whether the stream of the handled object shows what the server shows."""
@@ -125,6 +142,30 @@ class Workplace(Protocol):
 
     def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
         """Surrounds a write to an object; what it yields is called with the version that the write made."""
+
+    def record(self, regarding: Resource, event: Event) -> None:
+        """Hand an event to the recorder, which sends it when it can. From any thread."""
+
+    async def apply_descendants(self, axn: Axn[Any], *, create_events: bool) -> None:
+        """What `Axn.apply_descendants` does."""
+
+    async def apply_status(self, axn: Axn[Any], *, strict: bool) -> None:
+        """What `Axn.apply_status` and `Axn.safe_apply_status` do."""
+
+
+BeforeApplyDescendants: TypeAlias = "Callable[[list[Resource], Axn[Any]], list[Resource]]"
+BeforeApplyStatus: TypeAlias = "Callable[[Resource, Axn[Any]], Resource]"
+BeforeEmitEvent: TypeAlias = "Callable[[Event, Axn[Any]], Event]"
+AfterProcessed: TypeAlias = "Callable[[Axn[Any]], None]"
+Step: TypeAlias = "Callable[[Axn[Any]], Awaitable[None] | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    """An event that waits to be emitted; that of a success is no news while nothing changed."""
+
+    event: Event
+    only_if_changed: bool
 
 
 class Axn(Generic[V_co]):
@@ -140,6 +181,7 @@ class Axn(Generic[V_co]):
         resource: Resource,
         version: type[Version] | None = None,
         reasons: frozenset[Reason] = frozenset(),
+        tries: int = 0,
         controller: object = None,
         options: Mapping[str, Any] | None = None,
         kind: Kind | None = None,
@@ -150,6 +192,8 @@ class Axn(Generic[V_co]):
         """The object as a plain mapping; for `delete` its last known state."""
         self.reasons = reasons
         """Why the handler runs."""
+        self.tries = tries
+        """Tries for this before, in a row, that failed or asked for another one."""
         self.controller = controller
         self.options: Mapping[str, Any] = options or {}
         """The controller's own options."""
@@ -163,12 +207,23 @@ class Axn(Generic[V_co]):
         self.failure: HandlingFailure | None = None
         self.outdated = False
         """Set by steps: what the handler looked at was changed by this handling."""
+        self.renewed = False
+        """Whether `resource` is the answer to a write of a step, and no longer what the stream showed."""
+        self.applied: set[tuple[Kind, Key]] | None = None
+        """Set by `ApplyDescendants`, once the cluster holds all of them."""
+        self.stored: Resource | None = None
+        """Set by `ApplyStatus`: the object as its last write left it."""
         self._version = version
         self._spec: object = None
         self._workplace = workplace
         self._descendants: list[Descendant] = []
         self._status_changes: list[StatusChange] = []
-        self._applied: set[str] = set()
+        self._events: list[_Registered] = []
+        self._before_apply_descendants: list[BeforeApplyDescendants] = []
+        self._before_apply_status: list[BeforeApplyStatus] = []
+        self._before_emit_event: list[BeforeEmitEvent] = []
+        self._after_processed: list[AfterProcessed] = []
+        self._states: set[State] = set()
         self._conditions: set[str] = set()
         self._looked_at: set[tuple[str, str, Key]] = set()
         self._sealed = False
@@ -201,6 +256,12 @@ class Axn(Generic[V_co]):
     @property
     def key(self) -> Key:
         return key_of(self.resource)
+
+    @property
+    def uid(self) -> str:
+        """What tells the object from others that had or will have its name."""
+        uid: str = self.resource["metadata"]["uid"]
+        return uid
 
     @property
     def workplace(self) -> Workplace:
@@ -236,6 +297,12 @@ class Axn(Generic[V_co]):
         """For steps: whether the handler asked for this object by `observed`."""
         return self._named(resource) in self._looked_at
 
+    def renew(self, resource: Resource) -> None:
+        """For steps before the handler: `resource` is what a write of theirs left of the object."""
+        self.resource = resource
+        self.renewed = True
+        self._spec = None
+
     def identifier(self) -> tuple[str, str, str]:
         """(namespace/name, apiVersion, Kind/action), for logs."""
         return str(self.key), self.resource.get("apiVersion", ""), f"{self.resource.get('kind', '')}/{self.action}"
@@ -258,26 +325,33 @@ class Axn(Generic[V_co]):
     # --- what shall be so ---------------------------------------------------------------------------------------------
 
     def register_descendant(
-        self, resource: Resource, *, group: int = 0, omit_owner_ref: bool = False, adopt: bool = False
+        self,
+        resource: Resource,
+        *,
+        group: int = 0,
+        omit_owner_ref: bool = False,
+        adopt: bool = False,
+        recreate: bool = False,
     ) -> None:
         """Ask for `resource` to exist as given; what others set on it stays.
 
         Groups are applied in ascending order, the objects of one group at the same time. The owner reference is left
         out where Kubernetes allows none (across namespaces, cluster-scoped under a namespaced owner) or on request.
-        `adopt` takes over an object of this name that is not ours. Registering a name again replaces it.
+        `adopt` takes over an object of this name that is not ours. `recreate` deletes the object and creates it anew
+        when the API server refuses to change it, as with immutable fields. Registering a name again replaces it.
 
         Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name.
-        RBAC: create and patch, granted by `owns`.
+        RBAC: create and patch, granted by `owns`; delete for `recreate`, too.
         """
-        self._may_change("descendants")
-        if self.action is Action.DELETE:
-            raise OptionError(f"{identify(self.resource)} is gone and can have no new descendants: use axn.client")
+        self._may_change(State.DESCENDANTS_APPLIED)
+        if self.action in (Action.DELETE, Action.FINALIZE):
+            raise OptionError(f"{identify(self.resource)} is going and can have no new descendants: use axn.client")
         metadata = resource.get("metadata") or {}
         if not (resource.get("apiVersion") and resource.get("kind") and metadata.get("name")):
             raise OptionError("a descendant needs apiVersion, kind and metadata.name")
         named = self._named(resource)
         self._descendants = [known for known in self._descendants if self._named(known.resource) != named]
-        self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt))
+        self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt, recreate))
 
     @property
     def descendants(self) -> list[Resource]:
@@ -295,7 +369,7 @@ class Axn(Generic[V_co]):
         It may be called again on a newer status after a conflict, so it should do nothing else.
         Raises: `AlreadyApplied`. RBAC: patch <plural>/status, granted for your own kinds.
         """
-        self._may_change("status")
+        self._may_change(State.STATUS_APPLIED)
         self._status_changes.append(change)
 
     def set_condition(
@@ -321,7 +395,7 @@ class Axn(Generic[V_co]):
         for change in self._status_changes:
             changed = change(status)
             status = status if changed is None else changed
-        return _steadied(status, base, self._conditions)
+        return steadied(status, base, self._conditions)
 
     @property
     def status(self) -> Resource:
@@ -340,14 +414,178 @@ class Axn(Generic[V_co]):
         self.requeue_seconds = seconds
 
     def halt(self) -> None:
-        """Let no further step run for this event."""
+        """Let no further step run for this event. Events that were registered are still emitted."""
         self.halted = True
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def success_event(self, *, reason: str = "", message: str = "", related: Resource | None = None) -> None:
+        """Tell of a success, as an event of type Normal, if the handling succeeds and changed something.
+
+        `reason` is one CamelCase word; default: the action with `Succeeded`. `related` is a second object of concern.
+        Raises: `AlreadyApplied`. RBAC: create and patch on events, always granted.
+        """
+        action = self.action.capitalize()
+        event = Event(
+            EventType.NORMAL, reason or f"{action}Succeeded", action, message or f"{action} succeeded", related
+        )
+        self._register_event(event, only_if_changed=True)
+
+    def failure_event(self, *, reason: str = "", message: str = "", related: Resource | None = None) -> None:
+        """Tell of a failure, as an event of type Warning. What a handler raises is told without this.
+
+        `reason` is one CamelCase word; default: the action with `Failed`. Raises: `AlreadyApplied`.
+        """
+        action = self.action.capitalize()
+        event = Event(EventType.WARNING, reason or f"{action}Failed", action, message or f"{action} failed", related)
+        self._register_event(event, only_if_changed=False)
+
+    def register_event(
+        self,
+        related: Resource | None,
+        type: EventType | str,  # noqa: A002  the API's own word
+        reason: str,
+        action: str,
+        message: str,
+    ) -> None:
+        """Tell of anything. Repeats within six minutes are counted in one event, and an object has a limit of them.
+
+        `type` is Normal or Warning; `reason` and `action` are CamelCase words. Raises: `AlreadyApplied`, `OptionError`.
+        """
+        if type not in set(EventType):
+            raise OptionError(f"the type of event {reason} is {type!r}: use 'Normal' or 'Warning'")
+        self._register_event(Event(EventType(type), reason, action, message, related), only_if_changed=False)
+
+    def _register_event(self, event: Event, *, only_if_changed: bool) -> None:
+        self._may_change(State.EVENTS_EMITTED)
+        self._events.append(_Registered(event, only_if_changed))
+
+    @property
+    def events(self) -> list[Event]:
+        """What was registered and not emitted yet."""
+        return [registered.event for registered in self._events]
+
+    def clear_events(self) -> None:
+        """Drop the registered events."""
+        self._may_change(State.EVENTS_EMITTED)
+        self._events.clear()
+
+    def emit_events(self) -> None:
+        """Hand the registered events to the recorder. The pipeline does it at its end, also after a failure.
+
+        Raises: `AlreadyApplied` when they were emitted; what a hook raises.
+        """
+        self._may_change(State.EVENTS_EMITTED)
+        self.flush_events()
+
+    def flush_events(self) -> None:
+        """For the pipeline: emit what is left, also when the handler's time is over or it emitted some itself."""
+        self.mark_applied(State.EVENTS_EMITTED)
+        events, self._events = self._events, []
+        for registered in events:
+            if registered.only_if_changed and not self._is_news():
+                continue
+            event = registered.event
+            for hook in reversed(self._before_emit_event):
+                event = hook(event, self)
+            self.workplace.record(self.resource, event)
+
+    def tell_failure(self, failure: HandlingFailure) -> None:
+        """For the pipeline: an event for what the handling failed of."""
+        event = Event(EventType.WARNING, failure.reason, self.action.capitalize(), failure.message)
+        self._events.append(_Registered(event, only_if_changed=False))
+
+    def _is_news(self) -> bool:
+        return self.failure is None and (self.action is Action.DELETE or self.workplace.wrote)
+
+    # --- sending early ------------------------------------------------------------------------------------------------
+
+    async def apply_descendants(self, *, create_events: bool = True) -> None:
+        """Apply the registered descendants now. The step `ApplyDescendants` does it after the handler.
+
+        `create_events` tells of each that was created or changed. Raises: as the step; `AlreadyApplied`.
+        """
+        self._may_change(State.DESCENDANTS_APPLIED)
+        await self.workplace.apply_descendants(self, create_events=create_events)
+
+    async def apply_status(self) -> None:
+        """Write the registered status now; nothing is sent where none is registered. Raises: as `ApplyStatus`."""
+        self._may_change(State.STATUS_APPLIED)
+        await self.workplace.apply_status(self, strict=True)
+
+    async def safe_apply_status(self) -> None:
+        """As `apply_status`, but that the object is gone is logged as a warning, and no error."""
+        self._may_change(State.STATUS_APPLIED)
+        await self.workplace.apply_status(self, strict=False)
+
+    # --- hooks --------------------------------------------------------------------------------------------------------
+
+    def register_before_apply_descendants(self, hook: BeforeApplyDescendants) -> None:
+        """Call `hook(descendants, axn)` before they are applied; what it returns is applied instead.
+
+        Hooks of one kind are called in the reverse order of their registration. They are plain functions, `def`.
+        """
+        self._before_apply_descendants.append(_plain(hook))
+
+    def register_before_apply_status(self, hook: BeforeApplyStatus) -> None:
+        """Call `hook(resource, axn)` before the status is written; `resource` has apiVersion, kind, metadata and the
+        status, and the status of what it returns is written instead. Called again after a conflict."""
+        self._before_apply_status.append(_plain(hook))
+
+    def register_before_emit_event(self, hook: BeforeEmitEvent) -> None:
+        """Call `hook(event, axn)` before an event is emitted; what it returns is emitted instead."""
+        self._before_emit_event.append(_plain(hook))
+
+    def register_after_processed(self, hook: AfterProcessed) -> None:
+        """Call `hook(axn)` at the very end, also after a failure (see `failure`) and after `halt`."""
+        self._after_processed.append(_plain(hook))
+
+    def finish_descendants(self) -> None:
+        """For steps: let the hooks change what is about to be applied. New objects get default options."""
+        if not self._before_apply_descendants:
+            return
+        registered = {self._named(known.resource): known for known in self._descendants}
+        resources = self.descendants
+        for hook in reversed(self._before_apply_descendants):
+            resources = hook(resources, self)
+        self._descendants = [
+            replace(registered.get(self._named(resource)) or Descendant(resource), resource=resource)
+            for resource in resources
+        ]
+
+    def finish_status(self, status: Resource) -> Resource:
+        """For steps: the status after the hooks."""
+        if not self._before_apply_status:
+            return status
+        metadata = {name: self.resource["metadata"].get(name) for name in ("name", "namespace")}
+        named = {name: self.resource.get(name) for name in ("apiVersion", "kind")}
+        resource: Resource = {**named, "metadata": metadata, "status": status}
+        for hook in reversed(self._before_apply_status):
+            resource = hook(resource, self)
+        finished: Resource = resource.get("status") or {}
+        return finished
+
+    def after_processed(self) -> None:
+        """For the pipeline: call the hooks, each once, whatever the others do. Raises: the first error of theirs."""
+        errors = []
+        while self._after_processed:
+            try:
+                self._after_processed.pop()(self)
+            except Exception as error:  # noqa: BLE001  the others are called all the same
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     # --- states -------------------------------------------------------------------------------------------------------
 
-    def mark_applied(self, what: str) -> None:
-        """For steps: `what` (descendants, status) was sent; changing it from now on raises `AlreadyApplied`."""
-        self._applied.add(what)
+    @property
+    def states(self) -> frozenset[State]:
+        """What was sent already."""
+        return frozenset(self._states)
+
+    def mark_applied(self, state: State) -> None:
+        """For steps: it was sent; changing it from now on raises `AlreadyApplied`."""
+        self._states.add(state)
 
     def seal(self) -> None:
         """For the worker: the handler's time is over; whatever it still registers or calls raises `AlreadyApplied`."""
@@ -362,61 +600,19 @@ class Axn(Generic[V_co]):
         if self._sealed:
             raise AlreadyApplied(f"the time for handling {identify(self.resource)} is over: nothing more is taken")
 
-    def _may_change(self, what: str) -> None:
+    def _may_change(self, state: State) -> None:
         self._must_be_open()
-        if what in self._applied:
-            raise AlreadyApplied(f"the {what} of {identify(self.resource)} were already applied: register them before")
+        if state in self._states:
+            raise AlreadyApplied(f"the {state} of {identify(self.resource)} were already applied: register them before")
 
 
-def condition(
-    type: str,  # noqa: A002  the API's own word
-    status: bool | None,
-    *,
-    of: Resource,
-    message: str | None = None,
-    reason: str | None = None,
-) -> Resource:
-    """A condition of the object `of`, but for its lastTransitionTime."""
-    if status not in (True, False, None):
-        raise OptionError(f"the status of condition {type} is {status!r}: use True, False or None")
-    # A type may have a domain, hyphens and dots (`example.com/Ready`), a reason may not.
-    word = "".join(filter(str.isalnum, type.rpartition("/")[2]))
-    words = {True: word, False: f"Not{word}", None: "Unknown"}
-    made = {
-        "type": type,
-        "status": {True: "True", False: "False", None: "Unknown"}[status],
-        "reason": reason or words[status],
-        "message": (message or "")[:LONGEST_MESSAGE],
-    }
-    generation = of["metadata"].get("generation")
-    return {**made, "observedGeneration": generation} if generation else made
+H = TypeVar("H", bound=Callable[..., object])
 
 
-def with_condition(status: Resource, wanted: Resource) -> Resource:
-    """`status` with the condition `wanted` in the place of the one of its type."""
-    conditions = list(status.get("conditions") or ())
-    position = next((at for at, known in enumerate(conditions) if known.get("type") == wanted["type"]), None)
-    before = {} if position is None else conditions[position]
-    same = before.get("status") == wanted["status"] and "lastTransitionTime" in before
-    moved = before["lastTransitionTime"] if same else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    merged = {**wanted, "lastTransitionTime": moved}
-    if position is None:
-        conditions.append(merged)
-    else:
-        conditions[position] = merged
-    return {**status, "conditions": conditions}
-
-
-def _steadied(status: Resource, base: Resource, types: Set[str]) -> Resource:
-    """`status`, with the times of `base` for the conditions that were changed and changed back, which is no move."""
-    stood = {known.get("type"): known for known in base.get("conditions") or () if "lastTransitionTime" in known}
-    conditions = [
-        {**known, "lastTransitionTime": stood[known["type"]]["lastTransitionTime"]}
-        if known.get("type") in types and stood.get(known["type"], {}).get("status") == known["status"]
-        else known
-        for known in status.get("conditions") or ()
-    ]
-    return {**status, "conditions": conditions} if conditions else status
+def _plain(hook: H) -> H:
+    if inspect.iscoroutinefunction(hook):
+        raise OptionError(f"the hook {hook.__name__} is an `async def`: hooks are plain functions; use a step to await")
+    return hook
 
 
 def _copied(value: Any) -> Any:

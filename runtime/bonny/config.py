@@ -4,6 +4,7 @@ Each is frozen, checked, and named in one sentence when it is wrong. Environment
 
     BONNY_WATCH_NAMESPACE      which namespaces are watched: one, several with commas, or __ALL__ (the default)
     BONNY_POD_NAMESPACE        where the operator itself runs; watched when BONNY_WATCH_NAMESPACE is not set
+    BONNY_POD_NAME             how its events name it (default: the name of the host)
     BONNY_KUBECONFIG           a kubeconfig, before KUBECONFIG
     BONNY_CONTEXT              a context of the kubeconfig
     BONNY_HTTP_PORT            port of /healthz and /readyz; 0 takes a free one (default 8080)
@@ -18,6 +19,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +34,7 @@ ALL_NAMESPACES: Final = "__ALL__"
 PREFIX: Final = "BONNY_"
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 # Set by the manifest for handlers and telemetry to read; no setting of the process.
-INFORMATIVE: Final = frozenset({"BONNY_POD_NAME", "BONNY_POD_SERVICE_ACCOUNT"})
+INFORMATIVE: Final = frozenset({"BONNY_POD_SERVICE_ACCOUNT"})
 # The kubelet describes each Service of the namespace by such variables; one may be called bonny-something.
 SERVICE_LINK: Final = re.compile(
     r"\w+_SERVICE_(HOST|PORT(_\w+)?)=.*|\w+_PORT=\w+://.*|\w+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*"
@@ -48,6 +50,9 @@ class Config:
 
     pod_namespace: str | None = None
     """Where the operator itself runs, if it runs in a cluster."""
+
+    pod_name: str = field(default_factory=socket.gethostname)
+    """Which of the operator's replicas this is."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -139,6 +144,7 @@ def _grace(config: Config, value: str) -> Config:
 _READERS: Final = {
     "BONNY_WATCH_NAMESPACE": _watch,
     "BONNY_POD_NAMESPACE": _pod_namespace,
+    "BONNY_POD_NAME": lambda config, value: replace(config, pod_name=value),
     "BONNY_KUBECONFIG": lambda config, value: replace(config, kubeconfig=value),
     "BONNY_CONTEXT": lambda config, value: replace(config, context=value),
     "BONNY_HTTP_HOST": lambda config, value: replace(config, http_host=value),

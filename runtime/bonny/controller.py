@@ -8,6 +8,7 @@ You write a subclass with `reconcile`, name your version class in brackets, and 
         async def reconcile(self, axn: Axn[Widget]) -> None:
             axn.register_descendant(...)
 
+A changed kind of others can be its business, too (`related`), and `finalize` cleans up what Kubernetes does not.
 Handlers may be `async def` (on the loop) or `def` (in a thread). They are called again after a crash, a restart or a
 failure, so they say what shall be, not what to do next.
 """
@@ -17,21 +18,36 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
+from pydantic import BaseModel
+
 from .api import Version
-from .axn import Action, Axn
+from .api.reading import read
+from .axn import Action, Axn, Step
 from .errors import OptionError
-from .kinds import Kind, Owned
+from .kinds import Kind, Owned, Related
+from .naming import check_finalizer, kebab_case
 from .resource import Resource
 
-__all__ = ["Controller", "discover"]
+__all__ = ["Controller", "Restart", "discover"]
 
 V_co = TypeVar("V_co", covariant=True)
+C = TypeVar("C", bound="Controller[Any]")
 
 # As controller-runtime's SyncPeriod: for state outside Kubernetes; changes inside are seen at once.
 RECONCILE_EVERY = 36_000.0
+
+
+class Restart(StrEnum):
+    """What becomes of a controller whose code fails outside of handlers, in `Related.keys` for one."""
+
+    PERMANENT = "permanent"
+    TRANSIENT = "transient"
+    TEMPORARY = "temporary"
 
 
 class Controller(Generic[V_co]):
@@ -46,6 +62,22 @@ class Controller(Generic[V_co]):
 
     owns: ClassVar[tuple[Owned, ...]] = ()
     """The kinds of its descendants: watched for drift, granted in RBAC."""
+
+    related: ClassVar[tuple[Related, ...]] = ()
+    """Kinds of others whose changes are the handled objects' business; `axn.observed` finds them, too."""
+
+    steps: ClassVar[tuple[Step, ...]] = ()
+    """Steps before the handler, within `DelegateToController`. One that halts ends the whole pipeline."""
+
+    namespace: ClassVar[str | None] = None
+    """Handle only the objects of this namespace. Default: those that the operator watches."""
+
+    schema: ClassVar[type[BaseModel] | None] = None
+    """A model that whole objects must fit before a handler runs, for kinds without a version class."""
+
+    finalizer: ClassVar[str] = ""
+    """The name of the finalizer for `finalize`. Default: `<operator>.<group>/<this class in kebab-case>`. Name the old
+    one when you rename the class: objects that carry it wait for it."""
 
     rules: ClassVar[tuple[Resource, ...]] = ()
     """RBAC rules beyond what `resource` and `owns` give, as a Role writes them."""
@@ -63,6 +95,13 @@ class Controller(Generic[V_co]):
     timeout: ClassVar[float] = 60.0
     """Seconds that a handler may take. Default 60."""
 
+    restart: ClassVar[Restart | str] = Restart.PERMANENT
+    """Whether it is started again when its code fails outside of handlers: `permanent` and `transient` after a second,
+    `temporary` never, which readiness then tells. Default permanent."""
+
+    shutdown_timeout: ClassVar[float | None] = None
+    """Seconds that running handlers get at the stop, 0 for none. Default: all of the operator's grace period."""
+
     on_status: ClassVar[bool] = False
     """Whether a change of nothing but the status counts as one. Default False."""
 
@@ -78,6 +117,14 @@ class Controller(Generic[V_co]):
 
     async def modify(self, axn: Axn[V_co]) -> None:
         """The object changed. Default: `reconcile`."""
+        raise NotImplementedError
+
+    async def finalize(self, axn: Axn[V_co]) -> None:
+        """The object is being deleted: clean up what Kubernetes does not. It is gone when this returned.
+
+        Defining it adds a finalizer to each object before anything is created for it. It may be called again, after a
+        crash for one; raise `Retry` while something is not gone yet.
+        """
         raise NotImplementedError
 
     async def delete(self, axn: Axn[V_co]) -> None:
@@ -111,6 +158,23 @@ class Controller(Generic[V_co]):
             raise OptionError(f"{cls.__name__}.max_concurrent is {cls.max_concurrent}: use 1 or more")
         if not cls.timeout > 0:
             raise OptionError(f"{cls.__name__}.timeout is {cls.timeout}: use more than 0 seconds")
+        if cls.restart not in set(Restart):
+            raise OptionError(f"{cls.__name__}.restart is {cls.restart!r}: use {', '.join(Restart)}")
+        if cls.shutdown_timeout is not None and not cls.shutdown_timeout >= 0:
+            raise OptionError(f"{cls.__name__}.shutdown_timeout is {cls.shutdown_timeout}: use 0 or more seconds")
+        if cls.finalizer:
+            check_finalizer(cls.finalizer)
+
+    @classmethod
+    def configured(cls: type[C], **attributes: Any) -> type[C]:
+        """This controller with other class attributes, and its name: `Operator(controllers=[Pods.configured(...)])`.
+
+        Raises: `OptionError` for an attribute that controllers do not have, or an impossible value.
+        """
+        for name in attributes:
+            if not hasattr(cls, name):
+                raise OptionError(f"{cls.__name__}.configured({name}=...): controllers have no such attribute")
+        return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **attributes})
 
     @classmethod
     def resources(cls) -> tuple[type[Version] | Kind, ...]:
@@ -125,13 +189,35 @@ class Controller(Generic[V_co]):
     @classmethod
     def kinds(cls, default_group: str) -> tuple[Kind, ...]:
         """The kinds it handles; versions without a group are in `default_group`."""
-        return tuple(named if isinstance(named, Kind) else named.as_kind(default_group) for named in cls.resources())
+        kinds = [named if isinstance(named, Kind) else named.as_kind(default_group) for named in cls.resources()]
+        return tuple(replace(kind, namespace=cls.namespace) if cls.namespace else kind for kind in kinds)
 
     @classmethod
     def handles(cls, action: Action) -> bool:
         """Whether a handler for `action` is defined."""
         own = _defined(cls, action.value)
         return own or (action in (Action.ADD, Action.MODIFY) and _defined(cls, "reconcile"))
+
+    @classmethod
+    def finalizes(cls) -> bool:
+        """Whether `finalize` is defined."""
+        return _defined(cls, "finalize")
+
+    @classmethod
+    def prunes(cls) -> bool:
+        """Whether one handler tells all descendants of an object: else each would prune those of the others."""
+        return sum(_defined(cls, name) for name in ("add", "modify", "reconcile")) == 1
+
+    @classmethod
+    def finalizer_of(cls, *, operator: str, group: str) -> str:
+        """The name of its finalizer in that operator."""
+        return cls.finalizer or f"{operator}.{group}/{kebab_case(cls.__name__)}"
+
+    @classmethod
+    def validate(cls, resource: Resource) -> None:
+        """Raises: `InvalidObject` naming the fields of `resource` that do not fit `schema`."""
+        if cls.schema is not None:
+            read(cls.schema, resource, where="object")
 
     @classmethod
     def falls_back(cls, action: Action) -> bool:

@@ -16,8 +16,10 @@ BonnyError
 from __future__ import annotations
 
 import math
+from typing import Final
 
 __all__ = [
+    "ALSO",
     "AlreadyApplied",
     "ApiError",
     "BonnyError",
@@ -30,6 +32,10 @@ __all__ = [
     "UndeclaredKind",
     "UsageError",
 ]
+
+
+ALSO: Final = "also: "
+"""Notes of errors that begin so are part of what an object's status and events say; others are for the log alone."""
 
 
 class BonnyError(Exception):

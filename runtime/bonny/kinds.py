@@ -10,14 +10,17 @@ real API server: `python tools/builtin_kinds.py`). For other kinds name `plural=
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from typing import TypeAlias
 
 from .errors import OptionError
+from .resource import Resource
 
-__all__ = ["Kind", "Owned", "Scope", "builtin", "resource_scope"]
+__all__ = ["Kind", "List", "Names", "Owned", "Related", "Scope", "builtin", "resource_scope"]
 
 
 class Scope(StrEnum):
@@ -113,6 +116,42 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Owned(Kind):
     """A kind whose objects a controller creates: watched for drift, granted in RBAC."""
+
+
+Names: TypeAlias = Iterable[str | tuple[str, str]]
+"""Names of objects: with their namespace, or in that of the object they come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Related(Kind):
+    """A kind whose objects are the handled ones' business, without being theirs: a Secret that they name, say.
+
+    Exactly one of:
+
+        Related("v1", "Secret", named_by=lambda widget: [widget["spec"]["secretName"]])
+        Related("v1", "Node", keys=lambda node: [("default", f"agent-{node['metadata']['name']}")])
+
+    When such an object comes, changes or goes, the handled objects that it concerns run as `reconcile`.
+    RBAC: get, list and watch. All objects of the kind are held in memory, so select, or take `metadata_only`.
+    """
+
+    _: KW_ONLY
+
+    named_by: Callable[[Resource], Names] | None = None
+    """Gets a handled object; returns the names of the related objects that it refers to."""
+
+    keys: Callable[[Resource], Names] | None = None
+    """Gets a related object, as it was and as it is; returns the names of the handled objects that it concerns."""
+
+    def __post_init__(self) -> None:
+        Kind.__post_init__(self)
+        if (self.named_by is None) == (self.keys is None):
+            raise OptionError(f"Related({self.api_version!r}, {self.kind!r}) needs `named_by` or `keys`, one of them")
+
+
+@dataclass(frozen=True, slots=True)
+class List(Kind):
+    """Which objects a `Reconciler` or `Watcher` looks at: `List("v1", "Pod", namespace="default")`."""
 
 
 def builtin(api_version: str, kind: str) -> tuple[str, Scope] | None:

@@ -19,11 +19,13 @@ __all__ = [
     "Names",
     "camel_case",
     "check_dns_label",
+    "check_finalizer",
     "check_group",
     "check_image",
     "check_kind",
     "check_plural",
     "check_version",
+    "kebab_case",
     "module_to_kind",
     "module_version",
     "names_of",
@@ -37,6 +39,7 @@ KIND_LENGTH: Final = LABEL_LENGTH - len("List")
 SUBDOMAIN_LENGTH: Final = 253
 _DNS_1123_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_1035_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
@@ -98,6 +101,11 @@ def snake_case(kind: str) -> str:
     """
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).lower()
     return f"{split}_" if keyword.iskeyword(split) or split in _WINDOWS_DEVICES else split
+
+
+def kebab_case(kind: str) -> str:
+    """The name of a class as names of objects are written: `CronTabController` gives `cron-tab-controller`."""
+    return snake_case(kind).rstrip("_").replace("_", "-")
 
 
 def camel_case(name: str) -> str:
@@ -180,6 +188,14 @@ def check_dns_label(name: str, what: str = "name") -> str:
             f"{name!r} is not a {what}: use lower-case letters, digits and hyphens, no hyphen at either end, "
             f"{LABEL_LENGTH} characters at most, for example widgets-operator"
         )
+    return name
+
+
+def check_finalizer(name: str) -> str:
+    """The name of a finalizer as the API server takes it: a domain, a slash and a word."""
+    domain, slash, word = name.partition("/")
+    if not slash or not all(map(_is_label, domain.split("."))) or not _QUALIFIED.fullmatch(word):
+        raise UsageError(f"{name!r} is not the name of a finalizer: use domain/name, for example example.com/cleanup")
     return name
 
 

@@ -20,22 +20,25 @@ from dataclasses import replace
 from typing import Any, Final
 
 from .api import Version
+from .axn import Action
 from .client.api import Client
 from .client.config import Cluster
 from .config import Config
-from .controller import Controller
+from .controller import Controller, Restart
 from .core.queue import QueueOptions
 from .core.watch import LONGEST_ADVICE_SECONDS, WatchOptions
 from .errors import OptionError
+from .events import EventRecorder
 from .kinds import Kind, Owned
-from .naming import check_dns_label, check_group
+from .naming import check_dns_label, check_finalizer, check_group
 from .pipeline import Pipeline, Step
+from .resource import MANAGED_BY
 from .servers.intake import Intake
 from .servers.orphans import find_orphans
 from .servers.reflector import Reflector
 from .servers.worker import Worker
-from .steps import default_steps
-from .steps.apply_descendants import MANAGED_BY
+from .steps import PruneDescendants, default_steps
+from .steps.finalizer import finalizers_of
 from .web.probes import Probes, Report
 
 __all__ = ["Operator", "Process"]
@@ -44,6 +47,12 @@ __all__ = ["Operator", "Process"]
 STUCK_SECONDS: Final = 60.0
 # An API server that is replaced is back within half a minute.
 BEHIND_SECONDS: Final = 30.0
+# So much of a list is few enough objects to be scanned for cycles without harm.
+FREEZE_SECONDS: Final = 0.25
+# 100,000 objects are handled in half of that; a queue that is never empty must not go on for ever.
+FIRST_WAVE_SECONDS: Final = 60.0
+# The last events of a process are not worth more of a pod's 30 s.
+EVENTS_SECONDS: Final = 2.0
 ORPHANS_NAMED: Final = 5
 FIRST_SYNC: Final = "the first sync"
 
@@ -83,8 +92,19 @@ class Operator:
         if watch not in ("all", "namespace"):
             raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
         self.watch = watch
+        for controller in self.controllers:
+            for finalizer in self.finalizers(controller):
+                check_finalizer(finalizer)
         self.watch_options = watch_options or WatchOptions()
         self.version = version or _installed_version(name)
+
+    def finalizers(self, controller: type[Controller[Any]]) -> tuple[str, ...]:
+        """The finalizers that it keeps on the objects of that controller."""
+        return finalizers_of(controller, self.steps, operator=self.name, group=self.group)
+
+    def prunes(self, controller: type[Controller[Any]]) -> bool:
+        """Whether it deletes what that controller no longer registers."""
+        return controller.prunes() and any(isinstance(step, PruneDescendants) for step in self.steps)
 
     @property
     def user_agent(self) -> str:
@@ -171,20 +191,27 @@ class Process:
 
     def _assemble(self, client: Client) -> None:
         pipeline = Pipeline(self.operator.steps)
+        self.recorder = EventRecorder(
+            client, controller=f"{self.operator.group}/{self.operator.name}", instance=self.config.pod_name
+        )
         for controller_class in self.operator.controllers:
             controller = controller_class()
+            _warn(controller_class, self.operator.group)
             for kind in controller_class.kinds(self.operator.group):
                 intake = Intake(
                     primary=self._followed(client, kind),
                     owned={owned: self._followed(client, self._ours(owned)) for owned in controller_class.owns},
+                    related={kind: self._followed(client, kind) for kind in controller_class.related},
                     options=QueueOptions(),
                     on_status=controller_class.on_status,
                 )
                 worker = Worker(
                     operator=self.operator.name,
+                    group=self.operator.group,
                     controller=controller,
                     kind=kind,
                     client=client,
+                    recorder=self.recorder,
                     intake=intake,
                     pipeline=pipeline,
                 )
@@ -221,17 +248,25 @@ class Process:
                 "port": self.probes.port,
             },
         )
-        runs: list[Reflector | Worker] = [*self.reflectors.values(), *self.workers]
+        runs: list[Reflector | EventRecorder] = [*self.reflectors.values(), self.recorder]
         self._tasks = [asyncio.create_task(_forever(run), name=str(run)) for run in runs]
+        self._tasks += [
+            asyncio.create_task(_forever(worker, restart=worker.restart), name=str(worker)) for worker in self.workers
+        ]
         self._tasks.append(asyncio.create_task(self._after_first_sync(time.monotonic()), name=FIRST_SYNC))
         self._started = True  # told apart from having tasks: an operator without controllers is ready, too
 
     async def _after_first_sync(self, began: float) -> None:
         """Once every stream is in sync, or waits for a person: say so, and report what was left behind."""
         streams = self.reflectors.values()
-        await asyncio.gather(*(stream.settled() for stream in streams))
-        # What is known by now lives long; scanning 100,000 objects for cycles would hold the loop for 80 ms each time.
-        gc.freeze()
+        settled = asyncio.gather(*(stream.settled() for stream in streams))
+        try:
+            while not settled.done():
+                await asyncio.wait({settled}, timeout=FREEZE_SECONDS)
+                # What is listed lives long; looking for cycles in 100,000 objects would hold the loop for 130 ms.
+                gc.freeze()
+        finally:
+            settled.cancel()
         figures = {
             "objects": sum(len(stream.store) for stream in streams),
             "seconds": round(time.monotonic() - began, 3),
@@ -243,6 +278,11 @@ class Process:
             left = sum(not orphan.collected for orphan in orphans)
             extra = {"count": len(orphans), "without_owner_reference": left, "examples": named}
             log.warning("children whose owner is gone", extra=extra)
+        # So does what is remembered of having handled all that.
+        ends = time.monotonic() + FIRST_WAVE_SECONDS
+        while time.monotonic() < ends and any(worker.intake.queue.ready for worker in self.workers):
+            await asyncio.sleep(FREEZE_SECONDS)
+            gc.freeze()
 
     async def _stop(self) -> None:
         log.info("stopping", extra={"grace_seconds": self.config.grace})
@@ -252,6 +292,7 @@ class Process:
         drained = await asyncio.gather(
             *(worker.drain(seconds=max(ends - time.monotonic(), 0.0)) for worker in self.workers)
         )
+        await self.recorder.drain(seconds=EVENTS_SECONDS)
         self.abandoned = any(worker.abandoned for worker in self.workers)
         if not all(drained):
             log.warning("handlers were cancelled: the grace period was over")
@@ -294,6 +335,23 @@ class Process:
         return Report(self._started and ready and not useless, tuple(map(_state, streams)))
 
 
+def _warn(controller: type[Controller[Any]], group: str) -> None:
+    """Say what a controller's own definition keeps it from doing."""
+    name = {"controller": controller.__name__}
+    if not controller.finalizes():
+        if controller.handles(Action.DELETE):
+            missed = "objects that vanish while no process runs get no `delete`: define `finalize` to miss none"
+            log.warning("delete without finalize", extra={**name, "because": missed})
+        if any(kind.namespaced for kind in controller.kinds(group)):
+            for owned in controller.owns:
+                if not owned.namespaced:
+                    told = {**name, "kind": owned.resource, "then": "define `finalize`, which deletes them"}
+                    log.warning("cluster-scoped children stay when their owner is deleted", extra=told)
+    if controller.owns and not controller.prunes():
+        because = "more than one of add, modify and reconcile is defined, and each may register others"
+        log.info("children that are no longer registered are not pruned", extra={**name, "because": because})
+
+
 def _did_its_work(task: asyncio.Task[None]) -> bool:
     """Whether it ended as it should; streams and workers never do."""
     return task.get_name() == FIRST_SYNC and not task.cancelled() and task.exception() is None
@@ -306,12 +364,16 @@ def _state(stream: Reflector) -> str:
     return f"{stream}: {trouble.kind.value} ({trouble.verb} {trouble.status}: {trouble.message})"
 
 
-async def _forever(part: Reflector | Worker) -> None:
+async def _forever(part: Reflector | Worker | EventRecorder, *, restart: Restart = Restart.PERMANENT) -> None:
     """Run a part that never ends by itself; an error of our own making is reported, and it goes on."""
     while True:
         try:
-            return await part.run()
+            await part.run()
         except Exception:
             log.exception("a part of the operator failed: please report this", extra={"part": str(part)})
+            if restart is Restart.TEMPORARY:
+                return
             # A pause, so that an error which comes at once does not fill the log.
             await asyncio.sleep(1.0)
+        else:
+            return

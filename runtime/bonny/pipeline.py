@@ -14,16 +14,17 @@ finds the reason in `axn.failure`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+import logging
+from collections.abc import Sequence
+from typing import Any
 
-from .axn import Axn, HandlingFailure
+from .axn import Axn, HandlingFailure, Step
 from .client.errors import Forbidden, Invalid, Refusal
-from .errors import BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
+from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
 
-__all__ = ["Pipeline", "Step", "step_name"]
+__all__ = ["Pipeline", "Step", "run_step", "step_name"]
 
-Step: TypeAlias = Callable[[Axn[Any]], Awaitable[None] | None]
+log = logging.getLogger("bonny.pipeline")
 
 
 class Pipeline:
@@ -33,20 +34,24 @@ class Pipeline:
         self.steps = tuple(steps)
 
     async def run(self, axn: Axn[Any]) -> None:
-        """Pass `axn` through the steps until one halts it.
+        """Pass `axn` through the steps until one halts it, then emit its events and call its last hooks.
 
         Raises: what a step raised, with a note that names the step, after the other reporting steps ran. What they
         raise becomes a note, too, unless the first error was `Terminal`: nothing would come back to report that one.
         """
         for step in self.steps:
             if axn.halted:
-                return
+                break
             try:
-                await _run(axn, step)
+                await run_step(axn, step)
             except Exception as error:
                 axn.failure = failure_of(error)
                 await self._report(axn, error, failed=step)
+                if not isinstance(error, Retry):
+                    axn.tell_failure(axn.failure)
+                _finish(axn)
                 raise
+        _finish(axn)
 
     async def _report(self, axn: Axn[Any], error: Exception, *, failed: Step) -> None:
         """Run the steps that report, but for the one that failed: it would only fail again."""
@@ -54,7 +59,7 @@ class Pipeline:
             if step is failed or axn.halted or not getattr(step, "reports_failure", False):
                 continue
             try:
-                await _run(axn, step)
+                await run_step(axn, step)
             except Exception as unreported:
                 if isinstance(error, Terminal):
                     raise
@@ -62,7 +67,17 @@ class Pipeline:
                 error.add_note(f"not reported: {unreported}")
 
 
-async def _run(axn: Axn[Any], step: Step) -> None:
+def _finish(axn: Axn[Any]) -> None:
+    """Events and last hooks. What they raise is logged: the work is done, and must not be done again for it."""
+    for last in (axn.flush_events, axn.after_processed):
+        try:
+            last()
+        except Exception:
+            log.exception("a hook failed", extra={"object": str(axn.key), "action": axn.action.value})
+
+
+async def run_step(axn: Axn[Any], step: Step) -> None:
+    """Run one step. Raises: what it raises, with a note that names it."""
     try:
         result = step(axn)
         if result is not None and inspect.isawaitable(result):
@@ -82,17 +97,18 @@ def failure_of(error: Exception) -> HandlingFailure:
 
     The text of a handler's own error may hold anything, so only its type is told; the log has the rest.
     """
+    text = "; ".join([str(error), *(note for note in getattr(error, "__notes__", ()) if note.startswith(ALSO))])
     match error:
         case Retry() | Terminal():
-            return HandlingFailure(type(error).__name__, str(error))
+            return HandlingFailure(type(error).__name__, text)
         case InvalidObject() | Invalid():
-            return HandlingFailure("Invalid", str(error))
+            return HandlingFailure("Invalid", text)
         case ForeignObject():
-            return HandlingFailure("ForeignObject", str(error))
+            return HandlingFailure("ForeignObject", text)
         case Forbidden() | UndeclaredKind():
-            return HandlingFailure("Forbidden", str(error))
+            return HandlingFailure("Forbidden", text)
         case BonnyError() if isinstance(error, TimeoutError):
-            return HandlingFailure("Timeout", str(error))
+            return HandlingFailure("Timeout", text)
         case Refusal() | BonnyError():
-            return HandlingFailure("HandlerFailed", str(error))
+            return HandlingFailure("HandlerFailed", text)
     return HandlingFailure("HandlerFailed", f"{type(error).__name__}: see the operator's log")

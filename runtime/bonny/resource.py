@@ -9,11 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-__all__ = ["OWNER_UID", "Key", "Resource", "has_all_of", "identify", "key_of", "owner_reference", "owners_of"]
+__all__ = [
+    "MANAGED_BY",
+    "OWNER_UID",
+    "Key",
+    "Resource",
+    "has_all_of",
+    "identify",
+    "key_of",
+    "owner_reference",
+    "owners_of",
+]
 
 # Fixed, so that versions of an operator, and of this runtime, upgrade into each other.
 OWNER_UID: Final = "bonny.dev/owner-uid"
 """The label with the UID of the object that this one was made for."""
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+"""The recommended label with the name of the tool that manages an object; here the operator's name."""
 
 Resource: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded from JSON: apiVersion, kind, metadata and the rest."""

@@ -136,3 +136,26 @@ async def test_credentials_that_are_refused_after_a_wait_are_renewed_once_in_all
         await client.get(NAMESPACE, "default")
 
     assert (cluster.readings, proxy.count(is_any)) == (2, 3)
+
+
+# --- warnings ---------------------------------------------------------------------------------------------------------
+
+
+async def test_what_the_api_server_warns_of_is_logged_once(
+    sandbox: Sandbox, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    labels = {"pod-security.kubernetes.io/warn": "restricted"}
+    sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "warned", "labels": labels}})
+    for name in ("one", "two"):
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "warned"},
+            "spec": {"containers": [{"name": "main", "image": "nginx"}]},
+        }
+        await client.apply(Kind("v1", "Pod"), pod, manager="exchange", dry_run=True)
+
+    told = [vars(record)["warning"] for record in caplog.records if record.message == "the API server warns"]
+    assert len(told) == 1
+    assert told[0].startswith('would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false')
+    assert sandbox.items("v1", "Pod", namespace="warned") == []

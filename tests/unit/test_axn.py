@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from bonny import Axn, Resource, Retry
-from bonny.axn import Action
+from bonny.axn import Action, State
 from bonny.errors import AlreadyApplied, OptionError
+from tests.support.recorder import KeptEvents
 
 BEFORE = "2020-01-01T00:00:00Z"
 
@@ -166,3 +168,127 @@ def test_a_sealed_token_takes_nothing_of_any_sort(register: Callable[[Axn[Any]],
         register(axn)
 
     assert (axn.status, axn.descendants) == ({}, [])
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+class Told(KeptEvents):
+    """A workplace, as far as events need one."""
+
+    wrote = True
+    operator = "o"
+
+
+def told(action: Action = Action.ADD, *, wrote: bool = True) -> tuple[Axn[Any], Told]:
+    place = Told()
+    place.wrote = wrote
+    metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
+    resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
+    return Axn(action=action, resource=resource, workplace=cast("Any", place)), place
+
+
+def reasons(place: Told) -> list[str]:
+    return [event.reason for _, event in place.events]
+
+
+def test_a_success_is_told_only_if_something_changed() -> None:
+    for wrote, expected in ((True, ["AddSucceeded", "Free"]), (False, ["Free"])):
+        axn, place = told(wrote=wrote)
+        axn.success_event()
+        axn.register_event(None, "Normal", "Free", "Add", "whatever happens")
+        axn.emit_events()
+        assert reasons(place) == expected
+
+
+def test_a_deletion_is_a_change() -> None:
+    axn, place = told(Action.DELETE, wrote=False)
+    axn.success_event(message="cleaned up")
+    axn.emit_events()
+    assert [(name, event.reason, event.message) for name, event in place.events] == [
+        ("Widget default/w1", "DeleteSucceeded", "cleaned up")
+    ]
+
+
+def test_events_have_the_type_of_what_they_tell_and_the_action() -> None:
+    axn, _ = told(Action.MODIFY)
+    axn.success_event(reason="Grown")
+    axn.failure_event(message="too large")
+    assert [(event.type, event.reason, event.action, event.message) for event in axn.events] == [
+        ("Normal", "Grown", "Modify", "Modify succeeded"),
+        ("Warning", "ModifyFailed", "Modify", "too large"),
+    ]
+
+
+def test_an_event_of_no_known_type_is_refused() -> None:
+    axn, _ = told()
+    with pytest.raises(OptionError, match="the type of event Grown is 'Info': use 'Normal' or 'Warning'"):
+        axn.register_event(None, "Info", "Grown", "Add", "x")
+
+
+def test_events_can_be_dropped_and_once_emitted_none_can_be_added() -> None:
+    axn, place = told()
+    axn.failure_event()
+    axn.clear_events()
+    assert State.EVENTS_EMITTED not in axn.states
+    axn.emit_events()
+    assert (place.events, axn.states) == ([], {State.EVENTS_EMITTED})
+    with pytest.raises(AlreadyApplied, match="the events of Widget default/w1 were already applied"):
+        axn.failure_event()
+
+
+# --- hooks ------------------------------------------------------------------------------------------------------------
+
+
+def test_hooks_of_an_event_are_called_last_registered_first_and_may_change_it() -> None:
+    axn, place = told()
+    for word in ("first", "last"):
+        axn.register_before_emit_event(
+            lambda event, _, word=word: replace(event, message=f"{event.message} {word}")  # type: ignore[misc]
+        )
+    axn.failure_event(message="hooked")
+    axn.emit_events()
+    assert [event.message for _, event in place.events] == ["hooked last first"]
+
+
+def test_hooks_may_change_add_and_drop_descendants_and_options_stay_with_their_objects() -> None:
+    axn, _ = told()
+    for name in ("kept", "dropped"):
+        axn.register_descendant({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}, group=3)
+
+    def hook(descendants: list[Resource], axn: Axn[Any]) -> list[Resource]:
+        kept = [{**known, "data": {}} for known in descendants if known["metadata"]["name"] == "kept"]
+        return [*kept, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "new"}}]
+
+    axn.register_before_apply_descendants(hook)
+    axn.finish_descendants()
+    groups = [
+        [(known.group, known.resource["metadata"]["name"]) for known in group] for group in axn.descendant_groups()
+    ]
+    assert groups == [[(0, "new")], [(3, "kept")]]
+    assert axn.descendants[1]["data"] == {}
+
+
+async def test_a_hook_that_must_be_awaited_is_refused() -> None:
+    axn, _ = told()
+
+    async def hook(axn: Axn[Any]) -> None: ...
+
+    with pytest.raises(OptionError, match="the hook hook is an `async def`"):
+        axn.register_after_processed(cast("Any", hook))
+
+
+def test_every_last_hook_is_called_once_whatever_the_others_do() -> None:
+    axn, _ = told()
+    called: list[str] = []
+
+    def fails(axn: Axn[Any]) -> None:
+        called.append("fails")
+        raise ValueError("no")
+
+    axn.register_after_processed(lambda _: called.append("first"))
+    axn.register_after_processed(fails)
+    with pytest.raises(ValueError, match="no"):
+        axn.after_processed()
+    axn.after_processed()
+    assert called == ["fails", "first"]

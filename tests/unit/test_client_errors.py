@@ -46,6 +46,14 @@ def test_a_status_has_the_class_that_says_what_to_do_next(code: int, kind: type[
     assert str(error) == f"cannot apply configmaps default/w1 ({code}): what the server said"
 
 
+def test_the_causes_of_a_refusal_survive_the_cleaning_of_its_message() -> None:
+    failure = Failure(403, "Forbidden", "no", 2.0, ("NamespaceTerminating",))
+
+    error = refusal(failure, verb="create", resource="events.events.k8s.io w1.1")
+
+    assert (error.causes, error.retry_after, error.reason) == (("NamespaceTerminating",), 2.0, "Forbidden")
+
+
 @pytest.mark.parametrize(
     ("message", "told"),
     [

@@ -12,7 +12,9 @@ from typing import Generic, TypeVar
 
 import pytest
 
-from bonny import Controller, Kind, Spec, Version, discover
+from bonny import Controller, Kind, Operator, Owned, Spec, Version, discover
+from bonny.errors import OptionError, UsageError
+from bonny.kinds import Related
 
 POD = Kind("v1", "Pod")
 V_co = TypeVar("V_co", covariant=True)
@@ -167,3 +169,72 @@ def test_a_module_that_cannot_be_imported_is_an_error(written: Written) -> None:
 
     with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
         discover(package)
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("attributes", "sentence"),
+    [
+        ({"reconcile_every": 0}, "reconcile_every is 0: use more than 0 seconds"),
+        ({"max_concurrent": 0}, "max_concurrent is 0: use 1 or more"),
+        ({"timeout": -1}, "timeout is -1: use more than 0 seconds"),
+        ({"restart": "always"}, "restart is 'always': use permanent, transient, temporary"),
+        ({"shutdown_timeout": -1}, "shutdown_timeout is -1: use 0 or more seconds"),
+        ({"finalizer": "cleanup"}, "'cleanup' is not the name of a finalizer: use domain/name"),
+        ({"reconcile_evry": 5}, r"configured\(reconcile_evry=...\): controllers have no such attribute"),
+    ],
+)
+def test_an_impossible_option_is_refused_in_one_sentence(attributes: dict[str, object], sentence: str) -> None:
+    class Widgets(Controller[Widget]): ...
+
+    with pytest.raises(UsageError, match=sentence):
+        Widgets.configured(**attributes)
+
+
+def test_a_configured_controller_keeps_its_name_and_everything_else() -> None:
+    class Widgets(Controller[Widget]):
+        """What it does."""
+
+        owns = (Owned("v1", "ConfigMap"),)
+
+    quick = Widgets.configured(reconcile_every=5.0, namespace="here")
+
+    assert (quick.__name__, quick.__doc__, quick.version, quick.owns) == (
+        "Widgets",
+        "What it does.",
+        Widget,
+        Widgets.owns,
+    )
+    assert (quick.reconcile_every, Widgets.reconcile_every) == (5.0, 36_000.0)
+    assert [kind.namespace for kind in quick.kinds("example.com")] == ["here"]
+
+
+def test_the_finalizer_is_named_after_operator_group_and_class_unless_it_has_a_name() -> None:
+    class HTTPRouteController(Controller[Widget]):
+        async def finalize(self, axn: object) -> None: ...
+
+    class Renamed(HTTPRouteController):
+        finalizer = "example.com/old-name"
+
+    operator = Operator(name="o", group="example.com", controllers=[HTTPRouteController])
+
+    assert operator.finalizers(HTTPRouteController) == ("o.example.com/http-route-controller",)
+    assert operator.finalizers(Renamed) == ("example.com/old-name",)
+
+
+def test_only_one_handler_may_prune() -> None:
+    class One(Controller[Widget]):
+        async def reconcile(self, axn: object) -> None: ...
+
+    class Two(One):
+        async def modify(self, axn: object) -> None: ...
+
+    assert (One.prunes(), Two.prunes()) == (True, False)
+
+
+@pytest.mark.parametrize("options", [{}, {"named_by": lambda thing: [], "keys": lambda secret: []}])
+def test_a_related_kind_says_whom_it_concerns_in_one_way(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match=r"Related\('v1', 'Secret'\) needs `named_by` or `keys`, one of them"):
+        Related("v1", "Secret", **options)  # type: ignore[arg-type]

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from bonny import Axn, Controller, Field, Kind, Owned, Retry, Spec, Status, Terminal, Version, WithConditions, testing
-from bonny.axn import Action
+from bonny.axn import Action, State
+from bonny.calling import HandlerTimeout
 from bonny.client.errors import Forbidden, refusal
 from bonny.controller import discover
 from bonny.core.objects import Failure
@@ -23,7 +24,7 @@ from bonny.operator import Operator
 from bonny.pipeline import Pipeline, failure_of
 from bonny.resource import Resource
 from bonny.steps.apply_descendants import ApplyDescendants, prepared
-from bonny.steps.delegate import DelegateToController, HandlerTimeout
+from bonny.steps.delegate import DelegateToController
 
 
 class WidgetSpec(Spec):
@@ -106,11 +107,11 @@ def test_status_changes_are_composed_and_other_conditions_stay(token: Axn[Widget
 
 
 def test_what_was_applied_cannot_be_changed_any_more(token: Axn[Widget]) -> None:
-    token.mark_applied("descendants")
+    token.mark_applied(State.DESCENDANTS_APPLIED)
     with pytest.raises(AlreadyApplied, match="descendants of Widget default/w1"):
         token.register_descendant(config_map())
     token.set_condition("Ready", True)
-    token.mark_applied("status")
+    token.mark_applied(State.STATUS_APPLIED)
     with pytest.raises(AlreadyApplied, match="status"):
         token.set_condition("Ready", True)
 
@@ -130,7 +131,7 @@ def test_a_handler_sees_what_the_test_says_is_there(token: Axn[Widget]) -> None:
 
 def test_of_an_object_that_is_gone_nothing_can_be_made() -> None:
     token = testing.axn(widget(), version=Widget, action="delete")
-    with pytest.raises(OptionError, match="gone"):
+    with pytest.raises(OptionError, match="going"):
         token.register_descendant(config_map())
 
 
@@ -302,7 +303,7 @@ async def test_add_and_modify_are_reconcile_unless_they_are_defined() -> None:
             axn.assigns["ran"] = "add"
 
     ran = {action: (await delegated(Both(), action=action)).assigns.get("ran") for action in Action}
-    assert ran == {"add": "add", "modify": "reconcile", "reconcile": "reconcile", "delete": None}
+    assert ran == {**dict.fromkeys(Action), "add": "add", "modify": "reconcile", "reconcile": "reconcile"}
 
 
 async def test_a_handler_that_takes_too_long_is_ended_and_its_token_sealed() -> None:

@@ -26,6 +26,7 @@ from bonny.servers.intake import BARRIER_SECONDS, Intake
 from bonny.servers.reflector import Reflector
 from bonny.servers.worker import Worker
 from bonny.steps.delegate import DelegateToController
+from tests.support.recorder import KeptEvents
 
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
 CONFIG_MAP = Owned("v1", "ConfigMap")
@@ -291,8 +292,10 @@ def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> 
 
     def version_for(kind: Kind) -> object:
         intake = Intake(primary=[], owned={}, options=QueueOptions(), on_status=False)
-        parts = {"operator": "op", "controller": Several(), "client": cast("Any", None), "pipeline": Pipeline([])}
-        return Worker(kind=kind, intake=intake, **cast("Any", parts))._version
+        parts = {"operator": "op", "group": "example.com", "controller": Several(), "pipeline": Pipeline([])}
+        return Worker(
+            kind=kind, intake=intake, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts)
+        )._version
 
     assert [version_for(kind) for kind in Several.kinds("example.com")] == [Tree, None]
 
@@ -313,9 +316,11 @@ class Widgets(Controller[Any]):
 def worker_of(streams: Streams, *steps: Step, kind: Kind = WIDGET, client: object = None) -> Worker:
     return Worker(
         operator="op",
+        group="example.com",
         controller=Widgets(),
         kind=kind,
         client=cast("Any", client),
+        recorder=KeptEvents(),
         intake=streams.intake,
         pipeline=Pipeline(steps),
     )
@@ -479,8 +484,8 @@ async def test_a_worker_is_stuck_when_all_its_slots_are_held_beyond_all_deadline
         timeout = 1.0
 
     intake = Intake(primary=[], owned={}, options=QueueOptions(), on_status=False)
-    parts = {"operator": "op", "controller": Two(), "client": cast("Any", None), "pipeline": Pipeline([])}
-    worker = Worker(kind=WIDGET, intake=intake, **cast("Any", parts))
+    parts = {"operator": "op", "group": "example.com", "controller": Two(), "pipeline": Pipeline([])}
+    worker = Worker(kind=WIDGET, intake=intake, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts))
     tasks = [asyncio.create_task(asyncio.Event().wait()) for _ in range(2)]
     long_ago = time.monotonic() - 1_000.0
     worker._running = {cast("Any", tasks[0]): long_ago}

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Retry, Terminal
+from bonny import Axn, Controller, Reason, Retry, Terminal, testing
 from bonny.axn import Action
+from bonny.calling import HandlerTimeout
 from bonny.errors import OptionError
 from bonny.pipeline import Pipeline, Step, failure_of
+from bonny.steps import AddManagedByLabelToDescendants, AddMissingGVK, Finalizer, Logger, SkipObservedGenerations
 from bonny.steps.apply_status import ApplyStatus
-from bonny.steps.delegate import DelegateToController, HandlerTimeout
+from bonny.steps.delegate import DelegateToController
+from tests.support.recorder import KeptEvents
 
 
 def token(**fields: Any) -> Axn[Any]:
@@ -149,3 +153,149 @@ async def test_a_coroutine_that_nobody_awaits_is_no_success() -> None:
 
     with pytest.raises(OptionError, match="reconcile of Careless is a `def` that returned a coroutine"):
         await DelegateToController()(token(controller=Careless()))
+
+
+# --- the end ----------------------------------------------------------------------------------------------------------
+
+
+class Telling(KeptEvents):
+    """A workplace, as far as the end of a pipeline needs one."""
+
+    wrote = True
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("hunter2"), [("Warning", "HandlerFailed", "ValueError: see the operator's log")]),
+        (Terminal("no such plan"), [("Warning", "Terminal", "no such plan")]),
+        (Retry("not yet"), []),
+    ],
+)
+async def test_what_a_handling_failed_of_is_an_event_and_asking_for_another_try_is_none(
+    error: Exception, told: list[tuple[str, str, str]]
+) -> None:
+    place = Telling()
+    axn = token(workplace=place)
+    axn.success_event(reason="Applied")
+
+    with pytest.raises(type(error)):
+        await Pipeline([raising(error)]).run(axn)
+
+    assert [(event.type, event.reason, event.message) for _, event in place.events] == told
+
+
+async def test_events_and_last_hooks_come_at_the_end_also_when_a_step_halts() -> None:
+    place = Telling()
+    axn = token(workplace=place)
+    order: list[str] = []
+    axn.register_before_emit_event(lambda event, _: order.append("event") or event)
+    axn.register_after_processed(lambda _: order.append("processed"))
+
+    def halts(axn: Axn[Any]) -> None:
+        axn.failure_event(reason="Halted")
+        axn.halt()
+
+    await Pipeline([halts, raising(ValueError("never"))]).run(axn)
+
+    assert order == ["event", "processed"]
+    assert [event.reason for _, event in place.events] == ["Halted"]
+
+
+async def test_a_hook_that_fails_at_the_end_fails_nothing_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    axn = token(workplace=Telling())
+
+    def fails(axn: Axn[Any]) -> None:
+        raise ValueError("no")
+
+    axn.register_after_processed(fails)
+    await Pipeline([]).run(axn)
+
+    assert [record.message for record in caplog.records] == ["a hook failed"]
+
+
+async def test_several_failures_of_a_group_are_all_told() -> None:
+    error = OptionError("ConfigMap a is not ours")
+    error.add_note("also: ConfigMap b is not ours")
+    error.add_note("in step ApplyDescendants")
+
+    assert failure_of(error).message == "ConfigMap a is not ours; also: ConfigMap b is not ours"
+
+
+# --- the steps that skip and fill in ----------------------------------------------------------------------------------
+
+
+def modified(observed: int | None, action: Action = Action.MODIFY, **fields: Any) -> Axn[Any]:
+    metadata = {"name": "w1", "namespace": "default", "uid": "u-1", "generation": 4}
+    resource = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": metadata,
+        "status": {"observedGeneration": observed},
+    }
+    return Axn(action=action, resource=resource, **{"reasons": frozenset({Reason.CHANGED}), **fields})
+
+
+@pytest.mark.parametrize(
+    ("axn", "halted"),
+    [
+        (modified(4), True),
+        (modified(3), False),
+        (modified(None), False),
+        (modified(4, Action.ADD), False),
+        (modified(4, Action.RECONCILE), False),
+        (modified(4, tries=1), False),
+        (modified(4, reasons=frozenset({Reason.CHANGED, Reason.CHILD})), False),
+    ],
+)
+def test_only_the_first_try_of_a_change_that_was_observed_is_skipped(axn: Axn[Any], halted: bool) -> None:
+    SkipObservedGenerations()(axn)
+    assert axn.halted is halted
+
+
+def test_what_is_skipped_and_where_the_generation_is_can_be_said() -> None:
+    axn = modified(4, Action.ADD)
+    SkipObservedGenerations(actions=["add"])(axn)
+    other = modified(3)
+    other.resource["status"]["seen"] = {"generation": 4}
+    SkipObservedGenerations(path=("status", "seen", "generation"))(other)
+    assert (axn.halted, other.halted) == (True, True)
+    with pytest.raises(OptionError, match="skips add and modify only"):
+        SkipObservedGenerations(actions=["delete"])
+
+
+def test_missing_types_are_filled_in_and_others_stay() -> None:
+    axn = token()
+    del axn.resource["apiVersion"]
+    AddMissingGVK("example.com/v2", "Gadget")(axn)
+    assert (axn.resource["apiVersion"], axn.resource["kind"]) == ("example.com/v2", "Widget")
+
+
+def test_the_managed_by_label_is_shown_to_hooks() -> None:
+    axn = testing.axn(token().resource)
+    AddManagedByLabelToDescendants()(axn)
+    axn.register_descendant({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "labels": {"a": "b"}}})
+    axn.finish_descendants()
+    testing.assert_descendant(
+        axn, "Secret", "s", metadata={"labels": {"a": "b", "app.kubernetes.io/managed-by": "test"}}
+    )
+
+
+def test_the_logger_tells_names_and_never_contents(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    axn = testing.axn(token().resource)
+    Logger()(axn)
+    axn.register_descendant({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": "hunter2"}})
+    axn.finish_descendants()
+    axn.finish_status({"phase": "hunter2"})
+    axn.failure_event(message="hunter2")
+    axn.flush_events()
+    axn.after_processed()
+    assert [record.message for record in caplog.records] == ["processing", "descendant", "status", "event", "processed"]
+    assert not any("hunter2" in str(vars(record)) for record in caplog.records)
+
+
+@pytest.mark.parametrize("options", [{"name": "a.b/c"}, {"implementation": print}])
+def test_a_finalizer_has_a_name_and_an_implementation_or_none_of_both(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match="a name and an implementation, or none of both"):
+        Finalizer(**options)

@@ -34,6 +34,7 @@ from bonny.servers.intake import Intake
 from bonny.servers.reflector import Reflector
 from bonny.servers.worker import DELETE_SECONDS, Worker
 from tests.support.protocol import Server
+from tests.support.recorder import KeptEvents
 
 NAMES = st.sampled_from(["a", "b", "c"])
 MAX_CONCURRENT = 2
@@ -118,9 +119,11 @@ class Core(RuleBasedStateMachine):
         self.intake = Intake(primary=[self.reflector], owned={}, options=QueueOptions(), on_status=False)
         self.worker = Worker(
             operator="o",
+            group="example.com",
             controller=Things(),
             kind=kind,
             client=client,
+            recorder=KeptEvents(),
             intake=self.intake,
             pipeline=Pipeline([self.handle]),
         )

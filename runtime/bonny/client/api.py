@@ -4,14 +4,16 @@ You need it in handlers that read or write beyond their descendants: `axn.client
 You do not need it to create what an object owns: register descendants.
 
 Guarantees: every request has a deadline; a 401 is answered by reading the credentials again and one more try; a 429 is
-waited out within the deadline. Of writes only `create` is repeated here; else the key that caused the request is tried
-again.
+waited out within the deadline; what the API server warns of is logged, once. Of writes only `create` is repeated here;
+else the key that caused the request is tried again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -30,6 +32,8 @@ from .transport import Answer, StreamAnswer, Transport
 
 __all__ = ["Client", "path_of"]
 
+log = logging.getLogger("bonny.client.api")
+
 # The API server's own limit for non-watch requests is 60 s; half of it leaves a worker free for others sooner.
 REQUEST_SECONDS: Final = 30.0
 # A connection that broke is whole again in a moment, or it takes longer than a handler should wait.
@@ -37,6 +41,10 @@ CREATE_TRIES: Final = 3
 CREATE_SECONDS: Final = 0.5
 # The server's constant advice under overload is 1 s (apiserver, priority and fairness).
 THROTTLED_SECONDS: Final = 1.0
+
+# Deprecations and admission policies: far fewer than this, unless a text names each object.
+WARNINGS_KEPT: Final = 1_000
+WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
@@ -64,6 +72,7 @@ class Client:
         self._connection: Connection | None = None
         self._read_at = float("-inf")
         self._reading: asyncio.Task[Connection | UsageError] | None = None
+        self._warnings: set[str] = set()
 
     async def close(self) -> None:
         if self._reading is not None:
@@ -119,7 +128,8 @@ class Client:
     async def list(self, kind: Kind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
         """All objects, read page by page. RBAC: list."""
         found: list[Resource] = []
-        query = {"limit": "500", "labelSelector": label_selector or kind.label_selector}
+        labels, fields = label_selector or kind.label_selector, kind.field_selector
+        query = {"limit": "500", "labelSelector": labels, "fieldSelector": fields}
         while True:
             answer = await self.exchange("GET", path_of(kind, namespace), query=query)
             page = self._decoded(answer, "list", kind.resource)
@@ -132,15 +142,23 @@ class Client:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def apply(
-        self, kind: Kind, resource: Resource, *, manager: str, force: bool = True, subresource: str = ""
+        self,
+        kind: Kind,
+        resource: Resource,
+        *,
+        manager: str,
+        force: bool = True,
+        subresource: str = "",
+        dry_run: bool = False,
     ) -> tuple[Resource, bool]:
         """Server-side apply of `resource`; returns the stored object and whether it was created.
 
+        With `dry_run` the server says what would come of it, and stores nothing.
         Raises: `Conflict` when another manager owns a field and `force` is off, or a precondition does not hold.
         RBAC: patch, and create where it may not exist yet.
         """
         key = key_of(resource)
-        query = {"fieldManager": manager, "force": "true" if force else "false"}
+        query = {"fieldManager": manager, "force": "true" if force else "false", "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
         answer = await self.exchange("PATCH", path, query=query, body=msgspec.json.encode(resource), content_type=APPLY)
         named = f"{kind.resource}/{subresource}" if subresource else kind.resource
@@ -258,7 +276,16 @@ class Client:
                 if time.monotonic() + wait < ends:
                     await asyncio.sleep(wait)
                     continue
+            if "warning" in answer.headers:
+                self._warn(answer.headers["warning"])
             return answer
+
+    def _warn(self, header: str) -> None:
+        """Log what the API server warns of, such as a deprecated version, each text once."""
+        for text in WARNING.findall(header):
+            if text not in self._warnings and len(self._warnings) < WARNINGS_KEPT:
+                self._warnings.add(text)
+                log.warning("the API server warns", extra={"warning": text.replace('\\"', '"')})
 
     async def _connection_until(self, ends: float, *, renew: bool = False) -> Connection:
         try:

@@ -8,7 +8,7 @@ ApiError
 ├── NotFound         404 of the API server: the object or its namespace does not exist
 ├── NotServed        404 without a reason: the kind is not served, for now or by whoever answered; nothing is known
 ├── Conflict         409, 422 of a failed precondition: somebody was faster; read again
-├── Invalid          400, 422: the object does not fit its schema; trying the same again is pointless
+├── Invalid          400, 422, a 500 that says so: it does not fit its schema; trying the same again is pointless
 ├── Throttled        429: come back after `retry_after` seconds
 └── ServerError      5xx and everything else: try again later
 """
@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import re
 from typing import Final
+
+import msgspec
 
 from ..core.objects import Failure
 from ..errors import ApiError
@@ -50,7 +52,7 @@ class Refusal(ApiError):
     """The API server answered, and not with success.
 
     `verb` and `resource` say what was asked for (`apply`, `configmaps default/w1`), `status`, `reason` and `message`
-    are the server's, `retry_after` is in seconds where the server named a time.
+    are the server's, `retry_after` is in seconds where the server named a time, `causes` are its reasons in detail.
     """
 
     then = "see the server's message"
@@ -62,6 +64,7 @@ class Refusal(ApiError):
         self.reason = failure.reason
         self.message = failure.message
         self.retry_after = failure.retry_after
+        self.causes = failure.causes
         super().__init__(f"cannot {verb} {resource} ({failure.code}): {failure.message or failure.reason or self.then}")
 
 
@@ -113,6 +116,8 @@ _CLASSES: Final[dict[int, type[Refusal]]] = {
 # How the API server quotes what it refuses (apimachinery, field errors; structured-merge-diff, typed conversion).
 _QUOTED: Final = re.compile(r'(?<=value: )("(?:[^"\\]|\\.)*"|[^:]+)|(?<= got ).*$', re.DOTALL)
 HIDDEN: Final = "(left out)"
+# How a server-side apply of a field that the schema lacks, or of another type, is refused: with a 500 (tried, 1.36).
+UNTYPED: Final = "failed to create typed patch object"
 
 
 def without_values(message: str) -> str:
@@ -125,8 +130,10 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
     message = without_values(failure.message)
     if resource.startswith("secrets ") or resource == "secrets":
         message = "the server's message may quote the Secret and is left out"
-    failure = Failure(failure.code, failure.reason, message, failure.retry_after)
+    failure = msgspec.structs.replace(failure, message=message)
     kind = _CLASSES.get(failure.code, ServerError)
+    if failure.code == 500 and message.startswith(UNTYPED):
+        kind = Invalid
     if kind is NotFound and failure.reason != "NotFound":
         kind = NotServed
     return kind(verb=verb, resource=resource, failure=failure)

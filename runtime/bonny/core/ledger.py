@@ -73,9 +73,11 @@ def handled_state(item: Item, *, with_status: bool, metadata_only: bool = False)
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Tombstone:
-    """An object that is gone: its last state, and when we learned of it (monotonic seconds)."""
+class Tombstone(msgspec.Struct, frozen=True, gc=False):
+    """An object that is gone: its last state, and when we learned of it (monotonic seconds).
+
+    Like all that comes in tens of thousands, not followed by the garbage collector: it would hold the event loop.
+    """
 
     item: Item
     since: float
@@ -113,9 +115,9 @@ class Ledger:
 
     # --- tombstones ---------------------------------------------------------------------------------------------------
 
-    def bury(self, item: Item, *, now: float) -> None:
-        """The object is gone; its `delete` is owed. A UID that is already buried keeps its time."""
-        stones = self._tombstones.setdefault(item.key, {})
+    def bury(self, key: Key, item: Item, *, now: float) -> None:
+        """The object `key` is gone; its `delete` is owed. A UID that is already buried keeps its time."""
+        stones = self._tombstones.setdefault(key, {})
         known = stones.get(item.meta.uid)
         stones[item.meta.uid] = Tombstone(item, known.since if known is not None else now)
 

@@ -112,6 +112,8 @@ class Failure(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
     retry_after: float | None = None
+    causes: tuple[str, ...] = ()
+    """Reasons in more detail, for machines too: `NamespaceTerminating`."""
 
 
 class _Envelope(msgspec.Struct):
@@ -137,8 +139,13 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw] | None
 
 
+class _Cause(msgspec.Struct):
+    reason: str = ""
+
+
 class _Details(msgspec.Struct, rename="camel"):
     retry_after_seconds: float | None = None
+    causes: list[_Cause] | None = None
 
 
 class _Status(msgspec.Struct):
@@ -225,9 +232,10 @@ def decode_failure(status: int, body: bytes, retry_after: float | None = None) -
     except UNREADABLE:
         # 300 characters are enough to recognise a proxy's error page, and few enough for a log line.
         return Failure(status, "", body[:300].decode("utf-8", "replace").strip(), retry_after)
-    if retry_after is None and decoded.details is not None:
-        retry_after = decoded.details.retry_after_seconds
-    return Failure(status or decoded.code, decoded.reason, decoded.message, retry_after)
+    details = decoded.details or _Details()
+    causes = tuple(cause.reason for cause in details.causes or ())
+    retry_after = details.retry_after_seconds if retry_after is None else retry_after
+    return Failure(status or decoded.code, decoded.reason, decoded.message, retry_after, causes)
 
 
 def version_number(version: str) -> int:

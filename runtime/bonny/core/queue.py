@@ -24,6 +24,8 @@ from enum import IntEnum, StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+import msgspec
+
 from ..errors import OptionError
 from .backoff import Backoff
 
@@ -47,6 +49,7 @@ class Reason(StrEnum):
     CHANGED = "changed"
     DELETED = "deleted"
     CHILD = "child"
+    RELATED = "related"
     REQUEUE = "requeue"
     RESYNC = "resync"
 
@@ -82,12 +85,13 @@ class QueueOptions:
 class Work(Generic[K]):
     """A key handed to a worker.
 
-    `failures` counts the tries in a row that failed. `queued` is when it became ready; parking does not change that.
+    `tries` counts those before this one, in a row, that did not succeed. `queued` is when it became
+    ready; parking does not change that.
     """
 
     key: K
     reasons: frozenset[Reason]
-    failures: int
+    tries: int
     queued: float
 
 
@@ -103,8 +107,7 @@ class Statistics:
     oldest: float
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, gc=False):
     """What is known of one key that is queued, delayed, parked or worked on.
 
     `ticket` identifies the entry's place in one of the waiting lines; places with an older ticket are void.
@@ -124,9 +127,8 @@ class _Entry:
     again: Priority | None = None
     """How it was added while a worker held it; None if it was not."""
 
-    failures: int = 0
     tries: int = 0
-    """Like `failures`, and counts those that only asked for another try, too: the backoff grows with it."""
+    """Those in a row that failed or asked for another one: the backoff grows with them."""
 
     handed: frozenset[Reason] = NO_REASONS
     queued: float | None = None
@@ -200,7 +202,7 @@ class Queue(Generic[K]):
             return None
         line.popleft()
         key, entry = first
-        work = Work(key, entry.reasons, entry.failures, entry.ready_since or 0.0)
+        work = Work(key, entry.reasons, entry.tries, entry.ready_since or 0.0)
         entry.handed = work.reasons
         entry.queued = work.queued
         entry.reasons = NO_REASONS
@@ -213,19 +215,18 @@ class Queue(Generic[K]):
     def done(self, key: K, *, now: float) -> None:
         """The work on `key` succeeded: its failures are forgotten."""
         entry = self._release(key)
-        entry.failures = entry.tries = 0
+        entry.tries = 0
         entry.queued = None
         self._settle(key, entry, now)
 
     def retry(self, key: K, *, now: float, chance: float, after: float | None = None, failed: bool = True) -> float:
         """The work on `key` did not succeed: try again after the backoff, and not before `after`; return that wait.
 
-        `failed=False` says that the handler asked for another try: it is not counted as a failure, and `after` takes
-        the place of the backoff, whose base stays the shortest wait.
+        `failed=False` says that the handler asked for another try: `after` takes the place of the backoff, whose base
+        stays the shortest wait.
         """
         entry = self._release(key)
         entry.queued = None
-        entry.failures += failed
         entry.tries += 1
         backoff = self._options.backoff
         wait = backoff.base if after is not None and not failed else backoff.delay(entry.tries, chance=chance)
@@ -274,6 +275,11 @@ class Queue(Generic[K]):
                 return place[0]
             heappop(self._waiting)
         return None
+
+    @property
+    def ready(self) -> int:
+        """How many keys could be handed out now."""
+        return self._ready
 
     def statistics(self, *, now: float) -> Statistics:
         # A key that was parked keeps its age, so the oldest is not the first. 100,000 keys take about 10 ms.

@@ -6,10 +6,10 @@ You need it to make manifests from something else, as tests do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..api import Version
-from ..kinds import Kind, Owned
+from ..kinds import Kind, Owned, Related
 from ..resource import Resource
 
 __all__ = ["ControllerLike", "OperatorLike"]
@@ -23,11 +23,18 @@ class ControllerLike(Protocol):
         """The kinds that it creates."""
 
     @property
+    def related(self) -> tuple[Related, ...]:
+        """The kinds of others that it follows."""
+
+    @property
     def rules(self) -> tuple[Resource, ...]:
         """Permissions beyond those, as a Role writes them."""
 
     def resources(self) -> tuple[type[Version] | Kind, ...]:
         """What it handles."""
+
+    def kinds(self, default_group: str) -> tuple[Kind, ...]:
+        """The same as kinds; versions without a group are in `default_group`."""
 
 
 class OperatorLike(Protocol):
@@ -48,6 +55,12 @@ class OperatorLike(Protocol):
     @property
     def controllers(self) -> Sequence[ControllerLike]:
         """Its controllers."""
+
+    def finalizers(self, controller: Any) -> Sequence[str]:
+        """The finalizers that it keeps on the objects of that controller."""
+
+    def prunes(self, controller: Any) -> bool:
+        """Whether it deletes what that controller no longer registers."""
 
     @property
     def crds(self) -> Sequence[type[Version]]:

@@ -6,8 +6,12 @@ You do not need it to ask for more: write `rules` on the controller.
 What is granted for a kind is what the runtime does with it, and no more:
 
 - handled kinds: get, list, watch; your own kinds also patch of `<plural>/status`;
-- kinds in `owns`: get, list, watch, create, patch; and of those that own them, update of `<plural>/finalizers`, which
-  clusters with OwnerReferencesPermissionEnforcement ask of whoever writes a blocking owner reference;
+- handled kinds of controllers that define `finalize`, or have a `Finalizer` step: also patch;
+- kinds in `owns`: get, list, watch, create, patch; delete where dropped ones are pruned or cleaned up; and of those
+  that own them, update of `<plural>/finalizers`, which clusters with OwnerReferencesPermissionEnforcement ask of
+  whoever writes a blocking owner reference;
+- kinds in `related`: get, list, watch;
+- events about handled objects: create, patch; about those without a namespace they are in `default`;
 - `rules`, as they are written. A wildcard is refused: nobody can say what it grants after the next upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -17,10 +21,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Final, NamedTuple
 
 from ..errors import OptionError
+from ..events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
 from ..kinds import Kind, Scope, resource_scope
 from ..resource import Resource
 from .operatorlike import ControllerLike, OperatorLike
@@ -68,24 +74,29 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
     wanted: dict[str, set[_Grant]] = {}
     for controller in operator.controllers:
-        for grant in _of_controller(controller, operator.group, everywhere):
+        for grant in _of_controller(operator, controller, everywhere):
             wanted.setdefault(grant.place, set()).add(grant)
-    return {place: _merged(wanted[place]) for place in sorted(wanted)}
+    for place in wanted.keys() - {CLUSTER}:
+        # What is granted everywhere need not be granted in one place again.
+        wanted[place] -= {grant._replace(place=place) for grant in wanted.get(CLUSTER, ())}
+    return {place: _merged(wanted[place]) for place in sorted(wanted) if wanted[place]}
 
 
-def _of_controller(controller: ControllerLike, default_group: str, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
-    for named in controller.resources():
-        if isinstance(named, Kind):
-            kind = named
-        else:
-            kind = named.as_kind(default_group)
-            if named.status_model() is not None:
-                yield from _on(kind, ("patch",), everywhere, subresource="/status")
-        yield from _on(kind, READ, everywhere)
+def _of_controller(operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
+    finalizes = bool(operator.finalizers(controller))
+    for named, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
+        if not isinstance(named, Kind) and named.status_model() is not None:
+            yield from _on(kind, ("patch",), everywhere, subresource="/status")
+        yield from _on(kind, (*READ, "patch") if finalizes else READ, everywhere)
         if controller.owns:
             yield from _on(kind, ("update",), everywhere, subresource="/finalizers")
+        home = kind.namespace if kind.namespaced else DEFAULT_NAMESPACE
+        yield from _on(replace(EVENT, namespace=home), EVENT_VERBS, everywhere)
     for owned in controller.owns:
-        yield from _on(owned, READ + WRITE, everywhere)
+        deletes = ("delete",) if finalizes or operator.prunes(controller) else ()
+        yield from _on(owned, READ + WRITE + deletes, everywhere)
+    for related in controller.related:
+        yield from _on(related, READ, everywhere)
     for rule in controller.rules:
         yield from _extra(rule, getattr(controller, "__name__", "a controller"), everywhere)
 

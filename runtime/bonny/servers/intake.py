@@ -8,17 +8,19 @@ decided from the store and the ledger, never from the event.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from ..core.ledger import Barriers, Ledger, OwnWrites, handled_state
 from ..core.objects import Item, version_number
 from ..core.queue import Priority, Queue, QueueOptions, Reason
 from ..core.store import Delta
-from ..kinds import Kind, Owned
-from ..resource import Key
-from ..steps.apply_descendants import OWNER_UID
+from ..kinds import Kind, Names, Owned, Related
+from ..resource import OWNER_UID, Key, Resource
 from .reflector import Reflector
 
 __all__ = ["Intake"]
@@ -26,6 +28,9 @@ __all__ = ["Intake"]
 # The store shows an own write within milliseconds. A stream that does not must not hold its keys for longer than this.
 BARRIER_SECONDS: Final = 5.0
 UID_INDEX: Final = "uid"
+OWNER_INDEX: Final = "owner"
+
+log = logging.getLogger("bonny.servers.intake")
 
 
 class Intake:
@@ -36,6 +41,7 @@ class Intake:
         *,
         primary: Sequence[Reflector],
         owned: Mapping[Owned, Sequence[Reflector]],
+        related: Mapping[Related, Sequence[Reflector]] = MappingProxyType({}),
         options: QueueOptions,
         on_status: bool,
     ) -> None:
@@ -50,13 +56,15 @@ class Intake:
         self._on_status = on_status
         self._primary = list(primary)
         self._owned = {kind: list(sources) for kind, sources in owned.items()}
+        self._related = {kind: list(sources) for kind, sources in related.items()}
         self._contested: dict[tuple[int, Key], set[Key]] = {}
         """By stream and key of an object that is not ours: the keys that want its name."""
 
         self._parked: dict[Key, float] = {}
         """Since when a key waits for a stream to show its writes."""
 
-        self.sources = list({id(source): source for source in [*self._primary, *self.owned_sources]}.values())
+        others = [source for sources in self._related.values() for source in sources]
+        self.sources = list({id(source): source for source in [*self._primary, *self.owned_sources, *others]}.values())
         """Every stream, each once."""
 
         self._writes = {id(source): OwnWrites() for source in self.sources}
@@ -67,6 +75,12 @@ class Intake:
         if self._owned:
             for source in self._primary:
                 source.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
+        for source in self.owned_sources:
+            source.store.add_index(OWNER_INDEX, _labelled_owner)
+        for kind in self._related:
+            if kind.named_by is not None:
+                for source in self._primary:
+                    source.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
         for source in self.sources:
             source.subscribe(self)
 
@@ -84,6 +98,10 @@ class Intake:
         """The streams of children."""
         return [source for sources in self._owned.values() for source in sources]
 
+    @property
+    def related(self) -> Sequence[Related]:
+        return list(self._related)
+
     # --- what workers ask ---------------------------------------------------------------------------------------------
 
     def home(self, key: Key) -> Reflector:
@@ -94,13 +112,25 @@ class Intake:
         return self.home(key).store.get(key)
 
     def source(self, kind: Kind, key: Key) -> Reflector | None:
-        """The stream that shows the object `key` of an owned kind; None when it is not followed."""
-        for owned, sources in self._owned.items():
-            if (owned.api_version, owned.kind) == (kind.api_version, kind.kind):
+        """The stream that shows the object `key` of an owned or related kind; None when it is not followed."""
+        for known, sources in (*self._owned.items(), *self._related.items()):
+            if (known.api_version, known.kind) == (kind.api_version, kind.kind):
                 found = _for_namespace(sources, key)
                 if found is not None:
                     return found
         return None
+
+    def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
+        """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
+        if not all(source.current for source in self.owned_sources):
+            return None
+        return [
+            (kind, item)
+            for kind, sources in self._owned.items()
+            for source in sources
+            for item in map(source.store.get, source.store.lookup(OWNER_INDEX, owner_uid))
+            if item is not None
+        ]
 
     @property
     def restoring(self) -> bool:
@@ -186,6 +216,9 @@ class Intake:
             self._seen_primary(source, delta, own=own)
         if not own and any(source in sources for sources in self._owned.values()):
             self._seen_child(source, delta)
+        for kind, sources in self._related.items():
+            if source in sources:
+                self._seen_related(source, kind, delta)
 
     def advanced(self, source: Reflector) -> None:
         """The stream reached a newer version: keys that waited for it go on."""
@@ -211,7 +244,7 @@ class Intake:
     def _seen_primary(self, source: Reflector, delta: Delta, *, own: bool) -> None:
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
-            self.ledger.bury(old, now=time.monotonic())
+            self.ledger.bury(delta.key, old, now=time.monotonic())
             self._enqueue(delta.key, Reason.DELETED)
         if new is None or own:
             return
@@ -240,6 +273,19 @@ class Intake:
         for key in self._owners(delta) | contesting:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
 
+    def _seen_related(self, source: Reflector, kind: Related, delta: Delta) -> None:
+        first = not delta.live and not source.synced
+        concerned: set[Key] = set()
+        if kind.keys is not None:
+            for item in filter(None, (delta.old, delta.new)):
+                concerned.update(_keys(kind, kind.keys, item))
+        else:
+            for home in self._primary:
+                concerned |= home.store.lookup(_index_of(kind), str(delta.key))
+        for key in concerned:
+            if self.item(key) is not None:
+                self._enqueue(key, Reason.RELATED, priority=Priority.LOW if first else Priority.LIVE)
+
     def _owners(self, delta: Delta) -> set[Key]:
         """The keys of our objects that the child named as its owners, before or after the change."""
         uids = {uid for item in (delta.old, delta.new) if item is not None for uid in _owner_uids(item)}
@@ -254,6 +300,33 @@ def _owner_uids(item: Item) -> Iterable[str]:
     label = (item.meta.labels or {}).get(OWNER_UID)
     references = [reference.uid for reference in item.meta.owner_references]
     return references if label is None else [label, *references]
+
+
+def _labelled_owner(item: Item) -> Iterable[str]:
+    label = (item.meta.labels or {}).get(OWNER_UID)
+    return () if label is None else (label,)
+
+
+def _index_of(kind: Related) -> str:
+    """The index of handled objects by the related ones that they name."""
+    return f"{kind.resource} by {id(kind.named_by)}"
+
+
+def _named_by(kind: Related, names: Callable[[Resource], Names], item: Item) -> Iterable[str]:
+    return [str(key if kind.namespaced else Key("", key.name)) for key in _keys(kind, names, item)]
+
+
+def _keys(kind: Related, names: Callable[[Resource], Names], item: Item) -> list[Key]:
+    """The keys that a user's function names for an object: names alone are in its namespace.
+
+    What it raises is logged: neither other objects nor other controllers on the stream suffer from it.
+    """
+    try:
+        named = list(names(item.decode()))
+        return [Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in named]
+    except Exception:
+        log.exception("a function of Related failed", extra={"kind": kind.resource, "object": str(item.key)})
+        return []
 
 
 def _for_namespace(sources: Sequence[Reflector], key: Key) -> Reflector | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ..core.objects import Item
-from ..steps.apply_descendants import OWNER_UID
+from ..resource import OWNER_UID
 from .intake import UID_INDEX, Intake
 from .reflector import Reflector
 

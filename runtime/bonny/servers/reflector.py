@@ -17,11 +17,13 @@ from typing import Protocol
 
 from ..client.api import Client, path_of, retry_after
 from ..client.errors import AnswerTooLarge, Unreachable, missing_rule
+from ..client.pages import AS_METADATA
 from ..core import watch
 from ..core.framing import Lines, LineTooLong
 from ..core.store import Delta, Store
 from ..errors import UsageError
 from ..kinds import Kind
+from ..telemetry import execute, lifetime
 
 __all__ = ["Reflector", "Subscriber"]
 
@@ -37,11 +39,6 @@ REFUSAL_SECONDS = 30.0
 DELTAS_AT_ONCE = 250
 WEIGHT_BYTES = 4096
 PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
-# How objects come as their metadata alone (API concepts, "Receiving resources as metadata").
-AS_METADATA = {
-    "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-    "watch": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-}
 
 log = logging.getLogger("bonny.servers.reflector")
 
@@ -77,6 +74,7 @@ class Reflector:
         self._stream = watch.start(self._options, of=shown).stream
         self._changed = asyncio.Event()
         self._ran = False
+        self._told = {"stream": str(self)}
 
     def __str__(self) -> str:
         return f"{self.kind.resource} in {self.namespace}" if self.namespace else self.kind.resource
@@ -131,18 +129,19 @@ class Reflector:
         begun = watch.again(self._stream, self._options, distrust=self._ran)
         self._ran = True
         self._stream, command = begun.stream, begun.command
-        while True:
-            match command:
-                case watch.List() as request:
-                    command = await self._list(request)
-                case watch.Watch() as request:
-                    command = await self._watch(request)
-                case watch.Wait(seconds, renew_credentials):
-                    await self._wait(seconds, renew=renew_credentials)
-                    command = await self._step(watch.Tick())
-                case None:
-                    # A watch ended without a decision: cannot be, and must not spin.
-                    command = await self._step(watch.Broken("the watch ended for no known reason"))
+        with lifetime("bonny.watcher", self._told):
+            while True:
+                match command:
+                    case watch.List() as request:
+                        command = await self._list(request)
+                    case watch.Watch() as request:
+                        command = await self._watch(request)
+                    case watch.Wait(seconds, renew_credentials):
+                        await self._wait(seconds, renew=renew_credentials)
+                        command = await self._step(watch.Tick())
+                    case None:
+                        # A watch ended without a decision: cannot be, and must not spin.
+                        command = await self._step(watch.Broken("the watch ended for no known reason"))
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
@@ -169,6 +168,7 @@ class Reflector:
         if request.initial:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         limit = asyncio.timeout(request.longest)
+        execute("bonny.watcher.watch.started", {}, self._told)
         try:
             async with (
                 limit,
@@ -177,22 +177,30 @@ class Reflector:
                 ) as answer,
             ):
                 if answer.status != 200:
+                    execute("bonny.watcher.watch.failed", {}, {**self._told, "status": answer.status})
                     async with asyncio.timeout(REFUSAL_SECONDS):
                         body = await _first(answer.chunks)
                     return await self._step(watch.Reply(answer.status, body, retry_after(answer.headers)))
+                execute("bonny.watcher.watch.succeeded", {}, self._told)
                 await self._step(watch.Heard())
                 lines = Lines()
                 async for chunk in answer.chunks:
+                    execute("bonny.watcher.chunk.received", {"bytes": len(chunk)}, self._told)
                     for line in lines.feed(chunk):
                         command = await self._step(watch.Line(line))
                         if command is not None:
+                            ended = "bonny.watcher.watch.failed" if self.trouble else "bonny.watcher.watch.finished"
+                            execute(ended, {}, self._told)
                             return command
+            execute("bonny.watcher.watch.finished", {}, self._told)
             return await self._step(watch.Closed())
         except TimeoutError:
             # A watch that lives longer than the server was asked for ends like any other, if it was opened at all.
             outlived = limit.expired() and self._opened
+            execute("bonny.watcher.watch.timedout", {}, self._told)
             return await self._step(watch.Closed() if outlived else watch.Silent())
         except (Unreachable, UsageError, LineTooLong) as error:
+            execute("bonny.watcher.watch.failed", {}, {**self._told, "error": error})
             return await self._step(watch.Broken(str(error)))
 
     def _headers(self, verb: str) -> dict[str, str]:
@@ -241,9 +249,11 @@ class Reflector:
 
     def _report(self, before: watch.Trouble | None, after: watch.Trouble | None) -> None:
         if after is None:
+            execute("bonny.watcher.trouble.finished", {}, self._told)
             log.info("following again", extra={"stream": str(self)})
             return
         extra = {"stream": str(self), "verb": after.verb, "status": after.status, "error": after.message}
+        execute("bonny.watcher.trouble.started", {}, {**extra, "kind": after.kind.value})
         if after.kind is watch.TroubleKind.FORBIDDEN:
             verbs = ("get", "list", "watch")
             extra["missing_rule"] = missing_rule(group=self.kind.group, plural=self.kind.plural, verbs=verbs)

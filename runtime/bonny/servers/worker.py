@@ -3,6 +3,7 @@
 What is to be done about a key is decided here, from the store and the ledger:
 
     gone, `delete` owed             -> delete, once for each UID, until it succeeds or is given up
+    under deletion, our finalizer   -> finalize
     never handled under this UID    -> add
     differs from the last handling  -> modify
     a child changed, or a timer     -> reconcile
@@ -15,25 +16,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 import zlib
 from typing import Any, Final
 
+import msgspec
+
 from ..axn import Action, Axn
+from ..calling import HandlerTimeout
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
-from ..controller import Controller
+from ..controller import Controller, Restart
 from ..core.ledger import Handled, Tombstone, handled_state
-from ..core.objects import Item
+from ..core.objects import Item, decode_item
 from ..core.queue import Reason, Work
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
-from ..steps.delegate import HandlerTimeout
+from ..steps.finalizer import finalizers_of
 from .intake import Intake
-from .workplace import Desk
+from .workplace import Desk, Identity, Recorder
 
 __all__ = ["Worker"]
 
@@ -43,7 +48,8 @@ DELETE_SECONDS: Final = 3600.0
 LONGEST_ADVICE: Final = 300.0
 # Handlers end by their timeout, requests by theirs; what is held longer than both is stuck.
 STUCK_SECONDS: Final = 120.0
-WAKING: Final = frozenset({Reason.CHILD, Reason.REQUEUE, Reason.RESYNC})
+OTHERS: Final = frozenset({Reason.CHILD, Reason.RELATED})
+WAKING: Final = OTHERS | {Reason.REQUEUE, Reason.RESYNC}
 
 log = logging.getLogger("bonny.servers.worker")
 
@@ -55,9 +61,11 @@ class Worker:
         self,
         *,
         operator: str,
+        group: str,
         controller: Controller[Any],
         kind: Kind,
         client: Client,
+        recorder: Recorder,
         intake: Intake,
         pipeline: Pipeline,
     ) -> None:
@@ -66,8 +74,10 @@ class Worker:
         self.intake = intake
         self.handled = 0
         """Handlings that succeeded, since the start."""
-        self._operator = operator
-        self._manager = f"{operator}/{self.name}"
+        self.restart = Restart(controller.restart)
+        finalizer = controller.finalizer_of(operator=operator, group=group)
+        self._identity = Identity(operator, manager=f"{operator}/{self.name}", finalizer=finalizer)
+        self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
         named = [known for known in controller.resources() if isinstance(known, type)]
         self._version = next(
@@ -76,6 +86,7 @@ class Worker:
         """What types and validates the objects of this kind; None for those of others."""
 
         self._client = client
+        self._recorder = recorder
         self._pipeline = pipeline
         self._running: dict[asyncio.Task[None], float] = {}
         """What runs, and since when."""
@@ -116,8 +127,13 @@ class Worker:
         self.intake.wake.set()
 
     async def drain(self, *, seconds: float) -> bool:
-        """Wait for what runs; cancel what is left after `seconds`. Returns whether everything ended by itself."""
+        """Wait for what runs; cancel what is left after `seconds`, or after the controller's own `shutdown_timeout`.
+
+        Returns: whether everything ended by itself.
+        """
         self.stop()
+        if self._controller.shutdown_timeout is not None:
+            seconds = min(seconds, self._controller.shutdown_timeout)
         if not self._running:
             return True
         _, pending = await asyncio.wait(list(self._running), timeout=seconds)
@@ -156,8 +172,8 @@ class Worker:
             item = self.intake.item(key)
             if item is None:
                 self._forget(key)
-            elif item.meta.deletion_timestamp is None and not self.intake.ledger.is_settled(item.meta.uid):
-                await self._settle_object(item, work.reasons)
+            elif not self.intake.ledger.is_settled(item.meta.uid):
+                await self._settle_object(item, work)
         except asyncio.CancelledError as error:
             if _is_cancelled():
                 raise
@@ -169,17 +185,17 @@ class Worker:
             return
         queue.done(key, now=time.monotonic())
 
-    async def _settle_object(self, item: Item, reasons: frozenset[Reason]) -> None:
+    async def _settle_object(self, item: Item, work: Work[Key]) -> None:
         """Handle what there is to handle, and set the key's timer."""
         key = item.key
-        state = handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)
-        action = self._action(key, state, reasons)
+        state = self._state(item)
+        action = self._action(key, state, work.reasons)
         if action is None:
             return
         self._stopped.pop(key, None)
         epoch = self.intake.ledger.epoch
         try:
-            axn = await self._process(action, item, reasons)
+            axn = await self._process(action, item, work.reasons, tries=work.tries)
         except Terminal:
             self._stopped[key] = state
             raise
@@ -188,20 +204,25 @@ class Worker:
         # While a server that was restored is listed, an equal generation may hide another content.
         steady = self.intake.ledger.epoch == epoch and not self.intake.restoring
         if steady or self.intake.item(key) is item:
-            self.intake.ledger.handled[key] = state
+            self.intake.ledger.handled[key] = self._state(_item_of(axn.resource)) if axn.renewed else state
         self.handled += 1
         if axn.outdated:
             # Queued while it is held, so it comes again once the streams show what was written.
             self.intake.queue.add(key, Reason.CHILD, now=time.monotonic())
         if axn.requeue_seconds is not None:
             self.intake.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
-        else:
+        elif self._controller.reconcile_every < math.inf and action is not Action.FINALIZE:
             self.intake.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
+
+    def _state(self, item: Item) -> Handled:
+        return handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)
 
     def _action(self, key: Key, state: Handled, reasons: frozenset[Reason]) -> Action | None:
         last = self.intake.ledger.handled.get(key)
-        if self._stopped.get(key) == state and not reasons & {Reason.CHILD}:
+        if self._stopped.get(key) == state and not reasons & OTHERS:
             return None
+        if state.deletion is not None:
+            return Action.FINALIZE if not self._finalizers.isdisjoint(state.finalizers) else None
         if last is None or last.uid != state.uid:
             return Action.ADD
         if last != state:
@@ -246,19 +267,20 @@ class Worker:
             return True
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
 
-    async def _process(self, action: Action, item: Item, reasons: frozenset[Reason]) -> Axn[Any]:
+    async def _process(self, action: Action, item: Item, reasons: frozenset[Reason], *, tries: int = 0) -> Axn[Any]:
         """Build the axn and let it pass through the pipeline."""
         began = time.monotonic()
         # The items of a list have no type of their own, and metadata alone comes with that of its envelope.
         resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         desk = Desk(
-            operator=self._operator, manager=self._manager, client=self._client, intake=self.intake, key=item.key
+            identity=self._identity, client=self._client, recorder=self._recorder, intake=self.intake, key=item.key
         )
         axn: Axn[Any] = Axn(
             action=action,
             resource=resource,
             version=self._version,
             reasons=reasons,
+            tries=tries,
             controller=self._controller,
             options=self._controller.options,
             kind=self.kind,
@@ -307,6 +329,10 @@ class Worker:
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
         self.intake.wake.set()
+
+
+def _item_of(resource: Resource) -> Item:
+    return decode_item(msgspec.json.encode(resource))
 
 
 def _is_cancelled() -> bool:

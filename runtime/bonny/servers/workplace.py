@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from ..axn import Observation
+from ..axn import Axn, Observation
 from ..client.api import Client
 from ..core.ledger import Witness
+from ..core.objects import Item
 from ..errors import OptionError
+from ..events import Event
 from ..kinds import Kind, Owned
 from ..resource import Key, Resource, identify, key_of
+from ..steps.apply_descendants import ApplyDescendants
+from ..steps.apply_status import write_status
 from .intake import Intake
 
-__all__ = ["Desk"]
+__all__ = ["Desk", "Identity", "Mute", "Recorder"]
+
+
+class Recorder(Protocol):
+    """Sends events when it can; `bonny.events.EventRecorder` is one."""
+
+    def record(self, regarding: Resource, event: Event) -> None: ...
+
+
+class Mute:
+    """A recorder for those who only look on: they leave nothing on the objects, and no events about them either."""
+
+    def record(self, regarding: Resource, event: Event) -> None:
+        """Forget it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Under which names one controller of an operator works; each is explained at `axn.Workplace`."""
+
+    operator: str
+    manager: str
+    finalizer: str
 
 
 class Desk:
     """The workplace for one key of one controller."""
 
-    def __init__(self, *, operator: str, manager: str, client: Client, intake: Intake, key: Key) -> None:
-        self.operator = operator
-        self.manager = manager
+    def __init__(self, *, identity: Identity, client: Client, recorder: Recorder, intake: Intake, key: Key) -> None:
+        self.operator = identity.operator
+        self.manager = identity.manager
+        self.finalizer = identity.finalizer
         self.client = client
+        self._recorder = recorder
+        self._loop = asyncio.get_running_loop()
         self.owns: Sequence[Owned] = intake.owns
         self.witnesses: dict[tuple[Kind, Key], Witness] = intake.ledger.witnesses.setdefault(key, {})
         self.wrote = False
@@ -40,14 +71,23 @@ class Desk:
         return Observation(known=source.synced and source.trouble is None, item=source.store.get(key))
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
-        """The live object of the kind and name of `descendant`. Raises: `OptionError` when its kind is not owned."""
-        for kind in self.owns:
+        """The live object of the kind and name of `descendant`, which is one of `owns` or `related`.
+
+        Raises: `OptionError` when it is of another kind.
+        """
+        for kind in (*self.owns, *self._intake.related):
             name = key_of(descendant)
             same = (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"])
             if same and kind.namespace in (None, name.namespace):
                 item = self.observe(kind, name if kind.namespaced else Key("", name.name)).item
                 return None if item is None else {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
-        raise OptionError(f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns`")
+        raise OptionError(
+            f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns` or `related`"
+        )
+
+    def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
+        """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
+        return self._intake.children(owner_uid)
 
     @property
     def up_to_date(self) -> bool:
@@ -57,6 +97,19 @@ class Desk:
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by an object that is not ours: when that changes, the handled object is run again."""
         self._intake.contest(kind, key, owner=self._key)
+
+    def record(self, regarding: Resource, event: Event) -> None:
+        """Hand an event to the recorder, which sends it when it can. From any thread."""
+        self._loop.call_soon_threadsafe(self._recorder.record, regarding, event)
+
+    async def apply_descendants(self, axn: Axn[Any], *, create_events: bool) -> None:
+        """What `Axn.apply_descendants` does."""
+        await ApplyDescendants(create_events=create_events)(axn)
+
+    async def apply_status(self, axn: Axn[Any], *, strict: bool) -> None:
+        """What `Axn.apply_status` and `Axn.safe_apply_status` do."""
+        if axn.status:
+            await write_status(axn, strict=strict, early=True)
 
     @contextmanager
     def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:

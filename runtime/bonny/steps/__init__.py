@@ -1,21 +1,50 @@
 """The steps that come with the runtime; `Operator(steps=...)` puts them, and your own, in order.
 
-    DelegateToController   calls the controller's handler
-    ApplyDescendants       makes the cluster hold what the handler registered
-    ApplyStatus            writes the status that the handler registered
+In the default pipeline, in this order:
+
+    Logger                          logs what passes, at level debug
+    Finalizer                       calls the controller's `finalize` before an object goes
+    DelegateToController            calls the controller's handler
+    ApplyDescendants                makes the cluster hold what the handler registered
+    PruneDescendants                deletes what it no longer registers
+    ApplyStatus                     writes the status that the handler registered
+
+Others, for operators or for one controller (`Controller.steps`):
+
+    SkipObservedGenerations         halts for generations that were handled before
+    AddManagedByLabelToDescendants  shows the label to hooks and tests
+    AddMissingGVK                   fills in apiVersion and kind
 
 Steps only use what `axn` offers, so each can be replaced.
 """
 
 from __future__ import annotations
 
+from ..axn import Step
+from .add_managed_by_label import AddManagedByLabelToDescendants
+from .add_missing_gvk import AddMissingGVK
 from .apply_descendants import ApplyDescendants
 from .apply_status import ApplyStatus
 from .delegate import DelegateToController
+from .finalizer import Finalizer
+from .logger import Logger
+from .prune_descendants import PruneDescendants
+from .skip_observed_generations import SkipObservedGenerations
 
-__all__ = ["ApplyDescendants", "ApplyStatus", "DelegateToController", "default_steps"]
+__all__ = [
+    "AddManagedByLabelToDescendants",
+    "AddMissingGVK",
+    "ApplyDescendants",
+    "ApplyStatus",
+    "DelegateToController",
+    "Finalizer",
+    "Logger",
+    "PruneDescendants",
+    "SkipObservedGenerations",
+    "default_steps",
+]
 
 
-def default_steps() -> tuple[DelegateToController | ApplyDescendants | ApplyStatus, ...]:
+def default_steps() -> tuple[Step, ...]:
     """The pipeline of an operator that names no steps."""
-    return (DelegateToController(), ApplyDescendants(), ApplyStatus())
+    return (Logger(), Finalizer(), DelegateToController(), ApplyDescendants(), PruneDescendants(), ApplyStatus())

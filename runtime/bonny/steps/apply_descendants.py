@@ -7,6 +7,9 @@ and stops the next one. An object is sent only when the live one does not have w
 - what we sent last time is what is wanted now, and what we own of the live object is what the server made of it then
   (it stores `cpu: 1000m` as `1`, so the first comparison never holds there).
 
+When the API server refuses to change an object (an immutable field, say) it is deleted and created anew if it was
+registered with `recreate=True`, after a trial without consequences showed that it would be taken at all.
+
 Whose is it? An object is ours when it carries its owner's UID, as a label or an owner reference. The first apply of a
 name is made such that the API server refuses it when anything of that name exists; then an uncached GET must show that
 UID. An apply to what exists carries the live object's UID. What is not ours is reported as `ForeignObject`.
@@ -15,42 +18,104 @@ UID. An apply to what exists carries the live object's UID. What is not ours is 
 from __future__ import annotations
 
 import asyncio
+import logging
+import secrets
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Final
 
-from ..axn import Axn, Descendant, Workplace
-from ..client.errors import Conflict, NotFound
+from ..axn import Action, Axn, Descendant, State, Workplace
+from ..client.errors import Conflict, Invalid, NotFound
+from ..controller import Controller
 from ..core.fields import digest, owned_fields, project
 from ..core.ledger import witness_of
-from ..errors import ForeignObject, OptionError, Retry, UndeclaredKind
+from ..errors import ALSO, ForeignObject, OptionError, Retry, UndeclaredKind
+from ..events import EventType
 from ..kinds import Kind, Owned
-from ..resource import OWNER_UID, Key, Resource, identify, key_of, owner_reference, owners_of
+from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, identify, key_of, owner_reference, owners_of
 
-__all__ = ["MANAGED_BY", "OWNER_UID", "ApplyDescendants", "prepared"]
+__all__ = ["ApplyDescendants", "prepared"]
 
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 # etcd counts from 1 before anything is stored, so no object has this version: an apply that names it creates, or is
 # refused with a conflict. There is no other "create only" for server-side apply.
 NO_VERSION: Final = "1"
 
 
-class ApplyDescendants:
-    """Usage: `ApplyDescendants()`, after the controller and before `ApplyStatus`.
+CREATED: Final = "Created"
+UPDATED: Final = "Updated"
+# Leaves room for what makes the name of a trial unique, in names of 63 characters, too.
+TRIAL_NAME: Final = 50
 
-    RBAC: get, list, watch, create and patch on the kinds in `owns`.
+log = logging.getLogger("bonny.steps.apply_descendants")
+
+
+class ApplyDescendants:
+    """Usage: `ApplyDescendants()`, after the controller and before `PruneDescendants` and `ApplyStatus`.
+
+    `create_events=True` tells of each object that was created or changed, as an event; failures are told in any case.
+    RBAC: get, list, watch, create and patch on the kinds in `owns`; delete for those registered with `recreate=True`.
     """
+
+    def __init__(self, *, create_events: bool = False) -> None:
+        self._create_events = create_events
+        self._uncollected: set[tuple[str, str]] = set()
+        """By controller and kind: what nobody will remove, and was warned of."""
 
     async def __call__(self, axn: Axn[Any]) -> None:
         """Raises: `UndeclaredKind`, `ForeignObject`, `ApiError`; of several the first, the others as notes."""
+        if axn.action in (Action.DELETE, Action.FINALIZE) or State.DESCENDANTS_APPLIED in axn.states:
+            return
         applied: set[tuple[Kind, Key]] = set()
+        axn.finish_descendants()
         try:
             for group in axn.descendant_groups():
-                applied.update(await _together(_apply(axn, wanted) for wanted in group))
+                applied.update(await _together(self._apply(axn, wanted) for wanted in group))
         finally:
-            axn.mark_applied("descendants")
+            axn.mark_applied(State.DESCENDANTS_APPLIED)
         witnesses = axn.workplace.witnesses
         for dropped in witnesses.keys() - applied:
             del witnesses[dropped]
+        axn.applied = applied
+
+    async def _apply(self, axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
+        """Bring one object about; returns which one it was."""
+        place = axn.workplace
+        owner_namespaced = axn.kind.namespaced if axn.kind is not None else bool(axn.key.namespace)
+        kind = _declared(place, descendant.resource, axn)
+        wanted = prepared(
+            descendant, axn.resource, operator=place.operator, kind=kind, owner_namespaced=owner_namespaced
+        )
+        key = key_of(wanted)
+        if not any(known["uid"] == axn.uid for known in wanted["metadata"].get("ownerReferences", ())):
+            self._warn_of_uncollected(axn, kind)
+        seen = place.observe(kind, key)
+        live = seen.item.decode() if seen.item is not None else None
+        if live is not None and seen.known and _unchanged(place, kind, wanted, live):
+            return kind, key
+        if live is None:
+            await _owner_must_exist(axn)
+            live = await _created_or_found(place, kind, wanted)
+            if live is not None and _unchanged(place, kind, wanted, live):
+                return kind, key
+        outcome: str | None = CREATED
+        if live is not None:
+            _must_be_ours(axn, descendant, wanted, live)
+            outcome = await _change(place, kind, wanted, before=live, recreate=descendant.recreate)
+        if outcome is not None and self._create_events:
+            axn.register_event(wanted, EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}")
+        if outcome is not None and axn.looked_at(wanted):
+            axn.outdated = True
+        return kind, key
+
+    def _warn_of_uncollected(self, axn: Axn[Any], kind: Owned) -> None:
+        """Once for each controller and kind."""
+        controller = axn.controller
+        if not isinstance(controller, Controller) or controller.finalizes():
+            return
+        named = (type(controller).__name__, kind.resource)
+        if named not in self._uncollected:
+            self._uncollected.add(named)
+            told = {"controller": named[0], "kind": named[1], "then": "define `finalize` on the controller"}
+            log.warning("these objects stay when their owner is deleted", extra=told)
 
 
 async def _together(applies: Iterable[Awaitable[tuple[Owned, Key]]]) -> list[tuple[Owned, Key]]:
@@ -60,7 +125,7 @@ async def _together(applies: Iterable[Awaitable[tuple[Owned, Key]]]) -> list[tup
     try:
         if errors:
             for other in errors[1:]:
-                errors[0].add_note(f"also: {other}")
+                errors[0].add_note(f"{ALSO}{other}")
             raise errors[0]
         return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
     finally:
@@ -92,33 +157,16 @@ def prepared(
     return {**resource, "metadata": metadata}
 
 
-async def _apply(axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
-    """Bring one object about; returns which one it was."""
+def _must_be_ours(axn: Axn[Any], descendant: Descendant, wanted: Resource, live: Resource) -> None:
+    if descendant.adopt or axn.uid in owners_of(live):
+        return
     place = axn.workplace
-    owner_namespaced = axn.kind.namespaced if axn.kind is not None else bool(axn.key.namespace)
-    kind = _declared(place, descendant.resource, axn)
-    wanted = prepared(descendant, axn.resource, operator=place.operator, kind=kind, owner_namespaced=owner_namespaced)
-    key = key_of(wanted)
-    seen = place.observe(kind, key)
-    live = seen.item.decode() if seen.item is not None else None
-    if live is not None and seen.known and _unchanged(place, kind, wanted, live):
-        return kind, key
-    if live is None:
-        await _owner_must_exist(axn)
-        live = await _created_or_found(place, kind, wanted)
-        if live is not None and _unchanged(place, kind, wanted, live):
-            return kind, key
-    if live is not None and not descendant.adopt and axn.resource["metadata"]["uid"] not in owners_of(live):
-        place.contested(kind, key)
-        raise ForeignObject(
-            f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
-            "or register it with adopt=True",
-            step="ApplyDescendants",
-        )
-    changed = live is None or await _change(place, kind, wanted, before=live)
-    if changed and axn.looked_at(wanted):
-        axn.outdated = True
-    return kind, key
+    place.contested(_declared(place, wanted, axn), key_of(wanted))
+    raise ForeignObject(
+        f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
+        "or register it with adopt=True",
+        step="ApplyDescendants",
+    )
 
 
 async def _owner_must_exist(axn: Axn[Any]) -> None:
@@ -133,7 +181,7 @@ async def _owner_must_exist(axn: Axn[Any]) -> None:
         live = await axn.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None)
     except NotFound:
         live = None
-    if live is None or live["metadata"]["uid"] != axn.resource["metadata"]["uid"]:
+    if live is None or live["metadata"]["uid"] != axn.uid:
         raise Retry(f"{identify(axn.resource)} is gone, and its stream does not say so yet")
 
 
@@ -214,29 +262,53 @@ async def _created_or_found(place: Workplace, kind: Owned, wanted: Resource) -> 
     return None
 
 
-async def _change(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource) -> bool:
-    """Apply `wanted` to what exists and is ours to change; returns whether anything was written.
+async def _change(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource, recreate: bool) -> str | None:
+    """Apply `wanted` to what exists and is ours to change; returns what became of it, None when nothing was written.
 
     The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
     """
     key = key_of(wanted)
     last = place.witnesses.get((kind, key))
     sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
-    with place.writing(kind, key) as wrote:
-        live, _ = await place.client.apply(kind, sent, manager=place.manager, force=True)
-        version = live["metadata"]["resourceVersion"]
-        fields, held = _own_part(live, place.manager)
-        if kind.metadata_only:
-            # By its version alone: if that was somebody else's, our apply came behind it, and nothing is missed.
-            changed = version != before["metadata"]["resourceVersion"] and (last is None or last.version != version)
-        else:
-            # With nothing of ours different nothing was written: the version is that of somebody else's change, whose
-            # event must not be taken for ours.
-            changed = (fields, held) != _own_part(before, place.manager)
-        if changed:
-            wrote(version)
+    try:
+        with place.writing(kind, key) as wrote:
+            live, _ = await place.client.apply(kind, sent, manager=place.manager, force=True)
+            version = live["metadata"]["resourceVersion"]
+            fields, held = _own_part(live, place.manager)
+            if kind.metadata_only:
+                # By its version alone: if that was somebody else's, our apply came behind it, and nothing is missed.
+                changed = version != before["metadata"]["resourceVersion"] and (last is None or last.version != version)
+            else:
+                # With nothing of ours different nothing was written: the version is that of somebody else's change,
+                # whose event must not be taken for ours.
+                changed = (fields, held) != _own_part(before, place.manager)
+            if changed:
+                wrote(version)
+    except Invalid as refused:
+        if not recreate:
+            refused.add_note(f"{ALSO}if it cannot be changed, register it with recreate=True to replace it")
+            raise
+        await _recreate(place, kind, wanted, before=before)
+        return CREATED
     place.witnesses[kind, key] = witness_of(wanted, live, held)
-    return changed
+    return UPDATED if changed else None
+
+
+async def _recreate(place: Workplace, kind: Owned, wanted: Resource, *, before: Resource) -> None:
+    """Delete the object and create it anew.
+
+    Raises: `Invalid` when the API server would not take the new one, before anything is deleted; `Retry` while the old
+    one is not gone.
+    """
+    key = key_of(wanted)
+    trial_name = f"{key.name[:TRIAL_NAME]}-{secrets.token_hex(4)}"
+    trial = {**wanted, "metadata": {**wanted["metadata"], "name": trial_name}}
+    await place.client.apply(kind, trial, manager=place.manager, force=False, dry_run=True)
+    await place.client.delete(kind, key, uid=before["metadata"]["uid"])
+    place.wrote = True
+    place.witnesses.pop((kind, key), None)
+    if await _created_or_found(place, kind, wanted) is not None:
+        raise Retry(f"{identify(wanted)} is deleted first, to be created anew")
 
 
 def _own_part(live: Resource, manager: str) -> tuple[Mapping[str, Any], Any]:

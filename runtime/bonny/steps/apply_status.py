@@ -11,15 +11,18 @@ A handling that failed does not get to claim `Ready` or `Available`: what stood 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import Any, Final
 
-from ..axn import Action, Axn, HandlingFailure, condition, with_condition
-from ..client.errors import Conflict, NotFound
+from ..axn import Action, Axn, HandlingFailure, State
+from ..client.errors import Conflict, Invalid, NotFound
+from ..conditions import condition, with_condition
 from ..core.fields import owned_fields, project
+from ..errors import ApiError
 from ..resource import Resource
 
-__all__ = ["RECONCILED", "ApplyStatus"]
+__all__ = ["RECONCILED", "ApplyStatus", "write_status"]
 
 RECONCILED: Final = "Reconciled"
 # kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
@@ -43,25 +46,43 @@ class ApplyStatus:
 
     async def __call__(self, axn: Axn[Any]) -> None:
         """Raises: `ApiError`; `Conflict` after three tries."""
-        if axn.action is Action.DELETE:
-            return
-        live = await _basis(axn)
-        for tries_left in reversed(range(TRIES)):
-            if live is None:
-                break
-            try:
-                await _write(axn, live)
-                break
-            except NotFound:
-                if self._strict:
-                    raise
-                log.warning("object is gone, status not written", extra={"object": str(axn.key)})
-                break
-            except Conflict:
-                if not tries_left:
-                    raise
-            live = await _read(axn)
-        axn.mark_applied("status")
+        if axn.action is not Action.DELETE:
+            await write_status(axn, strict=self._strict)
+
+
+async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> None:
+    """Write what is registered; `early`, while the handler runs, without the runtime's own parts.
+
+    Raises: `ApiError`; `Conflict` after three tries; `NotFound` if `strict`.
+    """
+    live = await _basis(axn)
+    for tries_left in reversed(range(TRIES)):
+        if live is None:
+            break
+        try:
+            axn.stored = await _write(axn, live, early=early)
+            break
+        except NotFound:
+            if strict:
+                raise
+            log.warning("object is gone, status not written", extra={"object": str(axn.key)})
+            break
+        except Invalid as refused:
+            await _tell_refused(axn, live, refused)
+            raise
+        except Conflict:
+            if not tries_left:
+                raise
+        live = await _read(axn)
+    axn.mark_applied(State.STATUS_APPLIED)
+
+
+async def _tell_refused(axn: Axn[Any], live: Resource, refused: Invalid) -> None:
+    """What the handler registered does not fit the schema, so the runtime's condition goes alone."""
+    axn.failure = axn.failure or HandlingFailure("Invalid", str(refused))
+    if axn.has_conditions:
+        with contextlib.suppress(ApiError):
+            await _write(axn, live, alone=True)
 
 
 def _with_own_parts(status: Resource, axn: Axn[Any]) -> Resource:
@@ -91,16 +112,18 @@ def _withdrawn(wanted: Resource, base: Resource, failure: HandlingFailure) -> Re
     return {**wanted, "conditions": conditions} if conditions else wanted
 
 
-async def _write(axn: Axn[Any], live: Resource) -> None:
+async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
+    """Send the status unless it stands already; returns the object as it is then."""
     place = axn.workplace
     fields = owned_fields(live, place.manager, subresource="status")
     base = (project(live, fields) if fields else {}).get("status", {})
-    wanted = axn.status_from(base)
+    wanted = base if alone else axn.finish_status(axn.status_from(base))
     if axn.failure is not None:
         wanted = _withdrawn(wanted, base, axn.failure)
-    wanted = _with_own_parts(wanted, axn)
+    if not early:
+        wanted = _with_own_parts(wanted, axn)
     if wanted == base or axn.kind is None:
-        return
+        return live
     metadata = live["metadata"]
     named = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata}
     body = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": named, "status": wanted}
@@ -110,10 +133,13 @@ async def _write(axn: Axn[Any], live: Resource) -> None:
         # The same version as before: nothing was written, and its event is somebody else's.
         if version != named.get("resourceVersion"):
             wrote(version)
+    return stored
 
 
 async def _basis(axn: Axn[Any]) -> Resource | None:
     """The object whose status is changed; None where nothing is registered and nothing is known."""
+    if axn.stored is not None:
+        return axn.stored
     if axn.kind is None or not axn.kind.metadata_only:
         return axn.resource
     return await _read(axn) if axn.status else None
@@ -127,4 +153,4 @@ async def _read(axn: Axn[Any]) -> Resource | None:
         fresh = await axn.workplace.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None)
     except NotFound:
         return None
-    return fresh if fresh["metadata"]["uid"] == axn.resource["metadata"]["uid"] else None
+    return fresh if fresh["metadata"]["uid"] == axn.uid else None

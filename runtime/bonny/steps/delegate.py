@@ -1,34 +1,21 @@
 """DelegateToController: calls the handler that fits the action.
 
-`add` and `modify` call `reconcile` unless the controller defines them; `delete` without a handler does nothing.
-An `async def` handler runs on the loop and is cancelled when its time is over. A `def` handler runs in a thread, which
-nobody can cancel: its axn is sealed, and its object is not handled again until the thread returns.
+`add` and `modify` call `reconcile` unless the controller defines them; `delete` without a handler does nothing. The
+controller's own `steps` run before the handler; one that halts ends the whole pipeline. `finalize` is called by the
+step `Finalizer`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import contextvars
-import inspect
-import threading
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from ..axn import Action, Axn
 from ..controller import Controller
-from ..errors import BonnyError, OptionError
+from ..pipeline import run_step
+from .calling import call_handler
 
-__all__ = ["DelegateToController", "HandlerTimeout"]
-
-
-class HandlerTimeout(BonnyError, TimeoutError):
-    """A handler did not return in time. `thread` is what still runs of it, for `def` handlers."""
-
-    def __init__(self, seconds: float, thread: asyncio.Future[object] | None) -> None:
-        super().__init__(f"the handler did not return within {seconds:g} s")
-        self.thread = thread
+__all__ = ["DelegateToController"]
 
 
 class DelegateToController:
@@ -39,20 +26,16 @@ class DelegateToController:
         controller = axn.controller
         if not isinstance(controller, Controller):
             raise TypeError(f"{axn.identifier()} came without a controller")
-        if not controller.handles(axn.action):
+        for step in controller.steps:
+            await run_step(axn, step)
+            if axn.halted:
+                return
+        if axn.action is Action.FINALIZE or not controller.handles(axn.action):
             return
         axn.validate()
-        handler = _handler(controller, axn.action)
-        if inspect.iscoroutinefunction(handler):
-            await _on_the_loop(handler, axn, seconds=controller.timeout)
-            return
-        returned = (await _in_a_thread(handler, axn, seconds=controller.timeout)).result()
-        if inspect.iscoroutine(returned):
-            returned.close()
-            raise OptionError(
-                f"{axn.action} of {type(controller).__name__} is a `def` that returned a coroutine, perhaps by a "
-                "decorator: make that an `async def` with await, too"
-            )
+        controller.validate(axn.resource)
+        name = f"{axn.action} of {type(controller).__name__}"
+        await call_handler(_handler(controller, axn.action), axn, seconds=controller.timeout, name=name)
 
 
 def _handler(controller: Controller[Any], action: Action) -> Callable[[Axn[Any]], Any]:
@@ -66,89 +49,7 @@ def _handler(controller: Controller[Any], action: Action) -> Callable[[Axn[Any]]
             return controller.modify
         case Action.RECONCILE:
             return controller.reconcile
+        case Action.FINALIZE:
+            return controller.finalize
         case Action.DELETE:
             return controller.delete
-
-
-async def _on_the_loop(handler: Callable[[Axn[Any]], Awaitable[None]], axn: Axn[Any], *, seconds: float) -> None:
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
-            await handler(axn)
-    except TimeoutError as error:
-        # A TimeoutError of the handler's own is an error like any other.
-        if limit.expired():
-            axn.seal()
-            raise HandlerTimeout(seconds, None) from error
-        raise
-    except (Exception, asyncio.CancelledError, GeneratorExit):
-        raise
-    except BaseException as error:
-        raise _no_exit(error) from error
-
-
-async def _in_a_thread(
-    handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, seconds: float
-) -> asyncio.Future[object]:
-    """Call `handler` in a thread of its own, and wait for what comes of it.
-
-    There are never more threads than the controller has slots. Not in a pool: a thread that never returns would keep a
-    place in it, and hold up the end of the process.
-    """
-    loop = asyncio.get_running_loop()
-    axn.lend_loop(loop)
-    outcome: asyncio.Future[object] = loop.create_future()
-    run, arguments = contextvars.copy_context().run, (_call, handler, axn, outcome, loop)
-    threading.Thread(target=run, args=arguments, name=f"handler {axn.key}", daemon=True).start()
-    done, _ = await asyncio.wait({outcome}, timeout=seconds)
-    if not done:
-        axn.seal()
-        raise HandlerTimeout(seconds, outcome)
-    return outcome
-
-
-def _call(
-    handler: Callable[[Axn[Any]], object],
-    axn: Axn[Any],
-    outcome: asyncio.Future[object],
-    loop: asyncio.AbstractEventLoop,
-) -> None:
-    """In a thread: let what `handler` returns or raises become the outcome."""
-    try:
-        settle = partial(_set_result, outcome, handler(axn))
-    except Exception as error:  # noqa: BLE001  it goes on on the loop
-        settle = partial(_set_exception, outcome, error)
-    except BaseException as error:  # noqa: BLE001  there it would end the loop
-        settle = partial(_set_exception, outcome, _no_exit(error))
-    # The loop may be closed by now: then nobody waits any more.
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(settle)
-    # An error's traceback holds this frame. If the frame held the error, too, the handling would stay in memory.
-    del settle, outcome
-
-
-def _set_result(outcome: asyncio.Future[object], result: object) -> None:
-    if not outcome.done():
-        outcome.set_result(result)
-
-
-def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> None:
-    if outcome.done():
-        return
-    if isinstance(error, StopIteration):
-        # A future refuses it: it would end the coroutine that waits.
-        stopped = RuntimeError("the handler raised StopIteration")
-        stopped.__cause__ = error
-        error = stopped
-    outcome.set_exception(error)
-
-
-def _no_exit(error: BaseException) -> BonnyError:
-    """One object must not end the operator for all, nor keep its key for ever."""
-    what = "called sys.exit"
-    if not isinstance(error, SystemExit):
-        what = f"raised {type(error).__name__}, which is no Exception"
-    told = BonnyError(f"the handler {what}")
-    # Notes are logged and reach no status: the text is the handler's own.
-    told.add_note(f"it said: {error}")
-    return told

@@ -1,12 +1,34 @@
 """Testing: what tests of an operator need.
 
-`axn` builds the token for a handler test without a server. `plugin` holds pytest fixtures for tests with a real one:
+`axn` builds the token for a handler test without a server, `handle` lets it pass through the handler, and what begins
+with `assert_` reads what is registered then. `plugin` holds pytest fixtures for tests with a real one:
 `running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
 
+from .assertions import (
+    assert_condition,
+    assert_descendant,
+    assert_event,
+    assert_no_descendant,
+    assert_no_event,
+    assert_requeued,
+    assert_status,
+)
 from .running import RunningOperator, is_ready
-from .token import axn
+from .token import axn, handle
 
-__all__ = ["RunningOperator", "axn", "is_ready"]
+__all__ = [
+    "RunningOperator",
+    "assert_condition",
+    "assert_descendant",
+    "assert_event",
+    "assert_no_descendant",
+    "assert_no_event",
+    "assert_requeued",
+    "assert_status",
+    "axn",
+    "handle",
+    "is_ready",
+]

@@ -28,10 +28,9 @@ from ..config import ALL_NAMESPACES
 from ..kinds import Kind
 from ..manifest import bundle
 from ..operator import Operator
-from ..resource import Key, Resource, identify, key_of
+from ..resource import OWNER_UID, Key, Resource, identify, key_of
 from ..sandbox.guard import Guard
 from ..scaffold.project import Project
-from ..steps.apply_descendants import OWNER_UID
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.core.report import Goal, Outcome, exponent, saved, table
+from bench.harness.report import Goal, Outcome, exponent, saved, table
 
 CPU = "CPU us/event"
 HALF = Goal(metric=CPU, limit=0.5, against="kopf")
@@ -34,6 +34,11 @@ def test_a_goal_whose_median_is_above_its_limit_is_missed() -> None:
     (verdict,) = outcome(Goal(metric=CPU, limit=99.0)).verdicts
 
     assert (verdict.values, verdict.text) == ([100.0, 300.0, 100.0], "missed")
+
+
+def test_an_outcome_is_missed_when_one_of_its_goals_is() -> None:
+    assert outcome(HALF, Goal(metric=CPU, limit=99.0)).missed
+    assert not outcome(HALF, Goal(metric="not measured", limit=0.0)).missed
 
 
 def test_a_goal_against_a_contestant_that_took_no_part_is_not_measured() -> None:

@@ -251,8 +251,8 @@ def test_the_same_object_from_a_list_and_from_a_watch_is_one_state() -> None:
 @pytest.mark.parametrize("uid", ["uid-w1", "uid-other"])
 def test_settling_one_deletion_leaves_those_of_other_uids(uid: str) -> None:
     ledger = Ledger()
-    ledger.bury(item(), now=1.0)
-    ledger.bury(item(uid="uid-other"), now=2.0)
+    ledger.bury(item().key, item(), now=1.0)
+    ledger.bury(item(uid="uid-other").key, item(uid="uid-other"), now=2.0)
 
     for stone in ledger.tombstones(W1):
         if stone.item.meta.uid == uid:
@@ -265,9 +265,9 @@ def test_settling_one_deletion_leaves_those_of_other_uids(uid: str) -> None:
 def test_an_object_that_is_buried_while_its_deletion_is_settled_stays_buried() -> None:
     """Regression: what was settled was "it still exists", and the deletion that followed was forgotten with it."""
     ledger = Ledger()
-    ledger.bury(item(version=1), now=1.0)
+    ledger.bury(item(version=1).key, item(version=1), now=1.0)
     (settled,) = ledger.tombstones(W1)
-    ledger.bury(item(version=3), now=2.0)
+    ledger.bury(item(version=3).key, item(version=3), now=2.0)
 
     ledger.lift(W1, settled)
 
@@ -276,8 +276,8 @@ def test_an_object_that_is_buried_while_its_deletion_is_settled_stays_buried() -
 
 def test_an_object_that_is_buried_again_keeps_its_time_and_shows_its_newer_state() -> None:
     ledger = Ledger()
-    ledger.bury(item(version=1), now=1.0)
-    ledger.bury(item(version=2), now=9.0)
+    ledger.bury(item(version=1).key, item(version=1), now=1.0)
+    ledger.bury(item(version=2).key, item(version=2), now=9.0)
 
     (stone,) = ledger.tombstones(W1)
     assert (stone.since, stone.item.version) == (1.0, 2)
@@ -287,7 +287,7 @@ def test_forgetting_an_object_leaves_its_deletion_owed() -> None:
     ledger = Ledger()
     ledger.handled[W1] = handled_state(item(), with_status=False)
     ledger.witnesses[W1] = {}
-    ledger.bury(item(), now=1.0)
+    ledger.bury(item().key, item(), now=1.0)
 
     ledger.forget(W1)
 
@@ -297,7 +297,7 @@ def test_forgetting_an_object_leaves_its_deletion_owed() -> None:
 def test_after_a_restore_deletions_are_still_owed() -> None:
     ledger = Ledger()
     ledger.handled[W1] = handled_state(item(), with_status=False)
-    ledger.bury(item(), now=1.0)
+    ledger.bury(item().key, item(), now=1.0)
 
     ledger.forget_writes()
 

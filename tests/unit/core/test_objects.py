@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -144,6 +146,23 @@ def test_a_refusal_is_read_whatever_its_body_is(
     http: int, body: bytes, retry_after: float | None, expected: Failure
 ) -> None:
     assert decode_failure(http, body, retry_after) == expected
+
+
+@pytest.mark.parametrize(
+    ("details", "causes"),
+    [
+        (
+            {"causes": [{"reason": "NamespaceTerminating", "message": "m", "field": "f"}, {}]},
+            ("NamespaceTerminating", ""),
+        ),
+        ({"causes": None}, ()),
+        ({}, ()),
+    ],
+)
+def test_the_causes_of_a_refusal_are_read(details: dict[str, Any], causes: tuple[str, ...]) -> None:
+    body = msgspec.json.encode({**status(403, "Forbidden"), "details": details})
+
+    assert decode_failure(403, body) == Failure(403, "Forbidden", "", None, causes)
 
 
 def test_the_status_of_the_answer_beats_what_its_body_claims() -> None:

@@ -185,7 +185,7 @@ def test_success_forgets_the_failures() -> None:
     queue.add("a", CHILD, now=100.0)
     queue.done("a", now=100.0)
 
-    assert taken(queue, now=100.0).failures == 0
+    assert taken(queue, now=100.0).tries == 0
     assert queue.retry("a", now=100.0, chance=0.0) == 1.0
 
 
@@ -197,12 +197,12 @@ def test_the_failures_of_one_key_do_not_delay_another() -> None:
     assert keys(queue, now=0.0) == ["b"]
 
 
-def test_another_try_that_was_asked_for_is_no_failure() -> None:
+def test_another_try_comes_when_it_was_asked_for() -> None:
     queue = queue_of("a")
     taken(queue, now=0.0)
 
     assert queue.retry("a", now=0.0, chance=0.5, after=30.0, failed=False) == 30.0
-    assert taken(queue, now=30.0).failures == 0
+    assert taken(queue, now=30.0).tries == 1
 
 
 def test_asking_for_another_try_without_a_time_makes_the_wait_grow() -> None:
@@ -371,7 +371,7 @@ def test_parking_is_no_failure_and_forgets_none() -> None:
     taken(queue, now=1.0)
     queue.park("a", until=5.0)
 
-    assert taken(queue, now=5.0).failures == 1
+    assert taken(queue, now=5.0).tries == 1
 
 
 @pytest.mark.parametrize("unparked", [True, False])
@@ -504,7 +504,6 @@ class Entry:
     """What must be true of one key, in the plainest words."""
 
     reasons: set[Reason] = field(default_factory=set)
-    failures: int = 0
     tries: int = 0
     state: str = "ready"
     low: bool = True
@@ -589,7 +588,7 @@ class Model(RuleBasedStateMachine):
         entry = self.entries[work.key]
         assert entry.low == low_is_next
         self.live_in_a_row = 0 if entry.low else self.live_in_a_row + 1
-        assert work == Work(work.key, frozenset(entry.reasons), entry.failures, entry.since)
+        assert work == Work(work.key, frozenset(entry.reasons), entry.tries, entry.since)
         entry.state, entry.handed, entry.queued, entry.again = "working", work.reasons, work.queued, None
         entry.reasons.clear()
 
@@ -599,7 +598,7 @@ class Model(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(self.of("working")))
         self.queue.done(key, now=self.now)
         entry = self.entries[key]
-        entry.failures = entry.tries = 0
+        entry.tries = 0
         entry.queued = None
         if entry.again is None:
             del self.entries[key]
@@ -612,7 +611,6 @@ class Model(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(self.of("working")))
         wait = self.queue.retry(key, now=self.now, chance=0.0, after=after, failed=failed)
         entry = self.entries[key]
-        entry.failures += failed
         entry.tries += 1
         entry.queued = None
         entry.reasons |= entry.handed

@@ -12,7 +12,7 @@ import yaml
 
 from bonny.api import Field, Spec, Status, Version
 from bonny.errors import UsageError
-from bonny.kinds import Kind, Owned
+from bonny.kinds import Kind, Owned, Related
 from bonny.manifest.bundle import to_yaml
 from bonny.manifest.command import render, write
 from bonny.manifest.operatorlike import ControllerLike
@@ -49,10 +49,14 @@ class WidgetController:
     """A controller, as far as manifests go."""
 
     owns = (Owned("v1", "ConfigMap"),)
+    related: tuple[Related, ...] = ()
     rules: tuple[Resource, ...] = ()
 
     def resources(self) -> tuple[type[Version] | Kind, ...]:
         return (Widget,)
+
+    def kinds(self, default_group: str) -> tuple[Kind, ...]:
+        return tuple(named if isinstance(named, Kind) else named.as_kind(default_group) for named in self.resources())
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,12 @@ class Declared:
     group: str = "example.com"
     controllers: Sequence[ControllerLike] = (WidgetController(),)
     crds: Sequence[type[Version]] = (Widget,)
+
+    def finalizers(self, controller: ControllerLike) -> Sequence[str]:
+        return ()
+
+    def prunes(self, controller: ControllerLike) -> bool:
+        return False
 
 
 def objects(operator: Declared | None = None, **options: Any) -> dict[str, Resource]:

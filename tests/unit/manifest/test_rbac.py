@@ -8,9 +8,10 @@ from itertools import permutations
 
 import pytest
 
+from bonny import Controller, Operator
 from bonny.api import Scope, Spec, Status, Version
 from bonny.errors import OptionError
-from bonny.kinds import Kind, Owned
+from bonny.kinds import Kind, Owned, Related
 from bonny.manifest.rbac import CLUSTER, grants
 from bonny.resource import Resource
 
@@ -47,7 +48,10 @@ class Handling:
 
     handled: tuple[type[Version] | Kind, ...]
     owns: tuple[Owned, ...] = ()
+    related: tuple[Related, ...] = ()
     rules: tuple[Resource, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    prunes: bool = False
 
     @property
     def __name__(self) -> str:
@@ -55,6 +59,9 @@ class Handling:
 
     def resources(self) -> tuple[type[Version] | Kind, ...]:
         return self.handled
+
+    def kinds(self, default_group: str) -> tuple[Kind, ...]:
+        return tuple(named if isinstance(named, Kind) else named.as_kind(default_group) for named in self.resources())
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,27 @@ class Declared:
     name: str = "widgets-operator"
     group: str = "example.com"
 
+    def finalizers(self, controller: Handling) -> Sequence[str]:
+        return controller.finalizers
 
-def rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
+    def prunes(self, controller: Handling) -> bool:
+        return controller.prunes
+
+
+EVENTS = "events.k8s.io/events: create patch"
+
+
+def all_rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
     """The rules in one line each, by place."""
     found = grants(Declared(controllers, watch=watch), namespace="here")
     return {place: [_line(rule) for rule in rules] for place, rules in found.items()}
+
+
+def rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
+    """The same without those for events, which have tests of their own."""
+    found = all_rules_of(*controllers, watch=watch)
+    others = {place: [rule for rule in rules if rule != EVENTS] for place, rules in found.items()}
+    return {place: rules for place, rules in others.items() if rules}
 
 
 def _line(rule: Resource) -> str:
@@ -110,6 +133,33 @@ def test_owned_kinds_are_written_and_their_owner_may_be_named_as_blocking() -> N
     }
 
 
+def test_dropped_children_may_be_deleted_by_those_who_prune_or_clean_up() -> None:
+    owns = (Owned("v1", "ConfigMap"),)
+    for asked in (Handling((Realm,), owns=owns, prunes=True), Handling((Realm,), owns=owns, finalizers=("a.b/c",))):
+        assert rules_of(asked)[CLUSTER][0] == "/configmaps: get list watch create patch delete"
+
+
+def test_finalizers_are_patched_into_the_object_itself() -> None:
+    assert rules_of(Handling((Realm,), finalizers=("a.b/c",))) == {
+        CLUSTER: ["example.com/realms: get list watch patch"]
+    }
+
+
+def test_related_kinds_are_only_read() -> None:
+    related = (Related("v1", "Secret", named_by=lambda widget: ["s"]),)
+
+    assert rules_of(Handling((Realm,), related=related))[CLUSTER][0] == "/secrets: get list watch"
+
+
+def test_a_controller_of_one_namespace_is_granted_its_kinds_only_there() -> None:
+    class Widgets(Controller[Widget]):
+        namespace = "vault"
+
+    operator = Operator(name="o", group="example.com", controllers=[Widgets])
+
+    assert list(grants(operator, namespace="here")) == ["vault"]
+
+
 def test_what_two_controllers_need_is_granted_once() -> None:
     reader = Handling((Kind("v1", "ConfigMap"),))
     writer = Handling((Realm,), owns=(Owned("v1", "ConfigMap"),))
@@ -128,9 +178,37 @@ def test_a_kind_of_one_namespace_is_granted_only_there() -> None:
     assert rules_of(Handling((Kind("v1", "Secret", namespace="vault"),))) == {"vault": ["/secrets: get list watch"]}
 
 
+@pytest.mark.parametrize(
+    ("handled", "watch", "places"),
+    [
+        ((Widget,), "all", {CLUSTER}),
+        ((Widget,), "namespace", {"here"}),
+        ((Realm,), "all", {"default"}),
+        ((Realm,), "namespace", {"default"}),
+        ((Widget, Realm), "all", {CLUSTER}),
+        ((Widget, Realm), "namespace", {"here", "default"}),
+        ((Kind("v1", "Secret", namespace="vault"), Widget), "namespace", {"vault", "here"}),
+        ((Kind("v1", "Secret", namespace="vault"),), "all", {"vault"}),
+        ((), "all", set()),
+    ],
+)
+def test_events_are_written_where_the_handled_objects_are_and_in_default_for_those_without_a_namespace(
+    handled: tuple[type[Version] | Kind, ...], watch: str, places: set[str]
+) -> None:
+    found = all_rules_of(*(Handling((known,)) for known in handled), watch=watch)
+
+    assert {place for place, rules in found.items() if EVENTS in rules} == places
+
+
+def test_what_is_granted_everywhere_is_not_granted_in_one_place_again() -> None:
+    everywhere, vault = Kind("v1", "Secret"), Kind("v1", "Secret", namespace="vault")
+
+    assert all_rules_of(Handling((everywhere,)), Handling((vault,))).keys() == {CLUSTER}
+
+
 def test_extra_rules_are_granted_as_they_are_written() -> None:
     rules = (
-        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
+        {"apiGroups": ["", "example.org"], "resources": ["events"], "verbs": ["create"]},
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["token"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["impersonate", "get"]},
         {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
@@ -141,9 +219,9 @@ def test_extra_rules_are_granted_as_they_are_written() -> None:
         "here": [
             "/events: create",
             "/secrets 'token': get",
-            "events.k8s.io/events: create",
             "example.com/widgets: get list watch",
             "example.com/widgets/status: patch",
+            "example.org/events: create",
         ],
     }
 

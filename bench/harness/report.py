@@ -71,6 +71,11 @@ class Outcome:
         """One for each goal."""
         return [Verdict(goal, self._values(goal)) for goal in self.goals]
 
+    @property
+    def missed(self) -> bool:
+        """Whether a goal is."""
+        return any(verdict.text == "missed" for verdict in self.verdicts)
+
     def _values(self, goal: Goal) -> list[float]:
         if goal.metric in self.overall:
             return [self.overall[goal.metric]]

@@ -61,7 +61,10 @@ def shown(file: Path, *, objects: int) -> str:
     functions: list[tuple[str, int, int]] = [tuple(known) for known in profile["functions"]]
     samples = sum(own for _, own, _ in functions)
     each = profile["cpu_seconds"] / objects * 1e6
-    lines = [f"{each:9.1f} us of CPU for each object; {samples} samples", "   own us   with callees  function"]
+    lines = [
+        f"{each:9.1f} us of CPU for each object, the sampler's own included; {samples} samples",
+        "   own us   with callees  function",
+    ]
     first = sorted(functions, key=lambda known: known[1], reverse=True)[:SHOWN]
     lines += [f"{own / samples * each:9.1f}{within / samples * each:15.1f}  {name}" for name, own, within in first]
     return "\n".join(lines)

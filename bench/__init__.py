@@ -1,0 +1,6 @@
+"""Benches: figures of operators on a real API server; the runtime is found without being installed."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "runtime"))

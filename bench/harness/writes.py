@@ -1,0 +1,36 @@
+"""Writes: the write requests that the API server served, by its own metrics; refused ones count, too."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Final, TypeAlias
+
+from bonny.sandbox import Sandbox
+from tests.support.processes import writes
+
+__all__ = ["Writes", "sent", "settled"]
+
+Writes: TypeAlias = Counter[tuple[str, str, str]]
+"""How many, by verb, resource and subresource."""
+
+# What contestants may write to. The API server itself writes none of these.
+RESOURCES: Final = ("widgets", "configmaps", "events")
+QUIET_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 0.5
+
+
+def sent(sandbox: Sandbox) -> Writes:
+    """All so far."""
+    return Counter(writes(sandbox, *RESOURCES))
+
+
+def settled(sandbox: Sandbox) -> Writes:
+    """All so far, once no more of them come."""
+    seen, since = sent(sandbox), time.monotonic()
+    while time.monotonic() - since < QUIET_SECONDS:
+        time.sleep(LOOK_SECONDS)
+        now = sent(sandbox)
+        if now != seen:
+            seen, since = now, time.monotonic()
+    return seen

@@ -1,0 +1,80 @@
+"""Pages: reads all objects of a kind piece by piece, for those who look at each once and keep none.
+
+You need it to go through a kind of any size: memory holds one page.
+You do not need it to follow a kind: a reflector lists and watches. `Client.list` collects everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+
+from ..core.objects import UNREADABLE, Failure, Page, decode_failure, decode_page
+from ..core.watch import LIST_PAGE, PAGE_BYTES, SMALLER
+from ..kinds import Kind
+from .api import Client, path_of, retry_after
+from .errors import AnswerTooLarge, refusal
+from .transport import Answer
+
+__all__ = ["AS_METADATA", "pages"]
+
+# How objects come as their metadata alone (API concepts, "Receiving resources as metadata").
+AS_METADATA: Final = {
+    "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    "watch": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+}
+
+
+async def pages(client: Client, kind: Kind, *, namespace: str | None = None) -> AsyncIterator[Page]:
+    """The objects of `kind` in `namespace` (None: in all), page after page, as the selectors of `kind` say.
+
+    Guarantees: what exists all the time comes, however long the reader takes for a page: where the server has forgotten
+    the version of the list, it goes on behind the last page with the newest state. A page has at most 500 objects and
+    8 MiB, or one object.
+    Raises: the `ApiError`s of a request. RBAC: list.
+    """
+    selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
+    headers = {"Accept": AS_METADATA["list"]} if kind.metadata_only else {}
+    path, limit, token, expired = path_of(kind, kind.namespace or namespace), LIST_PAGE, "", False
+    while True:
+        query = {**selectors, "limit": str(limit), "continue": token}
+        bound = PAGE_BYTES if limit > 1 else None
+        try:
+            answer = await client.exchange("GET", path, query=query, headers=headers, limit_bytes=bound)
+        except AnswerTooLarge:
+            limit = max(limit // SMALLER, 1)
+            continue
+        if answer.status == 410 and not expired and (token := _token_of_expired(answer.body)):
+            expired = True
+            continue
+        page = _page(answer, kind)
+        yield page
+        if not page.continue_token:
+            return
+        if page.continue_token == token:
+            raise refusal(Failure(502, "", "the pages go in a circle"), verb="list", resource=kind.resource)
+        token, expired = page.continue_token, False
+
+
+def _page(answer: Answer, kind: Kind) -> Page:
+    failure = decode_failure(answer.status, answer.body, retry_after(answer.headers))
+    if answer.status == 200:
+        try:
+            return decode_page(answer.body)
+        except UNREADABLE:
+            failure = Failure(502, "", "the answer is not a list")
+    raise refusal(failure, verb="list", resource=kind.resource)
+
+
+class _Expired(msgspec.Struct):
+    metadata: dict[str, str] = {}
+
+
+def _token_of_expired(body: bytes) -> str:
+    """Where a list that has expired can be gone on with (API concepts, "Retrieving large results sets in chunks")."""
+    try:
+        return msgspec.json.decode(body, type=_Expired).metadata.get("continue", "")
+    except UNREADABLE:
+        return ""

@@ -1,0 +1,246 @@
+"""Events: what people read under `kubectl describe`, as objects of events.k8s.io/v1.
+
+You need it to tell of something that no handler did. In handlers, register events on the axn.
+Elsewhere: which events are written and which are only counted (`core.series`).
+
+Two events are equal when object, related object (never their versions), type, reason, action and message are. client-go
+leaves the message out and keeps the first one; but the API server lets nobody change the message of an event, so the
+count would grow beside a text that is no longer true. Messages that differ each time make no series; the budget of
+their object bounds them.
+
+RBAC: create and patch of events.events.k8s.io in the namespaces of the objects, and in `default` for objects without
+one (granted by `manifest.rbac`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import random
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from .client.api import Client
+from .client.errors import Conflict, Forbidden, Invalid, NotFound, Refusal, missing_rule
+from .core.backoff import Backoff
+from .core.series import SWEEP_SECONDS, Correlator, Series
+from .errors import ApiError, OptionError, UsageError
+from .kinds import Kind
+from .resource import Key, Resource
+
+__all__ = ["DEFAULT_NAMESPACE", "EVENT", "EVENT_VERBS", "Event", "EventRecorder", "EventType"]
+
+EVENT: Final = Kind("events.k8s.io/v1", "Event")
+EVENT_VERBS: Final = ("create", "patch")
+
+DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of events about objects that have none; the API server takes `default` and `kube-system`."""
+
+# The API server's limits (pkg/apis/core/validation/events.go), in bytes.
+WORD_BYTES: Final = 128
+NOTE_BYTES: Final = 1024
+NAME_BYTES: Final = 253
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_QUALIFIED: Final = rf"((?=[^/]{{1,253}}/){_SUBDOMAIN}/)?[A-Za-z0-9]([-\w.]{{0,61}}[A-Za-z0-9])?"
+
+BACKOFF: Final = Backoff(base=2.0, cap=30.0)
+REPORT_SECONDS: Final = 60.0
+
+log = logging.getLogger("bonny.events")
+
+
+class EventType(StrEnum):
+    """Whether somebody should have a look. The API server takes no other."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to an object.
+
+    Raises: `OptionError` when reason or action is empty, longer than 128 bytes, or not printable.
+    """
+
+    type: EventType
+
+    reason: str
+    """Why, in one word for machines: `Created`."""
+
+    action: str
+    """What was done or tried: `Reconcile`."""
+
+    message: str
+    """For people; cut to 1 KiB. Events have other readers than Secrets do."""
+
+    related: Resource | None = None
+    """Another object that it is about, such as a child."""
+
+    def __post_init__(self) -> None:
+        for name, word in (("reason", self.reason), ("action", self.action)):
+            if not (word and word.isprintable() and len(word.encode()) <= WORD_BYTES):
+                raise OptionError(
+                    f"the {name} of an event is {word!r}: use one word, {WORD_BYTES} bytes at most, for example Created"
+                )
+        object.__setattr__(self, "message", _cut(self.message, NOTE_BYTES))
+
+
+class EventRecorder:
+    """Sends events in the background, one request at a time: they do not compete with what they tell of."""
+
+    def __init__(self, client: Client, *, controller: str, instance: str) -> None:
+        """`controller` says what reports: `widgets-operator` or `example.com/widgets-operator`; `instance` says which
+        of its processes, as by the name of the pod; it is cut to 128 bytes.
+
+        Raises: `OptionError` when the API server would refuse them.
+        """
+        if not re.fullmatch(_QUALIFIED, controller, re.ASCII) or not instance:
+            raise OptionError(
+                f"{controller!r} ({instance!r}) cannot report events: name a controller such as "
+                "example.com/widgets-operator and its instance, such as a pod"
+            )
+        self.correlator: Correlator[bytes] = Correlator()
+        """Decides what is sent; counts what was recorded, limited, refused and dropped."""
+
+        self._client = client
+        self._reporter = {"reportingController": controller, "reportingInstance": _cut(instance, WORD_BYTES)}
+        # In the names of all its events, so that no other process makes the same.
+        self._mark = secrets.token_hex(5)
+        self._wake = asyncio.Event()
+        self._trouble = ""
+        self._refusals: set[int] = set()
+        self._reported = 0
+        self._reported_at = float("-inf")
+
+    def __str__(self) -> str:
+        return "event recorder"
+
+    def record(self, regarding: Resource, event: Event) -> None:
+        """Let `event` be sent; call it from the loop's thread.
+
+        Guarantees: returns at once and raises nothing. Does not: promise that it is sent; see `core.series`.
+        """
+        about = _reference(regarding)
+        related = None if event.related is None else _reference(event.related)
+        words = {"type": event.type, "reason": event.reason, "action": event.action, "note": event.message}
+        told = msgspec.json.encode({"regarding": about, "related": related, **words})
+        # By type, too, as in client-go: a flood of what is normal hides no warning.
+        self.correlator.record(told, subject=(*about.values(), event.type), now=time.monotonic())
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Send what is recorded, until cancelled."""
+        while True:
+            await self._step()
+
+    async def drain(self, *, seconds: float) -> None:
+        """Send what is unsent, counts of series included; what is left after `seconds` is dropped and logged."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.correlator.unsent:
+                    # By then every window is over.
+                    self.correlator.sweep(now=math.inf)
+                    await self._step()
+        self._report(left=self.correlator.unsent)
+
+    async def _step(self) -> None:
+        """Send one event, or wait for one."""
+        if time.monotonic() - self._reported_at >= REPORT_SECONDS:
+            self._report()
+        series = self.correlator.take(now=time.monotonic())
+        if series is not None:
+            await self._deliver(series)
+            return
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SWEEP_SECONDS):
+                await self._wake.wait()
+
+    async def _deliver(self, series: Series[bytes]) -> None:
+        sent: int | None = series.sent  # also when it is cancelled
+        wait = 0.0
+        try:
+            sent = await self._send(series)
+        except (ApiError, UsageError) as error:
+            self._trouble = str(error)
+            # All wait: it is rarely the event that the API server does not like.
+            wait = BACKOFF.delay(series.tries + 1, chance=random.random())
+        finally:
+            self.correlator.settle(series, sent=sent, now=time.monotonic())
+            self._wake.set()
+        await asyncio.sleep(wait)
+
+    async def _send(self, series: Series[bytes]) -> int | None:
+        """Returns: how many occurrences the server knows of by now; None if it will never take them."""
+        new = series.sent == 0
+        told: Resource = msgspec.json.decode(series.key)
+        key = self._key(told["regarding"], series.number)
+        times = {"count": series.writing, "lastObservedTime": _micro_time(series.last)} if series.writing > 1 else None
+        try:
+            if new:
+                metadata = {"name": key.name, "namespace": key.namespace}
+                fixed = {**told, **self._reporter, "eventTime": _micro_time(series.first)}
+                await self._client.create(EVENT, {"metadata": metadata, **fixed, "series": times})
+            else:
+                await self._client.merge_patch(EVENT, key, {"series": times})
+        except NotFound:
+            # What is not found on creation is the namespace, and with it whoever would read of it.
+            return None if new else 0
+        except Conflict as error:
+            if error.reason != "AlreadyExists":
+                raise
+            return 1
+        except (Forbidden, Invalid) as error:
+            self._log_once(error)
+            return None
+        return series.writing
+
+    def _key(self, regarding: dict[str, str], number: int) -> Key:
+        suffix = f".{self._mark}{number:06x}"
+        name = regarding["name"][: NAME_BYTES - len(suffix)]
+        # Not all names are fit for an event, such as that of the ClusterRole system:node.
+        name = name if re.fullmatch(_SUBDOMAIN, name) else "event"
+        return Key(regarding["namespace"] or DEFAULT_NAMESPACE, name + suffix)
+
+    def _log_once(self, error: Refusal) -> None:
+        if "NamespaceTerminating" in error.causes or error.status in self._refusals:
+            return
+        self._refusals.add(error.status)
+        rule = missing_rule(group=EVENT.group, plural=EVENT.plural, verbs=EVENT_VERBS)
+        extra = {"missing_rule": rule} if isinstance(error, Forbidden) else {}
+        log.warning("events are refused", extra={"error": str(error), **extra})
+
+    def _report(self, *, left: int = 0) -> None:
+        dropped = self.correlator.dropped - self._reported + left
+        if dropped:
+            self._reported, self._reported_at = self.correlator.dropped, time.monotonic()
+            log.warning("events dropped", extra={"count": dropped, "error": self._trouble})
+
+
+def _reference(resource: Resource) -> dict[str, str]:
+    """How the API refers to an object; without its version, which would make each event another one."""
+    names = {"apiVersion": resource.get("apiVersion", ""), "kind": resource.get("kind", "")}
+    metadata = resource.get("metadata") or {}
+    return names | {name: metadata.get(name) or "" for name in ("namespace", "name", "uid")}
+
+
+def _cut(text: str, longest: int) -> str:
+    """As much of `text` as UTF-8 writes in so many bytes."""
+    return text.encode(errors="replace")[:longest].decode(errors="ignore")
+
+
+def _micro_time(at: float) -> str:
+    """A time of the monotonic clock, as the API writes a MicroTime."""
+    moment = datetime.now(UTC) - timedelta(seconds=time.monotonic() - at)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,177 @@
+"""Finalizer: keeps an object from vanishing until what Kubernetes does not know of was cleaned up.
+
+    Finalizer()                                                    the controller's own `finalize`
+    Finalizer("example.com/bucket", implementation=remove_bucket, when=has_bucket)
+
+The finalizer is added before the handler runs, so before anything is created for the object. When the object is being
+deleted the implementation is called; the finalizer is removed only after it returned. Between the two a crash may
+come, so an implementation is called at least once, and may be called again.
+
+What the garbage collector does not see, children without an owner reference, is deleted then, too.
+
+Both changes are JSON patches that test the UID and the list of finalizers they were decided on, so neither a re-created
+object nor another writer's finalizer is ever touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from ..axn import Action, Axn, Step
+from ..client.errors import Conflict, Invalid, NotFound
+from ..controller import Controller
+from ..core.objects import Item
+from ..errors import OptionError, Retry
+from ..kinds import Kind
+from ..naming import check_finalizer
+from ..resource import Resource, identify
+from .calling import call_handler
+
+__all__ = ["Finalizer", "finalizers_of"]
+
+# As with the status: somebody else writes the list within milliseconds, or all the time.
+TRIES: Final = 3
+
+
+class Finalizer:
+    """Usage: `Finalizer()` before `DelegateToController`; several with names of their own, or in `Controller.steps`.
+
+    `implementation` gets the axn, as `async def` or `def`, within the controller's `timeout`; it may raise `Retry`.
+    `when` gets the axn and says whether the object needs it; default: always. One that was added stays when `when`
+    changes its mind: it says what exists, not what shall be.
+    Raises: `OptionError`, `UsageError` for what is no finalizer.
+    RBAC: patch on the kind, and delete on the kinds in `owns`.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        implementation: Callable[[Axn[Any]], Any] | None = None,
+        when: Callable[[Axn[Any]], bool] | None = None,
+    ) -> None:
+        if bool(name) != (implementation is not None):
+            raise OptionError("Finalizer needs a name and an implementation, or none of both for Controller.finalize")
+        self._name = check_finalizer(name) if name else ""
+        self._implementation = implementation
+        self._when = when
+
+    def name_for(self, controller: type[Controller[Any]], own: str) -> str | None:
+        """The finalizer that this step keeps on the objects of `controller`, if any; `own` is that of `finalize`."""
+        return self._name or (own if controller.finalizes() else None)
+
+    async def __call__(self, axn: Axn[Any]) -> None:
+        """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries."""
+        controller = axn.controller
+        if not isinstance(controller, Controller):
+            raise TypeError(f"{axn.identifier()} came without a controller")
+        name = self.name_for(type(controller), axn.workplace.finalizer)
+        if name is None or axn.action is Action.DELETE:
+            return
+        present = name in axn.resource["metadata"].get("finalizers", ())
+        if axn.action is Action.FINALIZE:
+            if present:
+                implementation = self._implementation or controller.finalize
+                await call_handler(implementation, axn, seconds=controller.timeout, name=f"the finalizer {name}")
+                await _delete_children(axn)
+                await _patch(axn, name, wanted=False)
+        elif not present and (self._when is None or self._when(axn)):
+            axn.validate()
+            await _patch(axn, name, wanted=True)
+
+
+def finalizers_of(
+    controller: type[Controller[Any]], steps: Iterable[Step], *, operator: str, group: str
+) -> tuple[str, ...]:
+    """The finalizers that these steps, and the controller's own, keep on its objects in that operator."""
+    own = controller.finalizer_of(operator=operator, group=group)
+    named = [step.name_for(controller, own) for step in (*steps, *controller.steps) if isinstance(step, Finalizer)]
+    return tuple(name for name in named if name is not None)
+
+
+async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
+    """Add or remove the finalizer; halts when the object is gone, or is not what it was any more."""
+    place, kind = axn.workplace, axn.kind
+    if kind is None:
+        raise TypeError(f"{axn.identifier()} came without a kind")
+    for tries_left in reversed(range(TRIES)):
+        try:
+            with place.writing(kind, axn.key) as wrote:
+                stored = await place.client.json_patch(kind, axn.key, _operations(axn.resource, name, wanted=wanted))
+                wrote(stored["metadata"]["resourceVersion"])
+            break
+        except NotFound:
+            axn.halt()
+            return
+        except (Conflict, Invalid):
+            if not tries_left:
+                raise
+        fresh = await _read(axn, kind)
+        # Under deletion nothing can be added, and nothing must be created; the stream will tell.
+        if fresh is None or (wanted and fresh["metadata"].get("deletionTimestamp")):
+            axn.halt()
+            return
+        axn.renew(_as_followed(fresh, kind))
+        if (name in fresh["metadata"].get("finalizers", ())) == wanted:
+            return
+    axn.renew(_as_followed(stored, kind))
+    if not wanted and not stored["metadata"].get("finalizers"):
+        # That was the last one: the object is gone, and has no status any more.
+        axn.halt()
+
+
+def _operations(resource: Mapping[str, Any], name: str, *, wanted: bool) -> list[Resource]:
+    metadata = resource["metadata"]
+    finalizers = list(metadata.get("finalizers", ()))
+    operations: list[Resource] = [
+        {"op": "test", "path": "/metadata/uid", "value": metadata["uid"]},
+        # A list that is not there tests as null.
+        {"op": "test", "path": "/metadata/finalizers", "value": finalizers or None},
+    ]
+    if not wanted:
+        operations.append({"op": "remove", "path": f"/metadata/finalizers/{finalizers.index(name)}"})
+    elif finalizers:
+        operations.append({"op": "add", "path": "/metadata/finalizers/-", "value": name})
+    else:
+        operations.append({"op": "add", "path": "/metadata/finalizers", "value": [name]})
+    return operations
+
+
+async def _read(axn: Axn[Any], kind: Kind) -> Resource | None:
+    try:
+        fresh = await axn.workplace.client.get(kind, axn.key.name, namespace=axn.key.namespace or None)
+    except NotFound:
+        return None
+    return fresh if fresh["metadata"]["uid"] == axn.uid else None
+
+
+def _as_followed(resource: Resource, kind: Kind) -> Resource:
+    """What a handler sees of it: of a kind that is followed by its metadata, no more than that."""
+    shown = ("apiVersion", "kind", "metadata") if kind.metadata_only else tuple(resource)
+    return {name: resource[name] for name in shown}
+
+
+async def _delete_children(axn: Axn[Any]) -> None:
+    """Delete the children that no owner reference leads to. The owner is under deletion, so nobody wants them back."""
+    uid = axn.uid
+    children = axn.workplace.children(uid)
+    if children is None:
+        raise Retry(f"the children of {identify(axn.resource)} are not known yet: a stream is not in sync")
+    unseen = [(kind, child) for kind, child in children if not _is_collected(child, uid)]
+    await asyncio.gather(*(_delete(axn, kind, child) for kind, child in unseen))
+
+
+def _is_collected(child: Item, owner_uid: str) -> bool:
+    return any(reference.uid == owner_uid for reference in child.meta.owner_references)
+
+
+async def _delete(axn: Axn[Any], kind: Kind, child: Item) -> None:
+    if child.meta.deletion_timestamp is not None:
+        return
+    try:
+        await axn.workplace.client.delete(kind, child.key, uid=child.meta.uid)
+    except (NotFound, Conflict):
+        return
+    axn.workplace.wrote = True

@@ -1,0 +1,134 @@
+"""Calling user code: `async def` on the loop, `def` in a thread, for a bounded time; whatever it does, others go on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import logging
+import threading
+import weakref
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from bonny.calling import HandlerTimeout, call, report
+from bonny.errors import BonnyError, Terminal
+from tests.support.waiting import until
+
+WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO")
+
+
+@pytest.fixture
+def _no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+async def test_arguments_and_context_reach_either_kind_of_handler_and_its_result_comes_back() -> None:
+    WHO.set("the caller")
+
+    async def on_the_loop(*arguments: int) -> tuple[Any, ...]:
+        return (*arguments, WHO.get(), threading.current_thread() is threading.main_thread())
+
+    def in_a_thread(*arguments: int) -> tuple[Any, ...]:
+        return (*arguments, WHO.get(), threading.current_thread() is threading.main_thread())
+
+    assert await call(on_the_loop, 1, 2) == (1, 2, "the caller", True)
+    assert await call(partial(on_the_loop, 1), 2) == (1, 2, "the caller", True)
+    assert await call(in_a_thread, 1, 2) == (1, 2, "the caller", False)
+
+
+async def test_a_handler_on_the_loop_is_cancelled_when_its_time_is_over() -> None:
+    ended = []
+
+    async def hangs() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    with pytest.raises(HandlerTimeout, match=r"within 0\.01 s") as caught:
+        await call(hangs, seconds=0.01)
+    assert ended == ["cancelled"]
+    assert caught.value.thread is None
+
+
+async def test_a_thread_goes_on_when_its_time_is_over_and_is_in_the_error() -> None:
+    release = threading.Event()
+
+    def hangs() -> None:
+        release.wait(20)
+        raise ValueError("nobody waits for this any more")
+
+    with pytest.raises(HandlerTimeout) as caught:
+        await call(hangs, seconds=0.01)
+    thread = caught.value.thread
+    assert thread is not None
+    assert not thread.done()
+    release.set()
+    await until(thread.done)
+
+
+async def test_a_timeout_of_the_handlers_own_is_an_error_like_any_other() -> None:
+    async def raises() -> None:
+        raise TimeoutError("mine")
+
+    with pytest.raises(TimeoutError, match="mine") as caught:
+        await call(raises, seconds=5)
+    assert not isinstance(caught.value, HandlerTimeout)
+
+
+async def test_who_is_cancelled_from_outside_stays_cancelled() -> None:
+    async def hangs() -> None:
+        await asyncio.sleep(60)
+
+    release = threading.Event()
+    for handler in (hangs, lambda: release.wait(20)):
+        task = asyncio.create_task(call(handler))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    release.set()
+
+
+@pytest.mark.parametrize("on", ["the loop", "a thread"])
+@pytest.mark.usefixtures("_no_collector")
+async def test_what_a_handler_held_when_it_raised_is_freed_with_its_error(on: str) -> None:
+    """An error that is part of a cycle keeps whole objects in memory until the collector comes."""
+
+    class Large:
+        pass
+
+    def raises() -> None:
+        large = Large()
+        held.append(weakref.ref(large))
+        raise ValueError("no")
+
+    async def raises_on_the_loop() -> None:
+        raises()
+
+    held: list[weakref.ref[Large]] = []
+    with pytest.raises(ValueError, match="no") as caught:
+        await call(raises_on_the_loop if on == "the loop" else raises)
+    del caught
+    await until(lambda: held[0]() is None)
+
+
+@pytest.mark.parametrize(
+    ("error", "traceback"), [(Terminal("never"), False), (BonnyError("ours"), False), (KeyError("theirs"), True)]
+)
+def test_only_errors_of_others_are_logged_with_a_traceback(
+    caplog: pytest.LogCaptureFixture, error: Exception, traceback: bool
+) -> None:
+    report(logging.getLogger("bonny.test").warning, "it failed", error, {"object": "default/w1"})
+    (record,) = caplog.records
+    assert (record.getMessage(), record.levelname) == ("it failed", "WARNING")
+    assert (vars(record)["object"], vars(record)["error"]) == ("default/w1", str(error))
+    assert bool(record.exc_info) is traceback
