@@ -13,7 +13,7 @@ from bonny import Kind, Resource
 from bonny.sandbox import Sandbox
 from bonny.scheduler import Binding, Scheduler, least_allocated
 from bonny.scheduler.nodes import Nodes
-from bonny.scheduler.scheduler import Choice, rules
+from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import NodeView, PodView
 from tests.support.schedulers import (
     MERGE,
@@ -23,6 +23,7 @@ from tests.support.schedulers import (
     add_nodes,
     add_pods,
     condition,
+    events,
     placed,
     remove_all,
 )
@@ -84,15 +85,13 @@ def until_placed(sandbox: Sandbox, count: int) -> dict[str, str]:
 
 def test_the_cheap_node_scheduler(sandbox: Sandbox) -> None:
     add_nodes(sandbox, [node("n1"), node("n2", labels={"cheap": "true"}), node("n3", labels={"cheap": "false"})])
-    with AtWork(sandbox, CheapNode()) as at_work:
+    with AtWork(sandbox, CheapNode()):
         add_pods(sandbox, pods("cheap-node", 3))
 
         assert set(until_placed(sandbox, 3).values()) == {"n2"}
-
+        (event,) = sandbox.eventually(lambda: events(sandbox, "cheap-node-0"))
     assert condition(sandbox, "cheap-node-0")["status"] == "True"
-    told = dict(at_work.events)
-    assert told["cheap-node-0"].reason == "Scheduled"
-    assert told["cheap-node-0"].message == "Successfully assigned default/cheap-node-0 to n2"
+    assert (event["reason"], event["note"]) == ("Scheduled", "Successfully assigned default/cheap-node-0 to n2")
 
 
 def test_the_random_node_scheduler(sandbox: Sandbox) -> None:
@@ -139,15 +138,13 @@ def test_a_pod_that_fits_nowhere_says_so_in_kube_schedulers_words_and_comes_when
 ) -> None:
     taint = {"key": "only", "value": "us", "effect": "NoSchedule"}
     add_nodes(sandbox, [node("n1", cpu="1"), node("n2", cpu="1"), node("n3", taints=[taint])])
-    with AtWork(sandbox, LeastAllocated()) as at_work:
+    with AtWork(sandbox, LeastAllocated()):
         add_pods(sandbox, pods("least-allocated", 1, cpu="2"))
         told = sandbox.eventually(lambda: condition(sandbox, "least-allocated-0"))
         text = "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
         assert (told["status"], told["reason"], told["message"]) == ("False", "Unschedulable", text)
-        ((name, event),) = at_work.events
-        assert (name, event.type, event.reason, event.message) == (
-            "least-allocated-0", "Warning", "FailedScheduling", text
-        )  # fmt: skip
+        (event,) = sandbox.eventually(lambda: events(sandbox))
+        assert (event["type"], event["reason"], event["note"]) == ("Warning", "FailedScheduling", text)
 
         add_nodes(sandbox, [node("n4", cpu="2")])
 
@@ -170,14 +167,15 @@ def test_a_pod_that_waits_comes_when_another_one_goes(sandbox: Sandbox) -> None:
 
 def test_a_choice_that_does_not_fit_is_not_bound(sandbox: Sandbox) -> None:
     add_nodes(sandbox, [node("n1", cpu="1", labels={"cheap": "true"}), node("n2")])
-    with AtWork(sandbox, CheapNode()) as at_work:
+    with AtWork(sandbox, CheapNode()):
         add_pods(sandbox, pods("cheap-node", 1, cpu="2"))
 
         told = sandbox.eventually(lambda: condition(sandbox, "cheap-node-0"))
+        (event,) = sandbox.eventually(lambda: events(sandbox))
 
     assert told["message"] == "scheduler cheap-node chose n1: Insufficient cpu"
     assert placed(sandbox) == {}
-    assert at_work.events[0][1].reason == "FailedScheduling"
+    assert (event["reason"], event["note"]) == ("FailedScheduling", told["message"])
 
 
 class Careless(CheapNode):
@@ -217,7 +215,7 @@ def test_a_node_that_is_not_in_the_list_is_reported_not_bound(sandbox: Sandbox) 
 
 def test_pods_with_gates_wait_until_the_last_one_is_gone(sandbox: Sandbox) -> None:
     add_nodes(sandbox, [node("n1")])
-    with AtWork(sandbox, LeastAllocated()) as at_work:
+    with AtWork(sandbox, LeastAllocated()):
         add_pods(sandbox, [pod("gated", scheduler="least-allocated", schedulingGates=[{"name": "example.com/gate"}])])
         add_pods(sandbox, pods("least-allocated", 1))
         until_placed(sandbox, 1)
@@ -226,7 +224,7 @@ def test_pods_with_gates_wait_until_the_last_one_is_gone(sandbox: Sandbox) -> No
         sandbox.request("PATCH", f"{PODS}/gated", {"spec": {"schedulingGates": None}}, content_type=MERGE)
 
         until_placed(sandbox, 2)
-    assert {event.reason for _, event in at_work.events} == {"Scheduled"}
+        sandbox.eventually(lambda: [event["reason"] for event in events(sandbox, "gated")] == ["Scheduled"])
 
 
 def test_the_higher_priority_gets_the_room_and_of_equals_the_older_pod(sandbox: Sandbox) -> None:
@@ -269,6 +267,27 @@ def test_nodes_and_pods_may_come_from_lists_that_are_asked_for_again(sandbox: Sa
         assert until_placed(sandbox, 1) == {"listed": "n2"}
 
 
+class TeamA(LeastAllocated):
+    """Only the pods of one team."""
+
+    name = "team-a"
+
+    def pods(self) -> Kind:
+        return Kind("v1", "Pod", label_selector="team=a")
+
+
+def test_pods_may_come_from_a_selector_that_is_kept_up_to_date(sandbox: Sandbox) -> None:
+    add_nodes(sandbox, [node("n1")])
+    with AtWork(sandbox, TeamA()):
+        add_pods(sandbox, [pod("ours", scheduler="team-a", labels={"team": "a"}), pod("theirs", scheduler="team-a")])
+        assert until_placed(sandbox, 1) == {"ours": "n1"}
+
+        label = {"metadata": {"labels": {"team": "a"}}}
+        sandbox.request("PATCH", f"{PODS}/theirs", label, content_type=MERGE)
+
+        assert set(until_placed(sandbox, 2)) == {"ours", "theirs"}
+
+
 class Binds(LeastAllocated):
     """Binds by itself, and says so on the pod."""
 
@@ -292,13 +311,13 @@ def test_binding_may_be_ones_own(sandbox: Sandbox) -> None:
 
 def test_a_dry_run_decides_and_counts_but_writes_nothing(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     add_nodes(sandbox, [node("n1", cpu="2")])
-    with caplog.at_level("DEBUG", logger="bonny.scheduler"), AtWork(sandbox, LeastAllocated(), dry_run=True) as at_work:
+    with caplog.at_level("DEBUG", logger="bonny.scheduler"), AtWork(sandbox, LeastAllocated(), dry_run=True):
         add_pods(sandbox, pods("least-allocated", 3, cpu="1"))
         sandbox.eventually(lambda: len([line for line in caplog.records if line.msg == "would bind"]) == 2)
         sandbox.eventually(lambda: [line for line in caplog.records if line.msg == "no node"])
 
     assert placed(sandbox) == {}
-    assert at_work.events == []
+    assert events(sandbox) == []
     found: Any = sandbox.get("v1", "Pod", "least-allocated-2")
     assert "conditions" not in found["status"]
 
@@ -342,12 +361,16 @@ def test_the_telemetry_events_of_the_original_are_told(sandbox: Sandbox) -> None
 
 def test_its_own_rules_are_all_that_it_needs(sandbox: Sandbox) -> None:
     name = "narrow-scheduler"
+    rules = [
+        *LeastAllocated.rules(),
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+    ]
     meta = {"name": name}
     rbac = "rbac.authorization.k8s.io"
     sandbox.apply(
         [
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**meta, "namespace": "default"}},
-            {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": meta, "rules": rules()},
+            {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": meta, "rules": rules},
             {
                 "apiVersion": f"{rbac}/v1",
                 "kind": "ClusterRoleBinding",
@@ -428,7 +451,7 @@ def test_the_condition_is_written_once_however_often_the_pod_is_tried(sandbox: S
         (server,) = at_work.servers
         for count in (2, 3):
             at_work.do(lambda: server._cache._tell(None))
-            sandbox.eventually(lambda count=count: len(at_work.events) >= count)
+            sandbox.eventually(lambda count=count: at_work.do(lambda: server._recorder.correlator.recorded) >= count)
 
     after: Any = sandbox.get("v1", "Pod", "least-allocated-0")
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -449,7 +472,8 @@ def test_a_condition_that_was_decided_on_an_older_version_is_not_written(sandbox
                 at_work.do(lambda: [known.pod.labels for known in server._cache._placed.values()]) == [{"newer": "yes"}]
             )
         )
-        at_work.do(lambda: server._spawn(server._write_condition(stale, "too late")))
+        late = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+        at_work.do(lambda: server._spawn(server._write(stale, late)))
         sandbox.eventually(lambda: not at_work.do(lambda: server._tasks))
 
     assert condition(sandbox, "least-allocated-0")["status"] == "True"

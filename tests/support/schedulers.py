@@ -10,17 +10,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bonny import telemetry
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.core.watch import WatchOptions
+from bonny.events import EventRecorder
 from bonny.kinds import Kind
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.scheduler import Scheduler
-from bonny.scheduler.server import Event, Means, SchedulerServer, assemble
+from bonny.scheduler.cluster import Cluster
+from bonny.scheduler.server import SchedulerServer
 from bonny.servers.reflector import Reflector
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 MERGE = "application/merge-patch+json"
 
 
@@ -30,9 +34,6 @@ class AtWork:
     def __init__(
         self, sandbox: Sandbox, *schedulers: Scheduler, kubeconfig: Path | None = None, dry_run: bool = False
     ) -> None:
-        self.events: list[tuple[str, Event]] = []
-        """The Events about pods, by the name of the pod."""
-
         self.told: list[tuple[str, Mapping[str, float], Mapping[str, Any]]] = []
         """Telemetry: name, measurements, metadata."""
 
@@ -40,15 +41,13 @@ class AtWork:
         self._kubeconfig = kubeconfig or sandbox.kubeconfig
         self._schedulers = schedulers
         self._dry_run = dry_run
+        self._listener = f"at work {id(self)}"
         self._started: Future[None] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Event | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="schedulers")
 
-    def record(self, regarding: Resource, event: Event) -> None:
-        self.events.append((regarding["metadata"]["name"], event))
-
-    def emit(self, name: str, measurements: Mapping[str, float], metadata: Mapping[str, Any]) -> None:
+    def _tell(self, name: str, measurements: Mapping[str, float], metadata: Mapping[str, Any], _: object) -> None:
         self.told.append((name, measurements, metadata))
 
     def names_told(self) -> set[str]:
@@ -62,6 +61,8 @@ class AtWork:
         return future.result(10)
 
     def __enter__(self) -> Self:
+        names = [name for name in telemetry.EVENTS if name.startswith("bonny.scheduler.")]
+        telemetry.attach_many(self._listener, names, self._tell)
         self._thread.start()
         self._started.result(20)
         return self
@@ -72,6 +73,7 @@ class AtWork:
         if self._loop is not None and self._ended is not None:
             self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(20)
+        telemetry.detach(self._listener)
         assert not self._thread.is_alive(), "the schedulers did not end"
 
     async def _run(self) -> None:
@@ -86,9 +88,12 @@ class AtWork:
                         streams[kind] = Reflector(client, kind, namespace=None, options=options)
                     return streams[kind]
 
-                means = Means(client=client, follow=follow, recorder=self, emit=self.emit, dry_run=self._dry_run)
-                self.servers = assemble(self._schedulers, means)
-                parts = [*streams.values(), *self.servers]
+                cluster, recorder = Cluster(follow), EventRecorder(client, controller="schedulers", instance="tests")
+                self.servers = [
+                    SchedulerServer(known, client, cluster=cluster, recorder=recorder, dry_run=self._dry_run)
+                    for known in self._schedulers
+                ]
+                parts = [*streams.values(), *self.servers, recorder]
                 tasks = [asyncio.create_task(part.run()) for part in parts]
                 ended = asyncio.create_task(self._ended.wait())
                 self._started.set_result(None)
@@ -98,6 +103,10 @@ class AtWork:
                 await asyncio.gather(*pending, return_exceptions=True)
                 for task in done - {ended}:
                     task.result()
+            # The end of the loop would leave open what a TLS peer has not said goodbye on.
+            for transport in list(self._loop._transports.values()):  # type: ignore[attr-defined]
+                transport.abort()
+            await asyncio.sleep(0)
         except BaseException as error:
             if not self._started.done():
                 self._started.set_exception(error)
@@ -123,9 +132,15 @@ def add_pods(sandbox: Sandbox, pods: Iterable[Resource]) -> None:
         assert answer.status == 201, answer
 
 
+def events(sandbox: Sandbox, name: str = "") -> list[Resource]:
+    """The Events about pods, or about the pod of that name, as the API server has them."""
+    found = sandbox.items("events.k8s.io/v1", "Event", namespace="default")
+    return [event for event in found if name in ("", event["regarding"]["name"])]
+
+
 def remove_all(sandbox: Sandbox) -> None:
     """Delete all nodes and pods; no kubelet has to agree."""
-    for path in (PODS, NODES):
+    for path in (PODS, NODES, EVENTS):
         sandbox.request("DELETE", f"{path}?gracePeriodSeconds=0")
     sandbox.eventually(lambda: not sandbox.items("v1", "Pod") and not sandbox.items("v1", "Node"))
 

@@ -81,10 +81,6 @@ class AssumeCache:
         self._told: tuple[PodView, Pairs] | None = None
         """The last answer of `repelled`, while it holds: it is asked about one pod for thousands of nodes."""
 
-    def __len__(self) -> int:
-        """How many pods count."""
-        return len(self._placed)
-
     def usage(self, node: str) -> Usage:
         """What the pods of a node take."""
         return self._usage.get(node, NO_USAGE)

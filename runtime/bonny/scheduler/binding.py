@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from ..client.api import Client
-from ..kinds import Kind
 from ..resource import Resource, key_of
+from .cluster import POD
 
-__all__ = ["POD", "Binding"]
-
-POD: Final = Kind("v1", "Pod")
+__all__ = ["Binding"]
 
 
 class Binding:

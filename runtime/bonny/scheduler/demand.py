@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from .quantity import milli, nano, whole
 from .selector import Requirement, Term, label_selector, required_names
 
-__all__ = ["AntiAffinity", "Condition", "Demand", "Pod", "Taint", "Toleration", "amounts", "decode_pod", "demand_of"]
+__all__ = ["AntiAffinity", "Demand", "Pod", "Taint", "Toleration", "amounts", "decode_pod", "demand_of"]
 
 CPU: Final = "cpu"
 # The order in which kube-scheduler looks at them, and names them.
@@ -34,6 +34,7 @@ POD_LEVEL: Final = (CPU, "memory", "hugepages-")
 FREE_VOLUMES: Final = frozenset(
     {"name", "configMap", "csi", "downwardAPI", "emptyDir", "hostPath", "image", "nfs", "projected", "secret"}
 )
+RESIZE_INFEASIBLE: Final = ("PodResizePending", "Infeasible")
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -112,19 +113,9 @@ class _ContainerStatus(_Part, frozen=True):
     allocated_resources: dict[str, str] = {}
 
 
-class Condition(_Part, frozen=True):
-    """One entry of status.conditions."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str | None = None
-
-
 class _Status(_Part, frozen=True):
     phase: str = ""
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[dict[str, Any], ...] = ()
     resources: _Resources | None = None
     allocated_resources: dict[str, str] = {}
     container_statuses: tuple[_ContainerStatus, ...] = ()
@@ -254,7 +245,7 @@ def _requests(spec: _Spec, missing: Mapping[str, str]) -> Counter[str]:
 def _resized(pod: Pod) -> _Spec:
     """The spec with what counts while a resize is under way."""
     spec, status = pod.spec, pod.status
-    infeasible = any(known.type == "PodResizePending" and known.reason == "Infeasible" for known in status.conditions)
+    infeasible = any((known["type"], known.get("reason")) == RESIZE_INFEASIBLE for known in status.conditions)
     running = {found.name: found for found in (*status.container_statuses, *status.init_container_statuses)}
 
     def largest(wanted: _Resources, found: _Status | _ContainerStatus | None) -> _Resources:

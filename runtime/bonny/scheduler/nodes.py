@@ -74,7 +74,7 @@ class Nodes(_List):
         """The last change of each node, the latest at the end."""
 
         self._shapes: dict[Demand, _Shape] = {}
-        self.renew()
+        self._views = {name: view for name, view in cache.nodes.items() if member(name)}
         cache.listeners.append(self.touch)
 
     @cached_property
@@ -114,24 +114,18 @@ class Nodes(_List):
 
     # --- what changes -------------------------------------------------------------------------------------------------
 
-    def renew(self) -> None:
-        """Others may be members now."""
-        self._views = {name: view for name, view in self._cache.nodes.items() if self._member(name)}
-        self.__dict__.pop("_list", None)
-        self._shapes.clear()
-
     def changed_since(self, moment: int) -> tuple[list[NodeView], int]:
         """The nodes that changed, or whose pods did, after `moment`; and the present moment."""
         return [view for name in self._later(moment) if (view := self._views.get(name))], self._clock
 
     def touch(self, name: str | None) -> None:
         """The node changed, or its pods did, or it may be a member or not any more."""
-        if name is None:
+        view = self._cache.nodes.get(name) if name is not None and self._member(name) else None
+        if name is None or (view is None and name not in self._views):
             return
         self._clock += 1
         self._changed.pop(name, None)
         self._changed[name] = self._clock
-        view = self._cache.nodes.get(name) if self._member(name) else None
         if self._views.get(name) is view:
             return
         self.__dict__.pop("_list", None)

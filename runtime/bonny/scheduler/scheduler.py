@@ -13,24 +13,22 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ..client.api import Client
 from ..errors import OptionError
-from ..kinds import Kind
 from ..naming import check_dns_label
 from ..resource import Resource
-from .binding import POD, Binding
+from .binding import Binding
+from .cluster import NODE, POD, Selection
 from .fits import Check, fits
 from .nodes import Nodes
 from .views import NodeView, PodView
 
-__all__ = ["NODE", "Choice", "Scheduler", "Selection", "matcher", "rules"]
+__all__ = ["Choice", "Scheduler", "matcher"]
 
-NODE: Final = Kind("v1", "Node")
 Choice: TypeAlias = Mapping[str, Any] | None
-Selection: TypeAlias = Kind | Iterable[Mapping[str, Any]]
 
 
 class Scheduler:
@@ -87,6 +85,15 @@ class Scheduler:
         """Assign `pod` to `node`. Raises and RBAC: as `Binding.create`."""
         await Binding.create(self.client, Binding.new(pod, node), uid=pod.uid)
 
+    @classmethod
+    def rules(cls) -> list[Resource]:
+        """The RBAC rules that it needs, in a ClusterRole. Override it to add what your methods ask for."""
+        return [
+            {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
+            {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
+        ]
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if cls.name:
@@ -118,12 +125,3 @@ def matcher(selector: str, *, where: str) -> Callable[[PodView], bool]:
             raise OptionError(f"{where} has {term!r}: write field=value or field!=value, of {', '.join(FIELDS)}")
         terms.append((FIELDS[found[1]], found[2] != "!=", found[3]))
     return lambda pod: all((field(pod) == value) is equal for field, equal, value in terms)
-
-
-def rules() -> list[Resource]:
-    """The RBAC rules that schedulers need, in a ClusterRole; events are the recorder's."""
-    return [
-        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
-        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
-    ]

@@ -15,7 +15,7 @@ import msgspec
 
 from ..core.objects import Item
 from ..resource import Key, Resource
-from .demand import Condition, Demand, Pod, Taint, amounts, decode_pod, demand_of
+from .demand import Demand, Pod, Taint, amounts, decode_pod, demand_of
 from .quantity import nano
 
 if TYPE_CHECKING:
@@ -66,6 +66,13 @@ class PodView(_View):
     def uid(self) -> str:
         return self.item.meta.uid
 
+    @property
+    def identity(self) -> Resource:
+        """This version of it, as Events and patches name it."""
+        meta = self.item.meta
+        named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {**named, "resourceVersion": meta.resource_version}}
+
     @cached_property
     def decoded(self) -> Pod:
         return decode_pod(self.item.raw)
@@ -93,10 +100,9 @@ class PodView(_View):
         return not settled and self.item.meta.deletion_timestamp is None
 
     @property
-    def scheduled(self) -> Condition:
-        """Its condition PodScheduled; an empty one where there is none."""
-        conditions = self.decoded.status.conditions
-        return next((known for known in conditions if known.type == "PodScheduled"), Condition())
+    def order(self) -> tuple[int, str]:
+        """Sorts first the highest priority, and of equals the oldest."""
+        return -self.decoded.spec.priority, self.decoded.metadata.creation_timestamp or ""
 
 
 class _NodeSpec(msgspec.Struct, frozen=True, gc=False):

@@ -183,6 +183,18 @@ def test_nodes_under_ever_new_names_fill_no_memory() -> None:
     assert len(shape.places[least_allocated]) <= 2 * 3 + nodes.SLACK + 1
 
 
+def test_nodes_of_others_that_come_and_go_fill_no_memory() -> None:
+    cache = cluster(2)
+    known = Nodes(cache, member={"n0", "n1"}.__contains__)
+    for number in range(2, 1000):
+        cache.see_node(f"n{number}", item(node(f"n{number}")))
+        cache.assume(pod_view(f"p{number}"), f"n{number}")
+        cache.see_node(f"n{number}", None)
+
+    assert known._changed == {}
+    assert names(known) == ["n0", "n1"]
+
+
 def test_changes_are_told_once() -> None:
     cache = cluster(3)
     known = Nodes(cache)

@@ -9,7 +9,7 @@ import pytest
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
 from bonny.scheduler import Binding, Scheduler
-from bonny.scheduler.scheduler import matcher, rules
+from bonny.scheduler.scheduler import matcher
 from tests.support.scheduling import node, node_view, pod, pod_view
 
 EXACT: Resource = {
@@ -84,7 +84,7 @@ def test_a_field_selector_that_cannot_be_is_named_in_one_sentence(selector: str)
 
 
 def test_the_rules_are_the_least_that_is_needed() -> None:
-    assert rules() == [
+    assert Scheduler.rules() == [
         {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
         {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},

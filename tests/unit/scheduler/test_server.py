@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, cast
 
 import pytest
 
+from bonny import telemetry
 from bonny.client.errors import Unreachable, refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.errors import OptionError
+from bonny.events import Event
 from bonny.kinds import Kind
 from bonny.resource import Resource
-from bonny.scheduler import Scheduler, least_allocated, server
+from bonny.scheduler import Scheduler, least_allocated
+from bonny.scheduler.cluster import NODE, POD, Cluster
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.pending import State
-from bonny.scheduler.scheduler import NODE, Choice
-from bonny.scheduler.server import Event, Means, SchedulerServer, assemble
+from bonny.scheduler.scheduler import Choice
+from bonny.scheduler.server import SchedulerServer
 from bonny.scheduler.views import NodeView, PodView
 from bonny.servers.reflector import Reflector
 from tests.support.core import line, page, status
@@ -58,18 +62,15 @@ class Choosy(Scheduler):
 class Bench:
     """Schedulers with streams that are led by hand; nothing is sent."""
 
-    def __init__(self, *schedulers: Scheduler, **means: Any) -> None:
+    def __init__(self, *schedulers: Scheduler) -> None:
         self.streams: dict[Kind, Reflector] = {}
         self.events: list[tuple[str, Event]] = []
-        self.told: list[tuple[str, Any, Any]] = []
-        given = Means(
-            client=cast("Any", self),
-            follow=self.follow,
-            recorder=self,
-            emit=lambda *told: self.told.append(told),
-            **means,
-        )
-        self.servers = assemble(schedulers, given)
+        self.told: list[tuple[Any, ...]] = []
+        names = [name for name in telemetry.EVENTS if name.startswith("bonny.scheduler.")]
+        telemetry.detach("bench")
+        telemetry.attach_many("bench", names, lambda *told: self.told.append(told))
+        cluster, given = Cluster(self.follow), cast("Any", self)
+        self.servers = [SchedulerServer(known, given, cluster=cluster, recorder=given) for known in schedulers]
         self.version = 100
 
     def follow(self, kind: Kind) -> Reflector:
@@ -97,9 +98,6 @@ class Bench:
         self.lists(NODE, *(stored(known, version=1) for known in nodes))
         self.lists(POD, *(stored(known, version=1) for known in pods))
         return self.servers[0]
-
-
-POD = server.POD
 
 
 def carry_out(stream: Reflector, event: watch.Event) -> None:
@@ -139,9 +137,11 @@ async def until(holds: Callable[[], Any]) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("bonny.scheduler.pending.FIRST_WAIT_SECONDS", 0.02)
     monkeypatch.setattr("bonny.scheduler.pending.LONGEST_WAIT_SECONDS", 0.02)
+    yield
+    telemetry.detach("bench")
 
 
 def waiting(name: str = "p1", **fields: Any) -> Resource:
@@ -197,7 +197,7 @@ async def test_a_binding_of_unknown_outcome_is_not_posted_again_for_a_node_that_
 
         await until(lambda: len(choosy.bound) == 2)
     assert choosy.bound == [("p1", "n1"), ("p1", "n2")]
-    assert len(at_work._cache) == 1
+    assert len(at_work._cache._placed) == 1
 
 
 @pytest.mark.parametrize("error", [refused(403), refused(422), refused(429), ValueError("somebody's own")])
@@ -329,20 +329,27 @@ async def test_code_that_fails_holds_up_its_own_pod_only(caplog: pytest.LogCaptu
     class Moody(Choosy):
         timeout = 0.01
 
-        def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice | Awaitable[Choice]:
-            if pod.name == "slow":
-                return asyncio.sleep(3600, None)
-            return {"p1": {"metadata": {}}, "p2": 1 / 0}[pod.name] if pod.name != "good" else nodes[0]
+        async def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+            match pod.name:
+                case "slow":
+                    await asyncio.sleep(3600)
+                case "p1":
+                    return {"metadata": {}}
+                case "p2":
+                    raise ZeroDivisionError("a secret that must not be shown")
+                case "p3":
+                    sys.exit(3)
+            return nodes[0]
 
     moody = Moody()
     bench = Bench(moody)
-    at_work = bench.begins(node("n1"), pods=tuple(waiting(name) for name in ("p1", "p2", "slow", "good")))
+    at_work = bench.begins(node("n1"), pods=tuple(waiting(name) for name in ("p1", "p2", "p3", "slow", "good")))
     async with At(at_work):
         await until(lambda: moody.bound == [("good", "n1")])
-        await until(lambda: {name for name, _ in bench.events} == {"p1", "p2", "slow", "good"})
+        await until(lambda: {name for name, _ in bench.events} == {"p1", "p2", "p3", "slow", "good"})
 
     messages = {name: event.message for name, event in bench.events}
-    assert messages["slow"] == "scheduler choosy failed with TimeoutError"
+    assert messages["slow"] == "scheduler choosy failed with HandlerTimeout"
     assert messages["p2"] == "scheduler choosy failed with ZeroDivisionError"
     assert "choosing a node failed" in caplog.text
 
@@ -459,8 +466,8 @@ async def test_a_list_is_asked_for_again_after_it_failed() -> None:
         await until(lambda: listed.bound)
 
     assert listed.bound == [("p1", "n2")]
-    failed = next(metadata for name, _, metadata in bench.told if name == "bonny.scheduler.nodes.fetch.failed")
-    assert failed == {"scheduler": "choosy", "error": "not today"}
+    failed = next(metadata for name, _, metadata, _ in bench.told if name == "bonny.scheduler.nodes.fetch.failed")
+    assert (failed["scheduler"], str(failed["error"])) == ("choosy", "not today")
 
 
 async def test_a_selector_comes_from_a_plain_method() -> None:
@@ -473,7 +480,7 @@ async def test_a_selector_comes_from_a_plain_method() -> None:
     async with At(at_work):
         told = await until(lambda: [told for told in bench.told if told[0] == "bonny.scheduler.nodes.fetch.failed"])
 
-    assert "make it a plain method, without async" in told[0][2]["error"]
+    assert str(told[0][2]["error"]) == "a Kind comes from a method without async"
 
 
 def test_a_field_selector_that_cannot_be_is_refused_at_once() -> None:
@@ -482,3 +489,34 @@ def test_a_field_selector_that_cannot_be_is_refused_at_once() -> None:
 
     with pytest.raises(OptionError, match=r"field_selector of Wrong has 'spec\.wrong=yes'"):
         Bench(Wrong())
+
+
+class Nameless(Choosy):
+    name = ""
+
+
+class Idle(Scheduler):
+    name = "idle"
+
+
+@pytest.mark.parametrize("incomplete", [Nameless, Idle])
+def test_a_scheduler_without_a_name_or_a_choice_is_refused_at_once(incomplete: type[Scheduler]) -> None:
+    with pytest.raises(OptionError, match=f"{incomplete.__name__} cannot schedule: give it a name"):
+        Bench(incomplete())
+
+
+async def test_a_parked_pod_that_changes_and_goes_leaves_nothing_behind() -> None:
+    """Regression: it was looked up among those of its former shape, and the scheduler ended."""
+    choosy = Choosy()
+    bench = Bench(choosy)
+    at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1", cpu="2"),))
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        bench.shows(POD, "MODIFIED", waiting("p1", cpu="3"))
+        await until(lambda: len(bench.events) == 2)
+        bench.shows(POD, "DELETED", waiting("p1", cpu="3"))
+        bench.shows(NODE, "ADDED", node("n2", cpu="4"))
+        bench.shows(POD, "ADDED", waiting("p2", cpu="2"))
+
+        await until(lambda: choosy.bound == [("p2", "n2")])
+    assert {uid for uids in at_work._parked.values() for uid in uids} == set()
