@@ -1,4 +1,4 @@
-"""Rows S: bindings that are lost on their way, and schedulers that do not see what they decide on."""
+"""Rows B: bindings that are lost on their way, and decisions on what is not seen (docs/reliability.md)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ LOST = [
 
 
 @pytest.mark.parametrize("effect", LOST)
-def test_s1_bindings_that_fail_are_made_good_and_leak_no_room(sandbox: Sandbox, empty: None, effect: Effect) -> None:
+def test_b1_bindings_that_fail_are_made_good_and_leak_no_room(sandbox: Sandbox, empty: None, effect: Effect) -> None:
     """The nodes have room for exactly these pods: one place that leaks, or counts twice, is missed at the end."""
     add_nodes(sandbox, [node(f"n{number}", cpu="10") for number in range(CROWD // 10)])
     seen = iter(range(10_000))
@@ -93,7 +93,7 @@ def test_s1_bindings_that_fail_are_made_good_and_leak_no_room(sandbox: Sandbox, 
     assert len(stored) <= CROWD
 
 
-def test_s2_an_api_server_that_is_killed_at_full_load_loses_no_pod() -> None:
+def test_b2_an_api_server_that_is_killed_at_full_load_loses_no_pod() -> None:
     with Sandbox() as own:
         add_nodes(own, [node(f"n{number}", cpu="20") for number in range(10)])
         with AtWork(own, Even()) as at_work, ThreadPoolExecutor() as pool:
@@ -122,7 +122,7 @@ def _created(sandbox: Sandbox, name: str) -> bool:
     return sandbox.request("POST", "/api/v1/namespaces/default/pods", made).status in (201, 409)
 
 
-def test_s3_nothing_is_bound_to_nodes_that_went_while_nobody_looked(sandbox: Sandbox, empty: None) -> None:
+def test_b3_nothing_is_bound_to_nodes_that_went_while_nobody_looked(sandbox: Sandbox, empty: None) -> None:
     add_nodes(sandbox, [node(f"n{number}") for number in range(1, 4)])
     with FaultProxy(sandbox) as proxy, AtWork(sandbox, Even(), kubeconfig=proxy.kubeconfig) as at_work:
         (server,) = at_work.servers
@@ -144,7 +144,7 @@ def test_s3_nothing_is_bound_to_nodes_that_went_while_nobody_looked(sandbox: San
     assert set(found.values()) == {"n3"}
 
 
-def test_s4_room_that_became_free_while_nobody_looked_is_found(sandbox: Sandbox, empty: None) -> None:
+def test_b4_room_that_became_free_while_nobody_looked_is_found(sandbox: Sandbox, empty: None) -> None:
     add_nodes(sandbox, [node("n1", cpu="1")])
     with FaultProxy(sandbox) as proxy, AtWork(sandbox, Even(), kubeconfig=proxy.kubeconfig):
         add_pods(sandbox, [pod("first", scheduler="even", cpu="1"), pod("second", scheduler="even", cpu="1")])
@@ -161,7 +161,7 @@ def test_s4_room_that_became_free_while_nobody_looked_is_found(sandbox: Sandbox,
         sandbox.eventually(lambda: placed(sandbox) == {other: "n1"}, within_seconds=SEEN_SECONDS)
 
 
-def test_s5_of_two_replicas_that_work_at_once_one_binds_each_pod(sandbox: Sandbox, empty: None) -> None:
+def test_b5_of_two_replicas_that_work_at_once_one_binds_each_pod(sandbox: Sandbox, empty: None) -> None:
     """Leader election prevents it; should it fail, the API server still gives each pod to one of them."""
     add_nodes(sandbox, [node(f"n{number}", cpu="100") for number in range(4)])
     with AtWork(sandbox, Even()) as first, AtWork(sandbox, Even()) as second:
@@ -174,7 +174,7 @@ def test_s5_of_two_replicas_that_work_at_once_one_binds_each_pod(sandbox: Sandbo
             assert used == CROWD, "a replica counts a pod twice, or not at all"
 
 
-def test_s6_a_replica_that_takes_over_forgets_no_pod(sandbox: Sandbox, empty: None) -> None:
+def test_b6_a_replica_that_takes_over_forgets_no_pod(sandbox: Sandbox, empty: None) -> None:
     add_nodes(sandbox, [node(f"n{number}", cpu="10") for number in range(CROWD // 10)])
     with AtWork(sandbox, Even()):
         add_crowd(sandbox)
