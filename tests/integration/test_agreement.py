@@ -72,6 +72,7 @@ def settled(sandbox: Sandbox, names: set[str], nodes: int) -> dict[str, Resource
             known["spec"].get("nodeName")
             or known["spec"].get("schedulingGates")
             or told(known).startswith(f"0/{nodes} nodes are available")
+            or known["spec"].get("resourceClaims")
         )
     ]
     return None if open_ else found
@@ -118,7 +119,11 @@ def differences(
         said = {known.name: fits(view, known) for known in cache.nodes.values()}
         right = [known for known, fit in said.items() if fit]
         text = verdict(said.values(), nodes=len(said), refusal=view.demand.refusal)
-        if not view.pending:
+        if view.demand.refusal and not view.demand.refusal.startswith("pod affinity terms"):
+            # A listed difference: whatever kube-scheduler says, here the pod waits.
+            agree = not right
+            counts["not honoured, waits"] += 1
+        elif not view.pending:
             agree = theirs == "gated"
             counts["gated"] += 1
         elif theirs in said:

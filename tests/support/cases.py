@@ -169,8 +169,24 @@ class Generator:
         if self.rarely(0.05):
             wishes["volumes"] = [{"name": "scratch", "emptyDir": {}}, {"name": "host", "hostPath": {"path": "/tmp"}}]
         if self.rarely(0.03):
+            wishes |= self._not_honoured(name)
+        if self.rarely(0.03):
             wishes["schedulingGates"] = [{"name": "example.com/gate"}]
         return wishes
+
+    def _not_honoured(self, name: str) -> dict[str, Any]:
+        """Wishes that concern no other case."""
+        mine = {"labelSelector": {"matchLabels": {CASE: name}}, "topologyKey": "kubernetes.io/hostname"}
+        spread = {**mine, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+        return self.chance.choice(
+            [
+                {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [mine]}}},
+                {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [mine]}}},
+                {"topologySpreadConstraints": [spread]},
+                {"volumes": [{"name": "claimed", "persistentVolumeClaim": {"claimName": "missing"}}]},
+                {"resourceClaims": [{"name": "device", "resourceClaimName": "missing"}]},
+            ]
+        )
 
     def _toleration(self) -> Resource:
         made: Resource = {"operator": self.chance.choice(["Exists", "Equal"])}
