@@ -65,9 +65,6 @@ class Pending:
         self._later: list[tuple[float, int, str]] = []
         self._tickets = 0
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._entries
-
     def add(self, uid: str, order: Order, *, anew: bool = False) -> None:
         """Queue `uid`; harmless when it is known. `anew`: it is not what was tried before."""
         entry = self._entries.get(uid)

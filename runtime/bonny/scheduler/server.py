@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import itertools
 import logging
 import time
 from collections.abc import Coroutine, Iterable, Mapping
@@ -27,7 +26,7 @@ from ..calling import call, report
 from ..client.api import Client
 from ..client.errors import Conflict, NotFound, NotServed, ServerError, Unreachable
 from ..conditions import condition, with_condition
-from ..errors import ApiError, BonnyError, OptionError
+from ..errors import ApiError, BonnyError, OptionError, UsageError
 from ..events import Event, EventRecorder, EventType
 from ..resource import Key, Resource, has_all_of
 from ..telemetry import execute
@@ -185,7 +184,7 @@ class SchedulerServer:
                 ready = await self._ready()
                 if ready:
                     self._unpark_who_may_fit()
-                    await self._decide_all()
+                    await self._decide_some()
                 await self._rest(until=self._pending.next_due() if ready else None)
         finally:
             for task in self._tasks:
@@ -230,14 +229,14 @@ class SchedulerServer:
 
     # --- deciding -----------------------------------------------------------------------------------------------------
 
-    async def _decide_all(self) -> None:
-        for number in itertools.count(1):
+    async def _decide_some(self) -> None:
+        for _ in range(DECISIONS_AT_ONCE):
             uid = self._pending.take(now=time.monotonic()) if self._has_slots else None
             if uid is None:
                 return
             await self._decide(self._pods[uid])
-            if number % DECISIONS_AT_ONCE == 0:
-                await asyncio.sleep(0)
+        self._wake.set()
+        await asyncio.sleep(0)
 
     async def _decide(self, pod: PodView) -> None:
         try:
@@ -320,7 +319,7 @@ class SchedulerServer:
             await self._client.apply(POD, written, manager=self.scheduler.name, subresource="status")
         except (Conflict, NotFound):
             self._pending.wake(pod.uid)
-        except ApiError as error:
+        except (ApiError, UsageError) as error:
             report(log.warning, "the condition was not written", error, self._about(pod))
 
     def _unpark_who_may_fit(self) -> None:
@@ -395,7 +394,7 @@ class SchedulerServer:
             live = await self._client.get(POD, pod.name, namespace=pod.key.namespace)
         except NotFound:
             return _Outcome.SETTLED
-        except ApiError:
+        except (ApiError, UsageError):
             return _Outcome.UNKNOWN
         has = live["spec"].get("nodeName")
         if live["metadata"]["uid"] == pod.uid and has in (None, node.name):
