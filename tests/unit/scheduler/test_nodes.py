@@ -1,0 +1,245 @@
+"""The sequence that a scheduler selects from, and what it remembers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bonny.scheduler import least_allocated, nodes, views
+from bonny.scheduler.assume import AssumeCache
+from bonny.scheduler.fits import fits
+from bonny.scheduler.nodes import Nodes
+from bonny.scheduler.views import NodeView, PodView
+from tests.support.scheduling import item, node, pod_view
+
+
+def cluster(count: int, **fields: Any) -> AssumeCache:
+    cache = AssumeCache()
+    for number in range(count):
+        cache.see_node(f"n{number}", item(node(f"n{number}", **fields)))
+    return cache
+
+
+def names(found: Any) -> list[str]:
+    return [known.name for known in found]
+
+
+def test_it_is_a_sequence_of_all_nodes() -> None:
+    known = Nodes(cluster(3))
+
+    assert names(known) == ["n0", "n1", "n2"]
+    assert (len(known), known[1].name, names(known[1:])) == (3, "n1", ["n1", "n2"])
+    assert random.choice(known).name in {"n0", "n1", "n2"}
+
+
+def test_a_node_that_comes_changes_or_goes_does_so_here() -> None:
+    cache = cluster(2)
+    known = Nodes(cache)
+
+    cache.see_node("n2", item(node("n2")))
+    cache.see_node("n0", None)
+    cache.see_node("n1", item(node("n1", cpu="8"), version=2))
+
+    assert names(known) == ["n1", "n2"]
+    assert [view.allocatable["cpu"] for view in known] == [8000, 4000]
+    assert known.named("n0") is None
+
+
+def test_who_iterates_may_wait_while_nodes_come_and_go() -> None:
+    cache = cluster(3)
+    found = []
+    for view in Nodes(cache):
+        found.append(view.name)
+        cache.see_node("n2", None)
+
+    assert found == ["n0", "n1", "n2"]
+
+
+def test_only_members_are_in_it() -> None:
+    cache, members = cluster(3), {"n0", "n2"}
+    known = Nodes(cache, member=members.__contains__)
+    assert names(known) == ["n0", "n2"]
+
+    members.add("n1")
+    members.remove("n0")
+    for name in ("n0", "n1"):
+        known.touch(name)
+
+    assert sorted(names(known)) == ["n1", "n2"]
+    assert sorted(names(known.fitting(pod_view(cpu="1")))) == ["n1", "n2"]
+
+
+def test_what_is_not_looked_at_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Nodes(cluster(50))
+    decoded: list[bytes] = []
+    decode = views._decode_node
+    monkeypatch.setattr(views, "_decode_node", lambda raw: decoded.append(raw) or decode(raw))
+    monkeypatch.setattr(msgspec.json, "decode", lambda *_: pytest.fail("a whole object was decoded"))
+
+    assert len([view for view in known if view.labels["kubernetes.io/hostname"] == "n7"]) == 1
+    assert decoded == []
+    assert known[7].allocatable["cpu"] == 4000
+    assert known[7].taints == ()
+    assert len(decoded) == 1
+
+
+def test_it_holds_the_same_views_however_often_it_is_asked() -> None:
+    known = Nodes(cluster(3))
+
+    assert list(known) == list(known.fitting(pod_view())) == list(known)
+
+
+def test_pods_of_one_shape_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+    fits_shape = nodes.fits_shape
+
+    def counting(pod: PodView, view: NodeView) -> Any:
+        judged.append(view.name)
+        return fits_shape(pod, view)
+
+    monkeypatch.setattr(nodes, "fits_shape", counting)
+    cache = cluster(100)
+    known = Nodes(cache)
+    for number in range(20):
+        one = pod_view(f"p{number}", cpu="100m")
+        best = known.fitting(one).best(least_allocated)
+        assert best is not None
+        cache.assume(one, best.name)
+
+    assert len(judged) == 100 + 19
+
+
+def test_the_best_of_equals_is_the_one_that_rested_longest() -> None:
+    cache = cluster(3)
+    known = Nodes(cache)
+    chosen = []
+    for number in range(6):
+        one = pod_view(f"p{number}", cpu="1")
+        best = known.fitting(one).best(least_allocated)
+        assert best is not None
+        cache.assume(one, best.name)
+        chosen.append(best.name)
+
+    assert sorted(chosen[:3]) == sorted(chosen[3:]) == ["n0", "n1", "n2"]
+
+
+def test_nothing_fits_into_nothing() -> None:
+    assert Nodes(AssumeCache()).fitting(pod_view()).best(least_allocated) is None
+    assert not Nodes(cluster(1)).fitting(pod_view(cpu="9"))
+
+
+LONER = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "noisy"}}}
+
+
+def test_the_best_node_is_none_from_which_pods_that_run_keep_this_one_away() -> None:
+    cache = cluster(2)
+    known = Nodes(cache)
+    required = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [LONER]}}
+    cache.assume(pod_view("loner", affinity=required), "n0")
+    cache.assume(pod_view("big", cpu="3"), "n1")
+
+    best = known.fitting(pod_view(cpu="1", labels={"app": "noisy"})).best(least_allocated)
+
+    assert best is known.named("n1")
+    assert known.fitting(pod_view(cpu="1")).best(least_allocated) is known.named("n0")
+
+
+def test_functions_that_are_made_anew_for_each_pod_fill_no_memory() -> None:
+    known = Nodes(cluster(3))
+    for number in range(50):
+        known.fitting(pod_view(cpu="1")).best(lambda pod, view, number=number: float(number))  # type: ignore[misc]
+
+    (shape,) = known._shapes.values()
+    assert len(shape.places) == nodes.MOST_SCORES
+
+
+def test_shapes_that_were_not_asked_for_lately_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "REMEMBERED", 0)
+    known = Nodes(cluster(2))
+    for cpu in range(1, 100):
+        assert known.fitting(pod_view(cpu=f"{cpu}m"))
+
+    assert len(known._shapes) == nodes.FEWEST_SHAPES
+
+
+def test_nodes_under_ever_new_names_fill_no_memory() -> None:
+    cache = cluster(2)
+    known = Nodes(cache)
+    one = pod_view(cpu="1")
+    for number in range(2, 1000):
+        cache.see_node(f"n{number}", item(node(f"n{number}")))
+        cache.see_node(f"n{number - 2}", None)
+        assert names(known.fitting(one)) == [f"n{number - 1}", f"n{number}"]
+        assert known.fitting(one).best(least_allocated) is not None
+
+    (shape,) = known._shapes.values()
+    assert len(known._changed) <= 2 * 3 + nodes.SLACK + 1
+    assert len(shape.fits) == 2
+    assert len(shape.places[least_allocated]) <= 2 * 3 + nodes.SLACK + 1
+
+
+def test_nodes_of_others_that_come_and_go_fill_no_memory() -> None:
+    cache = cluster(2)
+    known = Nodes(cache, member={"n0", "n1"}.__contains__)
+    for number in range(2, 1000):
+        cache.see_node(f"n{number}", item(node(f"n{number}")))
+        cache.assume(pod_view(f"p{number}"), f"n{number}")
+        cache.see_node(f"n{number}", None)
+
+    assert known._changed == {}
+    assert names(known) == ["n0", "n1"]
+
+
+def test_changes_are_told_once() -> None:
+    cache = cluster(3)
+    known = Nodes(cache)
+    cache.see_node("n1", item(node("n1", cpu="8"), version=2))
+    cache.assume(pod_view(), "n2")
+    cache.assume(pod_view("p2"), "not-here")
+
+    found, moment = known.changed_since(0)
+    assert sorted(names(found)) == ["n1", "n2"]
+    assert known.changed_since(moment) == ([], moment)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.integers(0, 3), st.none()),
+        st.tuples(st.just("assume"), st.integers(0, 3), st.integers(0, 4)),
+        st.tuples(st.just("give back"), st.integers(0, 3), st.none()),
+        st.tuples(st.just("node"), st.integers(0, 4), st.sampled_from(["1", "2", "4", None])),
+    ),
+    max_size=40,
+)
+SIZES = ("100m", "1", "2", "3")
+
+
+@given(steps=STEPS)
+@settings(max_examples=200)
+def test_what_is_remembered_is_what_a_fresh_look_would_find(steps: list[tuple[str, int, Any]]) -> None:
+    cache = cluster(5, cpu="2")
+    known = Nodes(cache)
+    assumed: list[PodView] = []
+    for number, (what, first, second) in enumerate(steps):
+        match what:
+            case "assume":
+                one = pod_view(f"p{number}", cpu=SIZES[first])
+                cache.assume(one, f"n{second}")
+                assumed.append(one)
+            case "give back" if assumed:
+                cache.give_back(assumed.pop(first % len(assumed)).uid)
+            case "node":
+                cache.see_node(f"n{first}", item(node(f"n{first}", cpu=second)) if second else None)
+        asked = pod_view(cpu=SIZES[first % len(SIZES)])
+        fresh = [view for view in cache.nodes.values() if fits(asked, view)]
+        best = known.fitting(asked).best(least_allocated)
+
+        assert set(known.fitting(asked)) == set(fresh)
+        assert (best is None) == (not fresh)
+        if best is not None:
+            assert least_allocated(asked, best) == max(least_allocated(asked, view) for view in fresh)

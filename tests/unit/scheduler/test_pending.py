@@ -1,0 +1,171 @@
+"""The pods that wait for a node: names of tests are the rules of the module."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bonny.scheduler.pending import PARKED_SECONDS, Order, Pending, State
+
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+
+def queue(**orders: Order) -> Pending:
+    pending = Pending()
+    for uid, order in orders.items():
+        pending.add(uid, order)
+    return pending
+
+
+def drained(pending: Pending, *, now: float = 0.0) -> list[str]:
+    found = []
+    while (uid := pending.take(now=now)) is not None:
+        found.append(uid)
+    return found
+
+
+def test_the_highest_priority_is_first_and_of_equals_the_oldest() -> None:
+    pending = queue(a=(0, NEW), b=(0, OLD), c=(-10, NEW), d=(5, OLD))
+
+    assert drained(pending) == ["c", "b", "a", "d"]
+
+
+@given(orders=st.lists(st.tuples(st.integers(-3, 3), st.sampled_from([OLD, NEW])), max_size=20))
+def test_pods_are_taken_in_order_each_once(orders: list[Order]) -> None:
+    pending = Pending()
+    for number, order in enumerate(orders):
+        pending.add(str(number), order)
+        pending.add(str(number), order)
+
+    assert drained(pending) == [str(number) for _, number in sorted(zip(orders, range(len(orders)), strict=True))]
+
+
+def test_a_pod_that_was_tried_comes_back_after_ever_longer_waits() -> None:
+    pending, now, waits = queue(a=(0, OLD)), 0.0, []
+    for _ in range(6):
+        assert pending.take(now=now) == "a"
+        pending.retry("a", now=now)
+        due = pending.next_due()
+        assert due is not None
+        assert pending.take(now=due - 0.01) is None
+        waits.append(due - now)
+        now = due
+
+    assert waits == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_the_servers_advice_is_a_floor() -> None:
+    pending = queue(a=(0, OLD))
+    pending.take(now=0.0)
+
+    pending.retry("a", now=0.0, after=7.0)
+
+    assert pending.next_due() == 7.0
+
+
+def test_a_parked_pod_waits_for_a_change_and_not_for_less_than_its_wait() -> None:
+    pending = queue(a=(0, OLD))
+    pending.take(now=0.0)
+    pending.park("a", now=0.0)
+    assert pending.take(now=100.0) is None
+
+    pending.wake("a")
+
+    assert pending.take(now=100.0) == "a"
+    pending.park("a", now=100.0)
+    pending.wake("a")
+    assert pending.take(now=101.9) is None
+    assert pending.take(now=102.0) == "a"
+
+
+def test_a_parked_pod_is_tried_after_five_minutes_whatever_was_overlooked() -> None:
+    pending = queue(a=(0, OLD))
+    pending.take(now=0.0)
+    pending.park("a", now=0.0)
+
+    assert pending.next_due() == PARKED_SECONDS == 300.0
+    assert pending.take(now=300.0) == "a"
+
+
+def test_what_changed_does_not_wait_and_its_failures_are_forgotten() -> None:
+    pending = queue(a=(0, OLD))
+    for now in (0.0, 100.0):
+        pending.take(now=now)
+        pending.park("a", now=now)
+
+    pending.add("a", (0, OLD))
+    assert pending.take(now=100.0) is None
+    pending.add("a", (0, OLD), anew=True)
+
+    assert pending.take(now=100.0) == "a"
+    pending.retry("a", now=100.0)
+    assert pending.next_due() == 101.0
+
+
+def test_what_changed_while_it_was_taken_comes_back_at_once() -> None:
+    pending = queue(a=(0, OLD))
+    pending.take(now=0.0)
+    pending.add("a", (0, OLD), anew=True)
+    assert pending.take(now=0.0) is None, "it was handed out twice"
+
+    pending.park("a", now=0.0)
+
+    assert pending.take(now=0.0) == "a"
+
+
+def test_a_forgotten_pod_does_not_come_back() -> None:
+    pending = queue(a=(0, OLD), b=(0, NEW))
+    pending.take(now=0.0)
+    pending.forget("a")
+    pending.forget("b")
+
+    pending.retry("a", now=0.0)
+    pending.wake("a")
+
+    assert drained(pending, now=1000.0) == []
+    assert pending.next_due() is None
+
+
+def test_statistics_say_how_many_stand_where() -> None:
+    pending = queue(a=(0, OLD), b=(1, OLD), c=(2, OLD), d=(3, OLD))
+    for _ in range(3):
+        pending.take(now=0.0)
+    pending.retry("a", now=0.0)
+    pending.park("b", now=0.0)
+
+    assert pending.statistics() == {State.READY: 1, State.WAITING: 1, State.PARKED: 1, State.TAKEN: 1}
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "anew", "take", "retry", "park", "wake", "forget", "later"]), st.integers(0, 4)),
+    max_size=60,
+)
+
+
+@given(steps=STEPS)
+def test_no_pod_is_lost_and_none_is_handed_out_twice(steps: list[tuple[str, int]]) -> None:
+    pending, known, taken, now = Pending(), set[str](), set[str](), 0.0
+    for what, number in steps:
+        uid = str(number)
+        match what:
+            case "add" | "anew":
+                pending.add(uid, (number, OLD), anew=what == "anew")
+                known.add(uid)
+            case "take":
+                found = pending.take(now=now)
+                assert found not in taken
+                if found is not None:
+                    taken.add(found)
+            case "retry" | "park" if uid in taken:
+                taken.discard(uid)
+                pending.retry(uid, now=now) if what == "retry" else pending.park(uid, now=now)
+            case "wake":
+                pending.wake(uid)
+            case "forget":
+                pending.forget(uid)
+                known.discard(uid)
+                taken.discard(uid)
+            case "later":
+                now += 3.0
+    assert sum(pending.statistics().values()) == len(known)
+    assert set(drained(pending, now=now + 2 * PARKED_SECONDS)) == known - taken
