@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .kinds import Scope as Scope
     from .operator import Operator as Operator
     from .resource import Resource as Resource
+    from .scheduler import Binding as Binding
+    from .scheduler import Scheduler as Scheduler
     from .servers.periodic import Next as Next
     from .servers.periodic import PeriodicTask as PeriodicTask
     from .servers.periodic import Stop as Stop
@@ -45,6 +47,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AGE": "api",
+    "Binding": "scheduler",
+    "Scheduler": "scheduler",
     "Action": "axn",
     "Axn": "axn",
     "Column": "api",

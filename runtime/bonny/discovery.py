@@ -9,6 +9,7 @@ from typing import Any
 
 from .api import Version
 from .controller import Controller
+from .scheduler.scheduler import Scheduler
 from .servers.periodic import PeriodicTask
 from .servers.server import Server
 
@@ -16,11 +17,11 @@ __all__ = ["discover"]
 
 
 def discover(package: ModuleType) -> tuple[Any, ...]:
-    """Import every module below `package`; return what they define, in order: controllers, reconcilers, watchers and
-    version classes, and periodic tasks.
+    """Import every module below `package`; return what they define, in order: controllers, reconcilers, watchers,
+    schedulers and version classes, and periodic tasks.
 
     A class counts where it is defined, not where it is imported. Bases that others share do not count: classes whose
-    name starts with an underscore, versions without a kind, servers without an operation.
+    name starts with an underscore, versions without a kind, servers without an operation, schedulers without a name.
     Raises: what importing a module raises.
     """
     names = sorted(found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
@@ -42,4 +43,6 @@ def _counts(found: object, module: ModuleType) -> bool:
         return False
     if issubclass(found, Version):
         return hasattr(found, "kind")
+    if issubclass(found, Scheduler):
+        return bool(found.name)
     return issubclass(found, Controller) or (issubclass(found, Server) and hasattr(found, "operation"))

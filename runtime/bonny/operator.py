@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from .api import Version
 from .controller import Controller
 from .core.lease import LeaseTiming
 from .core.watch import WatchOptions
 from .errors import OptionError
+from .events import EVENT, EVENT_VERBS
 from .naming import check_dns_label, check_finalizer, check_group
 from .pipeline import Step
 from .resource import Resource
+from .scheduler.scheduler import Scheduler
 from .servers.periodic import PeriodicTask
 from .servers.server import Server
 from .steps import PruneDescendants, default_steps
@@ -26,7 +28,9 @@ from .steps.finalizer import finalizers_of
 
 __all__ = ["Operator", "Part"]
 
-Part: TypeAlias = type[Controller[Any]] | type[Server] | type[Version] | PeriodicTask
+EVENTS: Final[Resource] = {"apiGroups": [EVENT.group], "resources": [EVENT.plural], "verbs": list(EVENT_VERBS)}
+
+Part: TypeAlias = type[Controller[Any]] | type[Server] | type[Scheduler] | type[Version] | PeriodicTask
 """What `discover` finds, and an operator serves."""
 
 
@@ -39,6 +43,7 @@ class Operator:
         name: str,
         group: str,
         controllers: Iterable[Part] = (),
+        schedulers: Iterable[type[Scheduler]] = (),
         crds: Iterable[type[Version]] = (),
         steps: Sequence[Step] | None = None,
         watch: str = "all",
@@ -48,8 +53,8 @@ class Operator:
         replicas: int = 1,
         version: str = "",
     ) -> None:
-        """`controllers` are controllers, reconcilers, watchers and periodic tasks, in any order. `crds` are version
-        classes; those of the controllers are added. `steps` replaces the default pipeline.
+        """`controllers` are controllers, reconcilers, watchers, schedulers and periodic tasks, in any order. `crds` are
+        version classes; those of the controllers are added. `steps` replaces the default pipeline.
 
         `watch` says where the manifest lets it look: in "all" namespaces, or only in the "namespace" where it runs.
         `watch_options` say how streams are followed: shorter ones where a load balancer cuts idle flows sooner.
@@ -61,18 +66,21 @@ class Operator:
         """
         self.name = check_dns_label(name, "operator name")
         self.group = check_group(group)
-        parts = tuple(controllers)
+        parts = (*controllers, *schedulers)
         classes = [part for part in parts if isinstance(part, type)]
         found = tuple(part for part in classes if issubclass(part, Controller))
         self.controllers: tuple[type[Controller[Any]], ...] = _unique_kinds(_unique_names(found))
         self.servers: tuple[type[Server], ...] = tuple(part for part in classes if issubclass(part, Server))
+        self.schedulers: tuple[type[Scheduler], ...] = _unique_schedulers(
+            tuple(part for part in classes if issubclass(part, Scheduler))
+        )
         self.tasks: tuple[PeriodicTask, ...] = tuple(part for part in parts if isinstance(part, PeriodicTask))
         own = [part for part in classes if issubclass(part, Version)]
-        unknown = [part for part in parts if part not in (*found, *self.servers, *self.tasks, *own)]
+        unknown = [part for part in parts if part not in (*found, *self.servers, *self.schedulers, *self.tasks, *own)]
         if unknown:
             raise OptionError(
-                f"operator {name} cannot serve {unknown[0]!r}: name classes of controllers, reconcilers or watchers, "
-                "and periodic tasks"
+                f"operator {name} cannot serve {unknown[0]!r}: name classes of controllers, reconcilers, watchers or "
+                "schedulers, and periodic tasks"
             )
         named = [known for controller in self.controllers for known in controller.resources()]
         versions = [known for known in (*crds, *own, *named) if isinstance(known, type)]
@@ -101,7 +109,10 @@ class Operator:
         return controller.prunes() and any(isinstance(step, PruneDescendants) for step in self.steps)
 
     def rules(self) -> Iterator[tuple[str, str | None, Resource]]:
-        """What its reconcilers, watchers and tasks may do: who, in which namespace (None: where it watches), what."""
+        """What its other parts may do: who, in which namespace (None: where it watches; empty: in all), what."""
+        for scheduler in self.schedulers:
+            for rule in (*scheduler.rules(), EVENTS):
+                yield scheduler.name, "", rule
         for server in self.servers:
             for rule in server.rules():
                 yield server.__name__, server.kind().namespace, rule
@@ -112,6 +123,17 @@ class Operator:
     @property
     def user_agent(self) -> str:
         return f"{self.name}/{self.version}"
+
+
+def _unique_schedulers(schedulers: tuple[type[Scheduler], ...]) -> tuple[type[Scheduler], ...]:
+    """A pod names its scheduler; two of one name would both bind it."""
+    for number, scheduler in enumerate(schedulers):
+        other = next((known for known in schedulers[:number] if known.name == scheduler.name), None)
+        if other is not None:
+            raise OptionError(
+                f"{other.__name__} and {scheduler.__name__} are both called {scheduler.name!r}: rename one"
+            )
+    return schedulers
 
 
 def _installed_version(name: str) -> str:

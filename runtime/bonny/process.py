@@ -12,7 +12,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, Final, Protocol
@@ -31,6 +31,8 @@ from .leader import Leadership, own_identity
 from .operator import Operator
 from .pipeline import Pipeline
 from .resource import MANAGED_BY
+from .scheduler.cluster import Cluster as Everything
+from .scheduler.server import SchedulerServer
 from .servers.intake import Intake
 from .servers.orphans import find_orphans
 from .servers.periodic import PeriodicTasks
@@ -69,6 +71,7 @@ class Process:
         self.cluster = cluster
         self.workers: list[Worker] = []
         self.servers: list[Server] = []
+        self.schedulers: list[SchedulerServer] = []
         self.reflectors: dict[tuple[str, str, str | None, str, str, bool], Reflector] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
@@ -82,6 +85,9 @@ class Process:
 
         self._work: list[asyncio.Task[None]] = []
         """What goes on while this replica leads."""
+
+        self._ending: list[asyncio.Task[None]] = []
+        """What of it ends by itself when it is told to stop."""
 
         self._once: list[asyncio.Task[None]] = []
         self._dropped: list[str] = []
@@ -184,6 +190,14 @@ class Process:
                 )
                 self.workers.append(worker)
 
+        if operator.schedulers:
+            # Of all namespaces, whatever is watched: what is not seen would be overcommitted.
+            everything = Everything(lambda kind: self._reflector(client, kind, None))
+            self.schedulers = [
+                SchedulerServer(scheduler(), client, cluster=everything, recorder=self.recorder)
+                for scheduler in operator.schedulers
+            ]
+
     def _followed(self, client: Client, kind: Kind) -> list[Reflector]:
         """The streams of a kind: one, or one for each watched namespace; shared by all who ask for the same."""
         namespaces: Sequence[str | None] = self.config.watch_namespaces or (None,)
@@ -230,7 +244,8 @@ class Process:
         ]
         for worker in self.workers:
             self._work.append(self._spawn(worker, restart=worker.restart))
-        self._work += [self._spawn(server) for server in self.servers]
+        self._ending = [self._spawn(server) for server in self.servers]
+        self._work += [*self._ending, *map(self._spawn, self.schedulers)]
 
     async def _finish(self) -> None:
         """The end of the last term: nothing follows it."""
@@ -248,8 +263,8 @@ class Process:
         for server in self.servers:
             server.stop()
         drained = await asyncio.gather(*(worker.drain(seconds=grace) for worker in self.workers))
-        if self.servers:
-            await asyncio.wait(self._work, timeout=max(ends - time.monotonic(), 0.0))
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=max(ends - time.monotonic(), 0.0))
         self.abandoned = any(worker.abandoned for worker in self.workers)
         if not all(drained):
             log.warning("handlers were cancelled: their time was over")
@@ -276,14 +291,14 @@ class Process:
     async def _after_first_sync(self, began: float) -> None:
         """Once every stream is in sync, or waits for a person: say so, and report what was left behind."""
         streams = self.reflectors.values()
-        settled = asyncio.gather(*(stream.settled() for stream in streams))
+        unsettled = {asyncio.create_task(stream.settled()) for stream in streams}
         try:
-            while not settled.done():
-                await asyncio.wait({settled}, timeout=FREEZE_SECONDS)
+            while unsettled:
+                _, unsettled = await asyncio.wait(unsettled, timeout=FREEZE_SECONDS)
                 # What is listed lives long; looking for cycles in 100,000 objects would hold the loop for 130 ms.
                 gc.freeze()
         finally:
-            settled.cancel()
+            await cancelled(unsettled)
         figures = {
             "objects": sum(len(stream.store) for stream in streams),
             "seconds": round(time.monotonic() - began, 3),
@@ -326,7 +341,7 @@ class Process:
         return health.readiness(self.reflectors.values(), started=self._started, also=(*role, *self._dropped))
 
 
-async def cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:
     """Cancel them all, and return when they have ended."""
     for task in tasks:
         task.cancel()

@@ -10,13 +10,15 @@ from types import ModuleType
 
 import pytest
 
-from bonny import Controller, Operator, PeriodicTask, discover
+from bonny import Controller, Operator, PeriodicTask, Scheduler, discover
 from bonny.api.crd import crds
 from bonny.controller import Restart
 from bonny.errors import OptionError
 from bonny.kinds import Kind
 from bonny.manifest import bundle
 from bonny.sandbox import Sandbox
+from bonny.scheduler.nodes import Nodes
+from bonny.scheduler.views import NodeView, PodView
 from tests.support.serving import serving
 from tests.support.things import GROUP, Thing, config_map, thing
 
@@ -137,3 +139,47 @@ def test_two_tasks_of_one_id_are_refused_at_the_start(sandbox: Sandbox) -> None:
     operator = Operator(name="o", group=GROUP, controllers=[task, PeriodicTask("same", lambda run: None)])
     with pytest.raises(OptionError, match="two tasks are called same"), serving(operator, sandbox.kubeconfig):
         pass
+
+
+# --- schedulers -------------------------------------------------------------------------------------------------------
+
+
+class FirstNode(Scheduler):
+    """Takes the first node into which the pod fits."""
+
+    name = "first-node"
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> NodeView | None:
+        return next(iter(nodes.fitting(pod)), None)
+
+
+def test_a_scheduler_runs_in_an_operator_with_exactly_the_rights_that_it_needs(sandbox: Sandbox) -> None:
+    operator = Operator(name="scheduling", group=GROUP, schedulers=[FirstNode])
+    for document in bundle.documents(operator, image=None, namespace="scheduling", local=True):
+        sandbox.apply(document)
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    sandbox.apply(node)
+    capacity = {"status": {"allocatable": {"cpu": "2", "memory": "2Gi", "pods": "10"}}}
+    sandbox.request("PATCH", "/api/v1/nodes/n1/status", capacity, content_type="application/merge-patch+json")
+    taints = {"spec": {"taints": None}}
+    sandbox.request("PATCH", "/api/v1/nodes/n1", taints, content_type="application/merge-patch+json")
+    spec = {"schedulerName": "first-node", "containers": [{"name": "main", "image": "nginx"}]}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
+    sandbox.apply(account)
+
+    with serving(operator, sandbox.service_account_kubeconfig("scheduling", "scheduling")):
+        metadata = {"name": "to-schedule", "namespace": "default"}
+        sandbox.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        try:
+            sandbox.eventually(lambda: (sandbox.get("v1", "Pod", "to-schedule") or {})["spec"].get("nodeName") == "n1")
+        finally:
+            sandbox.request("DELETE", "/api/v1/namespaces/default/pods/to-schedule?gracePeriodSeconds=0")
+            sandbox.delete("v1", "Node", "n1")
+
+
+def test_two_schedulers_of_one_name_are_refused() -> None:
+    class Another(FirstNode):
+        """Under the same name."""
+
+    with pytest.raises(OptionError, match="FirstNode and Another are both called 'first-node': rename one"):
+        Operator(name="o", group=GROUP, schedulers=[FirstNode, Another])

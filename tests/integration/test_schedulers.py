@@ -309,9 +309,15 @@ def test_binding_may_be_ones_own(sandbox: Sandbox) -> None:
     assert found["metadata"]["annotations"] == {"example.com/bound-by": "binds"}
 
 
+class DryRun(LeastAllocated):
+    """Binds nothing."""
+
+    dry_run = True
+
+
 def test_a_dry_run_decides_and_counts_but_writes_nothing(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     add_nodes(sandbox, [node("n1", cpu="2")])
-    with caplog.at_level("DEBUG", logger="bonny.scheduler"), AtWork(sandbox, LeastAllocated(), dry_run=True):
+    with caplog.at_level("DEBUG", logger="bonny.scheduler"), AtWork(sandbox, DryRun()):
         add_pods(sandbox, pods("least-allocated", 3, cpu="1"))
         sandbox.eventually(lambda: len([line for line in caplog.records if line.msg == "would bind"]) == 2)
         sandbox.eventually(lambda: [line for line in caplog.records if line.msg == "no node"])

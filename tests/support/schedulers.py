@@ -31,16 +31,13 @@ MERGE = "application/merge-patch+json"
 class AtWork:
     """Schedulers that run until the end of the `with` block, and what they told."""
 
-    def __init__(
-        self, sandbox: Sandbox, *schedulers: Scheduler, kubeconfig: Path | None = None, dry_run: bool = False
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, *schedulers: Scheduler, kubeconfig: Path | None = None) -> None:
         self.told: list[tuple[str, Mapping[str, float], Mapping[str, Any]]] = []
         """Telemetry: name, measurements, metadata."""
 
         self.servers: list[SchedulerServer] = []
         self._kubeconfig = kubeconfig or sandbox.kubeconfig
         self._schedulers = schedulers
-        self._dry_run = dry_run
         self._listener = f"at work {id(self)}"
         self._started: Future[None] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -90,8 +87,7 @@ class AtWork:
 
                 cluster, recorder = Cluster(follow), EventRecorder(client, controller="schedulers", instance="tests")
                 self.servers = [
-                    SchedulerServer(known, client, cluster=cluster, recorder=recorder, dry_run=self._dry_run)
-                    for known in self._schedulers
+                    SchedulerServer(known, client, cluster=cluster, recorder=recorder) for known in self._schedulers
                 ]
                 parts = [*streams.values(), *self.servers, recorder]
                 tasks = [asyncio.create_task(part.run()) for part in parts]

@@ -52,6 +52,9 @@ class Scheduler:
     max_bindings: ClassVar[int] = 32
     """Bindings, and reports on pods without a node, that are on their way at the same time. Default 32."""
 
+    dry_run: ClassVar[bool] = False
+    """Decide and log, and write nothing. Default False."""
+
     client: Client
     """Set before anything is called."""
 

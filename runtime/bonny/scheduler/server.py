@@ -71,10 +71,8 @@ class _NoNode(BonnyError):
 class SchedulerServer:
     """Runs one scheduler. Decisions are made one after the other, bindings are posted side by side."""
 
-    def __init__(
-        self, scheduler: Scheduler, client: Client, *, cluster: Cluster, recorder: EventRecorder, dry_run: bool = False
-    ) -> None:
-        """`cluster` is shared by all schedulers of an operator; it does not run yet. `dry_run`: decide, write nothing.
+    def __init__(self, scheduler: Scheduler, client: Client, *, cluster: Cluster, recorder: EventRecorder) -> None:
+        """`cluster` is shared by all schedulers of an operator; it does not run yet.
 
         Raises: `OptionError` when the scheduler does not say what it needs.
         """
@@ -86,7 +84,7 @@ class SchedulerServer:
         self._cluster = cluster
         self._cache = cluster.cache
         self._recorder = recorder
-        self._dry_run = dry_run
+        self._dry_run = scheduler.dry_run
         self._owns = matcher(scheduler.field_selector, where=f"field_selector of {type(scheduler).__name__}")
         self._node_list = Selected(
             scheduler.nodes,
