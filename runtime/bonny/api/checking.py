@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from ..errors import OptionError
 from ..resource import Resource
-from .markers import LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from .markers import INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from .rules import RULES
 from .validation import EXACT, problems
 
@@ -65,8 +65,8 @@ def field_at(schema: Resource, path: str) -> Resource | None:
 def _check_rules(schema: Resource, where: str, *, correlated: bool) -> None:
     for rule in schema.get(RULES, ()):
         named = f"the rule {rule['rule']!r}"
-        if "type" not in schema and "anyOf" not in schema:
-            _refuse(where, f"{named} stands on a field without a type: put it on the object around it")
+        if not _typed(schema):
+            _refuse(where, f"{named} stands on a field whose content has no type: put it on the object around it")
         if not correlated and re.search(r"\boldSelf\b", rule["rule"]):
             _refuse(
                 where,
@@ -75,6 +75,12 @@ def _check_rules(schema: Resource, where: str, *, correlated: bool) -> None:
             )
         if "fieldPath" in rule and field_at(schema, rule["fieldPath"]) is None:
             _refuse(where, f"{named} has the field_path {rule['fieldPath']}, and there is no such field")
+
+
+def _typed(schema: Resource) -> bool:
+    """Whether rules can speak of it: its content has a type all the way down."""
+    inner = schema.get("items", schema.get("additionalProperties"))
+    return INT_OR_STRING in schema or ("type" in schema and (inner is None or _typed(inner)))
 
 
 def _check_value(schema: Resource, where: str) -> None:

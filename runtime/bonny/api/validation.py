@@ -36,7 +36,11 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
-_META: Final = ("apiVersion", "kind", "metadata")
+# What the API server demands of every object inside of another one.
+_EMBEDDED_FIELDS: Final[Resource] = {
+    "apiVersion": {"type": "string", "minLength": 1, "pattern": "^[^/]*(/[^/]*)?$"},
+    "kind": {"type": "string", "pattern": "^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$"},
+}
 
 
 def as_stored(value: Any, schema: Resource | None) -> Any:
@@ -66,7 +70,7 @@ def _stored_fields(value: Mapping[str, Any], schema: Resource, *, keep: bool) ->
         child = _or_default(child, described)  # noqa: PLW2901
         if child is None and described is not None and "nullable" not in described:
             continue
-        if described is not None or keep or (EMBEDDED in schema and name in _META):
+        if described is not None or keep or (EMBEDDED in schema and name in (*_EMBEDDED_FIELDS, "metadata")):
             stored[name] = as_stored(child, described)
     for name, described in fields.items():
         if name not in stored and "default" in described:
@@ -81,7 +85,7 @@ def _or_default(value: Any, schema: Resource | None) -> Any:
 def problems(value: Any, schema: Resource, where: str) -> Iterator[str]:
     """What is wrong with `value`, which went through `as_stored`: sentences that begin with the path of a field."""
     if value is None:
-        if "type" in schema and "nullable" not in schema:
+        if ("type" in schema or INT_OR_STRING in schema) and "nullable" not in schema:
             yield f"{where}: must not be null"
         return
     wanted = schema.get("type")
@@ -103,17 +107,15 @@ def problems(value: Any, schema: Resource, where: str) -> Iterator[str]:
 
 def _object_problems(value: Resource, schema: Resource, where: str) -> Iterator[str]:
     yield from _size_problems(len(value), schema, where, "Properties", "fields")
-    fields, other = schema.get("properties", {}), schema.get("additionalProperties")
-    required = (*schema.get("required", ()), *(_META[:2] if EMBEDDED in schema else ()))
-    for name in required:
+    demanded = _EMBEDDED_FIELDS if EMBEDDED in schema else {}
+    fields, other = {**demanded, **schema.get("properties", {})}, schema.get("additionalProperties")
+    for name in (*schema.get("required", ()), *demanded):
         if name not in value:
             yield f"{where}.{name}: is required"
     for name, child in value.items():
         described = fields.get(name, other)
         if described is not None:
             yield from problems(child, described, f"{where}.{name}")
-        elif EMBEDDED in schema and name in _META[:2] and not (isinstance(child, str) and child):
-            yield f"{where}.{name}: must be a string that is not empty"
 
 
 def _list_problems(value: list[Any], schema: Resource, where: str) -> Iterator[str]:

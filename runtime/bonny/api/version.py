@@ -214,15 +214,17 @@ class Version:
         return object_schema(cls)
 
     @classmethod
-    def check(cls, resource: Mapping[str, Any]) -> None:
-        """Raise `InvalidObject`, naming the fields, where the API server would refuse spec or status.
+    def check(cls, resource: Mapping[str, Any]) -> Resource:
+        """`resource` as the API server would store it: without nulls and unknown fields, with defaults.
 
-        Does not: evaluate rules in CEL, or check metadata.
+        Does not: evaluate rules in CEL, or look at metadata. Raises: `InvalidObject` naming the fields.
         """
+        given: Resource = msgspec.to_builtins(resource)
         schema = cls.schema()
-        found = list(problems(as_stored(msgspec.to_builtins(resource), schema), schema, ""))
-        if found:
+        stored = as_stored({name: given[name] for name in schema["properties"] if name in given}, schema)
+        if found := list(problems(stored, schema, "")):
             raise InvalidObject("; ".join(problem.removeprefix(".") for problem in found))
+        return {**given, **stored}
 
     @classmethod
     def spec_of(cls, resource: Mapping[str, Any]) -> Spec:
