@@ -135,10 +135,8 @@ THING = declared(create_model("ThingSpec", __base__=Everything, tolerations=(
 @pytest.fixture(scope="module")
 def server(sandbox: Sandbox) -> Iterator[Administrator]:
     """The sandbox with the kind that has everything."""
-    server = Administrator(sandbox)
-    with server.installed(crds([THING], GROUP)):
+    with Administrator(sandbox) as server, server.installed(crds([THING], GROUP)):
         yield server
-    server.close()
 
 
 def judged_alike(server: Administrator, version: type[Version], spec: Any) -> None:

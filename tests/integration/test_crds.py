@@ -154,10 +154,8 @@ class ThingOperator:
 @pytest.fixture(scope="module")
 def server(sandbox: Sandbox) -> Iterator[Administrator]:
     """The sandbox with the CRDs of this module; they are removed at the end."""
-    server = Administrator(sandbox)
-    with server.installed(crds([ThingV1, ThingV2, Realm], GROUP)):
+    with Administrator(sandbox) as server, server.installed(crds([ThingV1, ThingV2, Realm], GROUP)):
         yield server
-    server.close()
 
 
 def try_spec(server: Administrator, spec: Any) -> Answer:

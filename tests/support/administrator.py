@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 from bonny.kinds import builtin
@@ -42,7 +42,7 @@ class Answer:
 
 
 class Administrator:
-    """Somebody who may do everything, over one connection."""
+    """Somebody who may do everything, over one connection; used in a `with` block."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
@@ -50,7 +50,10 @@ class Administrator:
         self._connection = http.client.HTTPSConnection(host, context=trust, timeout=REQUEST_SECONDS)
         self._headers = {"Authorization": f"Bearer {sandbox.token}"}
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
         self._connection.close()
 
     def request(self, method: str, path: str, body: Resource | None = None, *, media: str = "json") -> Answer:

@@ -21,11 +21,11 @@ __all__ = ["check", "field_at"]
 
 # One element of a pattern: an escape, what begins a group, a named class, a number of repetitions, or one character.
 _ELEMENT: Final = re.compile(
-    r"\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|.)|\(\?(?:P?<\w+>|[a-zA-Z-]*)|\[:\^?[a-z]+:\]|\{\d+(?:,\d*)?\}|.", re.DOTALL
+    r"\\(?:[pPx]\{[^}]*\}|[pP].|x..|.)|\(\?(?:P?<\w+>|[a-zA-Z-]*)|\[:\^?[a-z]+:\]|\{[0-9]+(?:,[0-9]*)?\}|.", re.DOTALL
 )
 # What Go and Rust read alike after a backslash: themselves, control characters, code points, general categories.
 _ESCAPE: Final = re.compile(
-    r"\\([^0-9A-Za-z<>]|[aftnrvAz]|x[0-9A-Fa-f]|x\{[0-9A-Fa-f]+\}|[pP]([LMNPSZC]|\{[LMNPSZC][a-z]?\}))"
+    r"\\([^0-9A-Za-z<>]|[aftnrvAz]|x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[pP]([LMNPSZC]|\{[LMNPSZC][a-z]?\}))"
 )
 _GROUP: Final = re.compile(r"\(\?(P?<\w+>|[imsU]*(-[imsU]+)?)")
 # Go's regexp refuses more repetitions than this.
@@ -131,21 +131,33 @@ def _check_keys(keys: list[str], items: Resource, where: str) -> None:
 def _pattern_flaw(pattern: str) -> str | None:
     """The first element that is not the same for Go's regexp, which checks objects, and Rust's, which reads them."""
     inside, previous = False, ""
+    repeated, around = 1, [1]  # how often the last element is repeated, and the most of each group that is open
     for element in _ELEMENT.findall(pattern):
-        if element[0] == "\\" and not _ESCAPE.match(element):
-            return str(element)
-        if element.startswith("(?") and not inside and not _GROUP.fullmatch(element):
-            return str(element)
-        if element[0] == "{" and not inside and any(int(n) > _REPETITIONS for n in re.findall(r"\d+", element)):
-            return str(element)
-        if inside and (element == "[" or (element == previous and element in "&-~")):
-            return str(element)
-        if element == "[":
-            inside = True
-        elif element == "]" and previous not in ("[", "[^"):
-            inside = False
+        if inside:
+            operator = element == "[" or (element == previous and element in "&-~")
+            if operator or (element[0] == "\\" and not _means_the_same(element)):
+                return str(element)
+            inside = element != "]" or previous in ("[", "[^")
+        elif element[0] == "{" and len(element) > 1:
+            repeated *= max(map(int, re.findall(r"[0-9]+", element)))
+            if repeated > _REPETITIONS:
+                return str(element)
+        else:
+            if not _means_the_same(element):
+                return str(element)
+            if element[0] == "(":
+                around.append(1)
+            repeated = around.pop() if element == ")" and len(around) > 1 else 1
+            inside = element == "["
+        around[-1] = max(around[-1], repeated)
         previous = previous + element if element == "^" and previous == "[" else element
     return None
+
+
+def _means_the_same(element: str) -> bool:
+    if element[0] == "\\":
+        return _ESCAPE.fullmatch(element) is not None
+    return not element.startswith("(?") or _GROUP.fullmatch(element) is not None
 
 
 def _refuse(where: str, why: str) -> NoReturn:
