@@ -99,8 +99,8 @@ class Everything(Spec):
     uid: UUID | None = None
     address: IPv4Address | None = None
     address6: IPv6Address | None = None
-    memory: Quantity = Quantity("1Gi")
-    every: Duration = Duration("1m30s")
+    memory: Quantity = "1Gi"
+    every: Duration = "1m30s"
     port: IntOrString | None = None
     ports: Annotated[list[Port], ListMap("name", "protocol")] = Field(default_factory=list, max_length=3)
     tags: Annotated[list[str], ListSet()] = Field(default_factory=list)

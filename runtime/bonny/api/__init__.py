@@ -13,7 +13,7 @@ from .markers import BuiltIn, Embedded, ListAtomic, ListMap, ListSet, MapAtomic,
 from .model import Model
 from .rules import IMMUTABLE, Rule, at_least_one_of, at_most_one_of, exactly_one_of, union
 from .status import Condition, Spec, Status, WithConditions, WithObservedGeneration
-from .values import Duration, Int32, Int64, IntOrString, Quantity
+from .values import Duration, Int32, Int64, IntOrString, Quantity, duration_seconds, quantity_value
 from .version import AGE, Column, Scale, Version
 
 __all__ = [
@@ -45,6 +45,8 @@ __all__ = [
     "WithObservedGeneration",
     "at_least_one_of",
     "at_most_one_of",
+    "duration_seconds",
     "exactly_one_of",
+    "quantity_value",
     "union",
 ]

@@ -34,8 +34,8 @@ def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
         encoded = msgspec.json.encode(plain)
         if b"null" not in encoded:
             return model.model_validate_json(encoded)
-    except (ValidationError, OverflowError):
-        pass  # what users write may differ from what is stored: whole floats, numbers of more than 64 bits
+    except ValidationError:
+        pass  # what users write may differ from what is stored: 1.0 for 1, and nulls
     stored = as_stored(plain, structural(model, where=where))
     try:
         return model.model_validate_json(msgspec.json.encode(stored))

@@ -54,7 +54,7 @@ def as_stored(value: Any, schema: Resource | None) -> Any:
         items = None if schema is None else schema.get("items")
         return [as_stored(_or_default(item, items), items) for item in value]
     if isinstance(value, str):
-        return str(value)  # not a subclass of it, such as a Quantity
+        return str(value)  # of an enumeration
     if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
         return int(value)
     if isinstance(value, int) and value not in INT64:

@@ -36,12 +36,13 @@ def axn(
 ) -> Axn[V]:
     """The token of an action event on `resource`.
 
-    `version` is the class that types and validates its spec; `observed` are the live objects that `axn.observed` finds.
-    Raises: `InvalidObject` when `resource` does not fit `version`.
+    `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
+    it; `observed` are the live objects that `axn.observed` finds.
+    Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     token: Axn[V] = Axn(
         action=Action(action),
-        resource=resource,
+        resource=version.check(resource),
         version=version,
         reasons=frozenset(reasons),
         options=options,
