@@ -11,6 +11,7 @@ from itertools import count
 from typing import Annotated, Any, Literal
 
 import pytest
+from tools import builtin_schemas
 from tools.builtin_kinds import TABLE, fetch
 
 from bonny.api import (
@@ -357,3 +358,11 @@ def test_the_table_of_built_in_kinds_is_what_the_api_server_serves(sandbox: Sand
     table = json.loads(TABLE.read_text(encoding="utf-8"))
 
     assert {api_version: served.get(api_version) for api_version in table} == table
+
+
+def test_the_table_of_built_in_schemas_is_that_of_the_api_server(sandbox: Sandbox) -> None:
+    definitions = builtin_schemas.fetch(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file)
+
+    made = builtin_schemas.render(builtin_schemas.table(definitions))
+
+    assert builtin_schemas.TABLE.read_text(encoding="utf-8") == made

@@ -56,10 +56,13 @@ class Administrator:
     def __exit__(self, *raised: object) -> None:
         self._connection.close()
 
-    def request(self, method: str, path: str, body: Resource | None = None, *, media: str = "json") -> Answer:
+    def request(
+        self, method: str, path: str, body: Resource | None = None, *, media: str = "json", accept: str = "*/*"
+    ) -> Answer:
         """Send one request. A path that is not served yet is answered in plain text, which is the message then."""
         content = None if body is None else json.dumps(body).encode()
-        self._connection.request(method, path, content, {**self._headers, "Content-Type": f"application/{media}"})
+        headers = {**self._headers, "Accept": accept, "Content-Type": f"application/{media}"}
+        self._connection.request(method, path, content, headers)
         answer = self._connection.getresponse()
         text = answer.read().decode()
         decoded = json.loads(text) if text.startswith("{") else {"message": text}

@@ -40,9 +40,8 @@ def check(schema: Resource, where: str, *, correlated: bool = True) -> None:
         _check_list(schema, where)
     if MAP_TYPE in schema and schema.get("type") != "object":
         _refuse(where, "MapAtomic is for objects and mappings: leave it out")
-    granular = schema.get(MAP_TYPE) != "atomic"
     for name, child in schema.get("properties", {}).items():
-        check(child, f"{where}.{name}", correlated=correlated and granular)
+        check(child, f"{where}.{name}", correlated=correlated)
     if isinstance(other := schema.get("additionalProperties"), dict):
         check(other, f"{where}.*", correlated=correlated)
     if "items" in schema:
@@ -71,7 +70,7 @@ def _check_rules(schema: Resource, where: str, *, correlated: bool) -> None:
             _refuse(
                 where,
                 f"{named} uses oldSelf, but the API server cannot tell what an item of a list was before, unless the "
-                "list is a ListMap, nor a field of a MapAtomic: put the rule on the object around it",
+                "list is a ListMap: make it one, or put the rule on the list",
             )
         if "fieldPath" in rule and field_at(schema, rule["fieldPath"]) is None:
             _refuse(where, f"{named} has the field_path {rule['fieldPath']}, and there is no such field")

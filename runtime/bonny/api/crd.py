@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+import msgspec
+
 from ..errors import OptionError
 from ..resource import Resource
 from .checking import field_at
@@ -20,6 +22,9 @@ __all__ = ["crds"]
 
 Set: TypeAlias = list[type[Version]]
 """All versions of one kind."""
+
+# etcd refuses requests above 1.5 MiB (--max-request-bytes); the API server adds a status and whose the fields are.
+DEFINITION_BYTES: Final = 1_500_000
 
 SELECTABLE: Final = 8
 """How many fields of a version the API server lets clients select by."""
@@ -73,7 +78,7 @@ def _definition(versions: Set, default_group: str) -> Resource:
     for version in versions:
         _agree(version, hub)
     group = hub.group or default_group
-    return {
+    definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{hub.plural}.{group}"},
@@ -84,6 +89,13 @@ def _definition(versions: Set, default_group: str) -> Resource:
             "versions": [_version(version) for version in versions],
         },
     }
+    size = len(msgspec.json.encode(definition))
+    if size > DEFINITION_BYTES:
+        raise OptionError(
+            f"the definition of {hub.kind} has {size:,} bytes, and the API server can store {DEFINITION_BYTES:,}: "
+            "embed fewer built-in types (a pod template is 62 kB), or keep them unchecked with PreserveUnknown"
+        )
+    return definition
 
 
 def _only(versions: Set, flag: str, group: str) -> type[Version]:

@@ -247,11 +247,12 @@ def object_schema(version: type[Version]) -> Resource:
         schema["description"] = inspect.cleandoc(version.__doc__)
     if version.rules:
         schema[RULES] = [rule.as_keyword() for rule in version.rules]
-    # Without a default the API server would fill in nothing inside of a spec that was left out.
+    # Without a default the API server would fill in nothing inside of a spec that was left out. Rules look at a default
+    # as it is written, before the defaults inside of it are filled in.
     if spec.get("required"):
         schema["required"] = ["spec"]
     else:
-        spec = ordered({**spec, "default": {}})
+        spec = ordered({**spec, "default": as_stored({}, spec) if RULES in spec else {}})
     schema["properties"] = {"spec": spec}
     status = version.status_model()
     if status is not None:

@@ -15,6 +15,7 @@ from bonny.api import (
     PreserveUnknown,
     Rule,
     Spec,
+    Version,
     at_least_one_of,
     at_most_one_of,
     exactly_one_of,
@@ -124,10 +125,12 @@ def test_old_values_are_known_for_fields_and_for_items_of_merged_lists() -> None
     class Probe(Spec):
         items: Annotated[list[Item], ListMap("name")]
         by_name: dict[str, Item]
+        whole: Annotated[Item, MapAtomic()]
 
     fields = structural(Probe, where="spec")["properties"]
 
     assert rules_of(fields["items"]["items"]["properties"]["size"]) == ["self == oldSelf"]
+    assert rules_of(fields["whole"]["properties"]["size"]) == ["self == oldSelf"]
     assert rules_of(fields["byName"]["additionalProperties"]["properties"]["size"]) == ["self == oldSelf"]
 
 
@@ -143,7 +146,6 @@ class Frozen(Model):
         (list[Frozen], r"field\[\]\.size"),
         (list[Annotated[int, IMMUTABLE]], r"field\[\]"),
         (dict[str, list[Frozen]], r"field\.\*\[\]\.size"),
-        (Annotated[Frozen, MapAtomic()], r"field\.size"),
     ],
 )
 def test_old_values_that_the_api_server_cannot_know_are_refused(annotation: Any, path: str) -> None:
@@ -183,3 +185,21 @@ def test_unions_are_rules_over_the_names_of_the_wire() -> None:
         "(self.type == 'Http') == has(self.http)",
         "(self.type == 'Exec') == has(self.exec)",
     ]
+
+
+class RangeSpec(Range, Spec):
+    """With the rule of a range."""
+
+
+class Ranged(Version):
+    """A range."""
+
+    kind = "Ranged"
+    version = "v1"
+    spec: RangeSpec
+
+
+def test_a_spec_with_rules_has_a_default_that_they_can_look_at() -> None:
+    """Regression: the API server refused the definition, because the rules found no field in an empty default."""
+
+    assert Ranged.schema()["properties"]["spec"]["default"] == {"low": 0, "high": 9}
