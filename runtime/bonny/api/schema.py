@@ -152,6 +152,8 @@ def _spelled(schema: Resource, where: str) -> Resource:
         schema["enum"] = [schema.pop("const")]
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if exclusive in schema:
+            if bound in schema:
+                _refuse(where, f"it has two limits at one end, {bound} and {exclusive}: keep one")
             schema |= {bound: schema[exclusive], exclusive: True}
     if schema.get("additionalProperties") is False or (
         schema.get("additionalProperties") and PRESERVE_UNKNOWN in schema

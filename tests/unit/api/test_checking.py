@@ -74,6 +74,7 @@ def test_markers_become_the_keywords_of_kubernetes(annotation: Any, keywords: Re
         (Annotated[list[Item], ListMap("nullable")], "", "that cannot be null"),
         (Annotated[list[Item], ListMap("label")], r"\[\]\.label", "make it required or give it a default"),
         (Annotated[float, Field(ge=0.5)], "", r"the limit 0\.5 is not a whole number of up to 53 bits"),
+        (Annotated[float, Field(ge=0, gt=1)], "", "two limits at one end, minimum and exclusiveMinimum: keep one"),
         (Annotated[float, Field(multiple_of=0.1)], "", r"the limit 0\.1 is not a whole number"),
         (Annotated[int, Field(le=2**63 - 1)], "", "is not a whole number of up to 53 bits"),
         (Annotated[str, Field(pattern=r"^\d+$")], "", r"'\\\\d' in the pattern .* means something else"),

@@ -175,6 +175,19 @@ def test_a_field_path_must_lead_to_a_field() -> None:
         structural(Probe, where="spec")
 
 
+def test_a_rule_on_a_whole_object_is_checked_too() -> None:
+    class Crossed(Ranged):
+        """With a path that leads nowhere."""
+
+        version = "v2"
+        rules = (Rule("self.spec.low > 0", message="x", field_path=".spec.lo"),)
+
+    with pytest.raises(
+        OptionError, match=r"^Ranged v2: the rule .* has the field_path \.spec\.lo, and there is no such"
+    ):
+        Crossed.schema()
+
+
 def test_unions_are_rules_over_the_names_of_the_wire() -> None:
     assert exactly_one_of("file", "secretRef").expression == (
         "[has(self.file), has(self.secretRef)].exists_one(given, given)"
