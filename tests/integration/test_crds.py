@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import ssl
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
 from itertools import count
 from typing import Annotated, Any, Literal
 
@@ -33,18 +28,18 @@ from bonny.api import (
 )
 from bonny.api.crd import crds
 from bonny.errors import InvalidObject
-from bonny.kinds import Kind, Owned, builtin
+from bonny.kinds import Kind, Owned
 from bonny.manifest.bundle import documents
 from bonny.manifest.operatorlike import ControllerLike
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
+from tests.support.administrator import Administrator, Answer
+from tools import builtin_schemas
 from tools.builtin_kinds import TABLE, fetch
 
 pytestmark = pytest.mark.server
 
 GROUP = "crds.example.com"
-# A fresh CRD is served within a second; a loaded machine may take several.
-SERVED_SECONDS = 20.0
 _names = count(1)
 
 
@@ -157,87 +152,23 @@ class ThingOperator:
     crds: tuple[type[Version], ...] = (ThingV1, ThingV2, Realm)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the API server said."""
-
-    status: int
-    body: Resource
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Server:
-    """The administrator's view of the sandbox."""
-
-    sandbox: Sandbox
-
-    @cached_property
-    def _trust(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=str(self.sandbox.ca_file))
-
-    def request(self, method: str, path: str, body: Resource | None = None, *, media: str = "json") -> Answer:
-        request = urllib.request.Request(
-            self.sandbox.url + path,
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self.sandbox.token}", "Content-Type": f"application/{media}"},
-        )
-        try:
-            with urllib.request.urlopen(request, context=self._trust, timeout=30) as answer:
-                return Answer(answer.status, json.load(answer), tuple(answer.headers.get_all("Warning", [])))
-        except urllib.error.HTTPError as refusal:
-            with refusal:
-                text = refusal.read().decode()
-            # A path that is not served yet is answered in plain text.
-            return Answer(refusal.code, json.loads(text) if text.startswith("{") else {"message": text}, ())
-
-    def apply(self, resource: Resource) -> Answer:
-        """Server-side apply, as `kubectl apply --server-side --validate=strict` does it."""
-        path = f"{_collection(resource)}/{resource['metadata']['name']}?fieldManager=test&fieldValidation=Strict"
-        return self.request("PATCH", path, resource, media="apply-patch+yaml")
-
-    def try_spec(self, spec: Any) -> Answer:
-        """Create a Thing with this spec, without storing it."""
-        thing: Resource = {"apiVersion": f"{GROUP}/v2alpha1", "kind": "Thing", "metadata": {"name": "tried"}}
-        if spec is not ...:
-            thing["spec"] = spec
-        return self.request("POST", f"/apis/{GROUP}/v2alpha1/namespaces/default/things?dryRun=All", thing)
-
-    def served(self, path: str) -> None:
-        """Wait until a collection can be listed."""
-        ends = time.monotonic() + SERVED_SECONDS
-        while self.request("GET", path).status != 200:
-            assert time.monotonic() < ends, f"{path} is not served"
-            time.sleep(0.05)
-
-
-def _collection(resource: Resource) -> str:
-    known = builtin(resource["apiVersion"], resource["kind"])
-    plural = known[0] if known else f"{resource['kind'].lower()}s"
-    root = "/apis/" if "/" in resource["apiVersion"] else "/api/"
-    namespace = resource["metadata"].get("namespace")
-    return f"{root}{resource['apiVersion']}/{f'namespaces/{namespace}/' if namespace else ''}{plural}"
-
-
 @pytest.fixture(scope="module")
-def server(sandbox: Sandbox) -> Iterator[Server]:
+def server(sandbox: Sandbox) -> Iterator[Administrator]:
     """The sandbox with the CRDs of this module; they are removed at the end."""
-    server = Server(sandbox)
-    definitions = crds([ThingV1, ThingV2, Realm], GROUP)
-    for definition in definitions:
-        answer = server.apply(definition)
-        assert answer.status == 201, answer.body["message"]
-        assert answer.warnings == ()
-    server.served(f"/apis/{GROUP}/v2alpha1/things")
-    server.served(f"/apis/{GROUP}/v1/realms")
-    yield server
-    for definition in definitions:
-        server.request("DELETE", f"{_collection(definition)}/{definition['metadata']['name']}")
+    with Administrator(sandbox) as server, server.installed(crds([ThingV1, ThingV2, Realm], GROUP)):
+        yield server
+
+
+def try_spec(server: Administrator, spec: Any) -> Answer:
+    """Create a Thing with this spec, without storing it."""
+    thing: Resource = {"apiVersion": f"{GROUP}/v2alpha1", "kind": "Thing", "metadata": {"name": "tried"}}
+    if spec is not ...:
+        thing["spec"] = spec
+    return server.request("POST", f"/apis/{GROUP}/v2alpha1/namespaces/default/things?dryRun=All", thing)
 
 
 @pytest.mark.parametrize("name", [f"things.{GROUP}", f"realms.{GROUP}"])
-def test_a_generated_definition_is_established_and_structural(server: Server, name: str) -> None:
+def test_a_generated_definition_is_established_and_structural(server: Administrator, name: str) -> None:
     status = server.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}").body["status"]
     conditions = {condition["type"]: condition["status"] for condition in status["conditions"]}
 
@@ -246,8 +177,8 @@ def test_a_generated_definition_is_established_and_structural(server: Server, na
     assert "NonStructuralSchema" not in conditions
 
 
-def test_the_api_server_fills_in_the_defaults_of_the_model(server: Server) -> None:
-    stored = server.try_spec(...).body["spec"]
+def test_the_api_server_fills_in_the_defaults_of_the_model(server: Administrator) -> None:
+    stored = try_spec(server, ...).body["spec"]
 
     # What default_factory makes stays on the Python side; so does "not given".
     python_side = {"maxAge", "paint", "since", "ports", "window", "weights", "holes", "free", "clusterIP"}
@@ -319,8 +250,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("spec", [*ACCEPTED, *NULLS], ids=json.dumps)
-def test_what_the_api_server_accepts_the_model_reads_alike(server: Server, spec: Resource) -> None:
-    answer = server.try_spec(spec)
+def test_what_the_api_server_accepts_the_model_reads_alike(server: Administrator, spec: Resource) -> None:
+    answer = try_spec(server, spec)
 
     assert answer.status == 201, answer.body["message"]
     assert ThingV2.spec_of({"spec": spec}) == ThingV2.spec_of(answer.body)
@@ -328,9 +259,9 @@ def test_what_the_api_server_accepts_the_model_reads_alike(server: Server, spec:
 
 @pytest.mark.parametrize(("spec", "field"), REFUSED, ids=json.dumps)
 def test_what_the_api_server_refuses_the_model_refuses_by_the_same_field(
-    server: Server, spec: Resource, field: str
+    server: Administrator, spec: Resource, field: str
 ) -> None:
-    answer = server.try_spec(spec)
+    answer = try_spec(server, spec)
 
     assert answer.status == 422, answer.body
     assert field in answer.body["message"]
@@ -339,14 +270,14 @@ def test_what_the_api_server_refuses_the_model_refuses_by_the_same_field(
     assert str(refused.value).startswith(f"{field}: ")
 
 
-def test_a_rule_over_several_fields_is_checked_with_our_message(server: Server) -> None:
-    answer = server.try_spec({"size": 60, "colour": "blue"})
+def test_a_rule_over_several_fields_is_checked_with_our_message(server: Administrator) -> None:
+    answer = try_spec(server, {"size": 60, "colour": "blue"})
 
     assert answer.status == 422
     assert "blue things are small" in answer.body["message"]
 
 
-def test_a_spec_with_required_fields_cannot_be_left_out(server: Server) -> None:
+def test_a_spec_with_required_fields_cannot_be_left_out(server: Administrator) -> None:
     realm = {"apiVersion": f"{GROUP}/v1", "kind": "Realm", "metadata": {"name": "empty"}}
 
     answer = server.request("POST", f"/apis/{GROUP}/v1/realms?dryRun=All", realm)
@@ -355,7 +286,7 @@ def test_a_spec_with_required_fields_cannot_be_left_out(server: Server) -> None:
     assert "spec: Required value" in answer.body["message"]
 
 
-def test_an_object_of_one_version_is_readable_as_the_other(server: Server) -> None:
+def test_an_object_of_one_version_is_readable_as_the_other(server: Administrator) -> None:
     name = f"both-{next(_names)}"
     thing = {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": name}, "spec": {"size": 7}}
     path = f"namespaces/default/things/{name}"
@@ -366,7 +297,7 @@ def test_an_object_of_one_version_is_readable_as_the_other(server: Server) -> No
     assert (read["apiVersion"], read["spec"]["size"]) == (f"{GROUP}/v2alpha1", 7)
 
 
-def test_conditions_are_merged_by_type_and_checked_like_those_of_kubernetes(server: Server) -> None:
+def test_conditions_are_merged_by_type_and_checked_like_those_of_kubernetes(server: Administrator) -> None:
     name = f"conditions-{next(_names)}"
     thing = {"apiVersion": f"{GROUP}/v2alpha1", "kind": "Thing", "metadata": {"name": name}}
     path = f"/apis/{GROUP}/v2alpha1/namespaces/default/things"
@@ -391,7 +322,7 @@ def test_conditions_are_merged_by_type_and_checked_like_those_of_kubernetes(serv
 
 @pytest.mark.parametrize("watch", ["all", "namespace"])
 def test_a_whole_manifest_is_applied_in_one_pass_without_a_warning_and_twice_without_a_change(
-    server: Server, watch: str
+    server: Administrator, watch: str
 ) -> None:
     operator = ThingOperator(name=f"things-{watch}", watch=watch)
     objects = documents(operator, image="registry.example.com/things:1.0.0", namespace=operator.name)
@@ -410,7 +341,7 @@ def test_a_whole_manifest_is_applied_in_one_pass_without_a_warning_and_twice_wit
     assert [versions[0][index] for index in untouched] == [versions[1][index] for index in untouched]
 
 
-def test_the_pod_security_of_the_namespace_would_have_warned(server: Server) -> None:
+def test_the_pod_security_of_the_namespace_would_have_warned(server: Administrator) -> None:
     """The test above means something: the same Deployment with one setting less is warned about."""
     operator = ThingOperator(name="things-open", watch="all")
     namespace, *_, deployment = documents(operator, image="registry.example.com/things:1.0.0", namespace="things-open")
@@ -427,3 +358,11 @@ def test_the_table_of_built_in_kinds_is_what_the_api_server_serves(sandbox: Sand
     table = json.loads(TABLE.read_text(encoding="utf-8"))
 
     assert {api_version: served.get(api_version) for api_version in table} == table
+
+
+def test_the_table_of_built_in_schemas_is_that_of_the_api_server(sandbox: Sandbox) -> None:
+    definitions = builtin_schemas.fetch(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file)
+
+    made = builtin_schemas.render(builtin_schemas.table(definitions))
+
+    assert builtin_schemas.TABLE.read_text(encoding="utf-8") == made

@@ -2,29 +2,51 @@
 
     from bonny.api import AGE, Column, Field, Spec, Status, Version, WithConditions, WithObservedGeneration
 
-Elsewhere: kinds of others (`bonny.kinds`), CustomResourceDefinitions (`bonny.api.crd`).
+Elsewhere: kinds of others (`bonny.kinds`), CustomResourceDefinitions (`crd`), objects of other versions (`conversion`).
+docs/reference/api-markers.md has every keyword of a schema and how it is written here.
 """
 
 from pydantic import Field
 
 from ..kinds import Scope
-from .markers import PreserveUnknown
+from .markers import BuiltIn, Embedded, ListAtomic, ListMap, ListSet, MapAtomic, PreserveUnknown
 from .model import Model
+from .rules import IMMUTABLE, Rule, at_least_one_of, at_most_one_of, exactly_one_of, union
 from .status import Condition, Spec, Status, WithConditions, WithObservedGeneration
-from .version import AGE, Column, Rule, Version
+from .values import Duration, Int32, Int64, IntOrString, Quantity, duration_seconds, quantity_value
+from .version import AGE, Column, Scale, Version
 
 __all__ = [
     "AGE",
+    "IMMUTABLE",
+    "BuiltIn",
     "Column",
     "Condition",
+    "Duration",
+    "Embedded",
     "Field",
+    "Int32",
+    "Int64",
+    "IntOrString",
+    "ListAtomic",
+    "ListMap",
+    "ListSet",
+    "MapAtomic",
     "Model",
     "PreserveUnknown",
+    "Quantity",
     "Rule",
+    "Scale",
     "Scope",
     "Spec",
     "Status",
     "Version",
     "WithConditions",
     "WithObservedGeneration",
+    "at_least_one_of",
+    "at_most_one_of",
+    "duration_seconds",
+    "exactly_one_of",
+    "quantity_value",
+    "union",
 ]

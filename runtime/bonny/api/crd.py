@@ -6,20 +6,28 @@ You do not need it to declare a kind (`version`) or to see one schema (`schema`)
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+import msgspec
+
 from ..errors import OptionError
 from ..resource import Resource
-from .schema import difference, ordered, structural
-from .version import Column, Version
+from .checking import field_at
+from .schema import difference
+from .version import Column, Scale, Version
 
 __all__ = ["crds"]
 
 Set: TypeAlias = list[type[Version]]
 """All versions of one kind."""
+
+# etcd refuses requests above 1.5 MiB (--max-request-bytes); the API server adds a status and whose the fields are.
+DEFINITION_BYTES: Final = 1_500_000
+
+SELECTABLE: Final = 8
+"""How many fields of a version the API server lets clients select by."""
 
 # As Kubernetes sorts the versions of a CRD: stable before beta before alpha, then the higher number.
 _STABILITY: Final = {"": 2, "beta": 1, "alpha": 0}
@@ -70,7 +78,7 @@ def _definition(versions: Set, default_group: str) -> Resource:
     for version in versions:
         _agree(version, hub)
     group = hub.group or default_group
-    return {
+    definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{hub.plural}.{group}"},
@@ -81,6 +89,13 @@ def _definition(versions: Set, default_group: str) -> Resource:
             "versions": [_version(version) for version in versions],
         },
     }
+    size = len(msgspec.json.encode(definition))
+    if size > DEFINITION_BYTES:
+        raise OptionError(
+            f"the definition of {hub.kind} has {size:,} bytes, and the API server can store {DEFINITION_BYTES:,}: "
+            "embed fewer built-in types (a pod template is 62 kB), or keep them unchecked with PreserveUnknown"
+        )
+    return definition
 
 
 def _only(versions: Set, flag: str, group: str) -> type[Version]:
@@ -101,17 +116,18 @@ def _only(versions: Set, flag: str, group: str) -> type[Version]:
 
 def _agree(version: type[Version], hub: type[Version]) -> None:
     """What is the same for all versions of a kind must be written the same."""
-    for name in ("plural", "scope", "short_names", "categories"):
+    for name in ("plural", "singular", "scope", "short_names", "categories"):
         if getattr(version, name) != getattr(hub, name):
             raise OptionError(
                 f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"
             )
-    path = difference(_schema(version), _schema(hub))
+    path = difference(version.schema(), hub.schema())
     if path is not None:
         field = re.sub(r"\.(properties|items|additionalProperties)(?=\.)", "", path).removeprefix(".")
         raise OptionError(
             f"{hub.kind} {version.version} and {hub.version} differ at {field}: all versions of a kind must have the "
-            "same fields, because the API server copies objects unchanged from one to the other"
+            "same fields, because the API server copies objects unchanged from one to the other; to_hub and from_hub "
+            "would take a conversion webhook, which this runtime does not have"
         )
 
 
@@ -120,7 +136,7 @@ def _names(hub: type[Version]) -> Resource:
         "kind": hub.kind,
         "listKind": f"{hub.kind}List",
         "plural": hub.plural,
-        "singular": hub.kind.lower(),
+        "singular": hub.singular,
     }
     if hub.short_names:
         names["shortNames"] = list(hub.short_names)
@@ -130,43 +146,64 @@ def _names(hub: type[Version]) -> Resource:
 
 
 def _version(version: type[Version]) -> Resource:
-    described: Resource = {
-        "name": version.version,
-        "served": version.served,
-        "storage": version.storage,
-        "schema": {"openAPIV3Schema": _schema(version)},
-    }
+    schema = version.schema()
+    described: Resource = {"name": version.version, "served": version.served, "storage": version.storage}
+    if version.deprecated:
+        described["deprecated"] = True
+    if version.deprecation_warning:
+        described["deprecationWarning"] = version.deprecation_warning
+    described["schema"] = {"openAPIV3Schema": schema}
     if version.status_model() is not None:
         described["subresources"] = {"status": {}}
+    if version.scale is not None:
+        described.setdefault("subresources", {})["scale"] = _scale(version, version.scale, schema)
+    if version.selectable:
+        described["selectableFields"] = [{"jsonPath": path} for path in _selectable(version, schema)]
     if version.columns:
-        described["additionalPrinterColumns"] = [_column(column) for column in version.columns]
+        described["additionalPrinterColumns"] = [_column(version, column, schema) for column in version.columns]
     return described
 
 
-def _schema(version: type[Version]) -> Resource:
-    place = f"{version.kind} {version.version}"
-    spec = structural(version.spec_model(), where=f"{place}: spec")
-    schema: Resource = {"type": "object"}
-    if version.__doc__:
-        schema["description"] = inspect.cleandoc(version.__doc__)
-    if version.rules:
-        schema["x-kubernetes-validations"] = [
-            {"rule": rule.expression, "message": rule.message} for rule in version.rules
-        ]
-    # Without a default the API server would fill in nothing inside of a spec that was left out.
-    if spec.get("required"):
-        schema["required"] = ["spec"]
-    else:
-        spec = ordered({**spec, "default": {}})
-    schema["properties"] = {"spec": spec}
-    status = version.status_model()
-    if status is not None:
-        schema["properties"]["status"] = structural(status, where=f"{place}: status")
-    return schema
+def _scale(version: type[Version], scale: Scale, schema: Resource) -> Resource:
+    where = f"scale of {_place(version)}"
+    described = {
+        "specReplicasPath": _path(scale.spec_replicas, schema, where, types=("integer",), below=(".spec.",)),
+        "statusReplicasPath": _path(scale.status_replicas, schema, where, types=("integer",), below=(".status.",)),
+    }
+    if scale.selector:
+        either = (".spec.", ".status.")
+        described["labelSelectorPath"] = _path(scale.selector, schema, where, types=("string",), below=either)
+    return described
 
 
-def _column(column: Column) -> Resource:
+def _selectable(version: type[Version], schema: Resource) -> tuple[str, ...]:
+    where = f"selectable of {_place(version)}"
+    if len(set(version.selectable)) < len(version.selectable) or len(version.selectable) > SELECTABLE:
+        raise OptionError(f"{where} has {len(version.selectable)} paths: name up to {SELECTABLE}, each once")
+    for path in version.selectable:
+        _path(path, schema, where, types=("string", "boolean", "integer"), below=(".spec.", ".status."))
+    return version.selectable
+
+
+def _path(path: str, schema: Resource, where: str, *, types: tuple[str, ...], below: tuple[str, ...]) -> str:
+    """A path that the API server reads values at; it takes any, and finds nothing at a wrong one."""
+    field = field_at(schema, path)
+    if not path.startswith(below) or "[" in path or field is None or field.get("type") not in types:
+        raise OptionError(
+            f"{where} names {path!r}: name a field of type {' or '.join(types)} below {' or '.join(below)}, with the "
+            "names of YAML"
+        )
+    return path
+
+
+def _column(version: type[Version], column: Column, schema: Resource) -> Resource:
+    if column.path.startswith((".spec", ".status")) and field_at(schema, column.path) is None:
+        raise OptionError(
+            f"column {column.name!r} of {_place(version)} names {column.path!r}, and there is no such field"
+        )
     described: Resource = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    if column.format:
+        described["format"] = column.format
     if column.description:
         described["description"] = column.description
     if column.priority:

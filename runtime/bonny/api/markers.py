@@ -1,39 +1,112 @@
 """Markers: what Python types cannot say about a field of a schema, written inside `Annotated`.
 
-You need it for fields whose content is not described (`Annotated[dict[str, Any], PreserveUnknown()]`).
+You need it for fields whose content is not described (`Annotated[dict[str, Any], PreserveUnknown()]`), for how lists
+and mappings are merged when several managers apply them, and for objects that Kubernetes defines.
 You do not need it for limits and patterns: `Field(ge=1, max_length=10, pattern=...)` says those.
+Elsewhere: conditions over several fields (`rules`), types with a wire form of their own (`values`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-__all__ = ["ListMap", "PreserveUnknown"]
+from .builtin import builtin_schema
+
+__all__ = [
+    "EMBEDDED",
+    "INT_OR_STRING",
+    "LIST_KEYS",
+    "LIST_TYPE",
+    "MAP_TYPE",
+    "PRESERVE_UNKNOWN",
+    "BuiltIn",
+    "Embedded",
+    "Keywords",
+    "ListAtomic",
+    "ListMap",
+    "ListSet",
+    "MapAtomic",
+    "PreserveUnknown",
+]
+
+EMBEDDED: Final = "x-kubernetes-embedded-resource"
+INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+LIST_KEYS: Final = "x-kubernetes-list-map-keys"
+LIST_TYPE: Final = "x-kubernetes-list-type"
+MAP_TYPE: Final = "x-kubernetes-map-type"
+PRESERVE_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
 
 
-class _Keywords:
-    """Adds keywords to the schema of the annotated field."""
+class Keywords:
+    """Adds keywords to the schema of the annotated field, in place of those of the same name."""
 
-    def __init__(self, keywords: dict[str, Any]) -> None:
-        self._keywords = keywords
+    def __init__(self, keywords: Mapping[str, Any]) -> None:
+        self._keywords = dict(keywords)
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), **self._keywords}
 
 
-class PreserveUnknown(_Keywords):
-    """The API server keeps the field as it is given: nothing is pruned, nothing inside is checked."""
+class PreserveUnknown(Keywords):
+    """The API server keeps the field as it is given: nothing is pruned, and only described fields are checked."""
 
     def __init__(self) -> None:
-        super().__init__({"x-kubernetes-preserve-unknown-fields": True})
+        super().__init__({PRESERVE_UNKNOWN: True})
 
 
-class ListMap(_Keywords):
-    """A list that is merged by the values of `keys`: two field managers can each own some of its items."""
+class ListMap(Keywords):
+    """A list that is merged by the values of `keys` (wire names): two field managers can each own some of its items.
+
+    No two items may have the same keys. Each key is a scalar field of the items that is required or has a default.
+    """
 
     def __init__(self, *keys: str) -> None:
-        super().__init__({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
+        super().__init__({LIST_TYPE: "map", LIST_KEYS: list(keys)})
+
+
+class ListSet(Keywords):
+    """A list of different values that is merged value by value; items are scalars, or lists or mappings kept whole."""
+
+    def __init__(self) -> None:
+        super().__init__({LIST_TYPE: "set"})
+
+
+class ListAtomic(Keywords):
+    """A list that one field manager owns as a whole, as it is without a marker; said for readers of the schema."""
+
+    def __init__(self) -> None:
+        super().__init__({LIST_TYPE: "atomic"})
+
+
+class MapAtomic(Keywords):
+    """An object or mapping that one field manager owns as a whole. Without it, each field has its own owner."""
+
+    def __init__(self) -> None:
+        super().__init__({MAP_TYPE: "atomic"})
+
+
+class Embedded(Keywords):
+    """On `dict[str, Any]`: a whole object of any kind, with apiVersion and kind; the rest is kept unchecked."""
+
+    def __init__(self) -> None:
+        super().__init__({EMBEDDED: True, PRESERVE_UNKNOWN: True})
+
+
+class BuiltIn:
+    """On `dict[str, Any]`: a part of an object that Kubernetes defines, as in `BuiltIn("v1", "PodTemplateSpec")`.
+
+    The API server checks and prunes it by the schema of the Kubernetes version that the table was made with
+    (`bonny.api.builtin`), without descriptions and without the limits that only its own code knows.
+    Raises: `OptionError` for a type that the table does not have.
+    """
+
+    def __init__(self, api_version: str, name: str) -> None:
+        self._schema = builtin_schema(api_version, name)
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return dict(self._schema)

@@ -8,13 +8,20 @@ Elsewhere: the schema made from a model (`schema`), objects read with a model (`
   names another wire name, and a trailing underscore frees a Python keyword (`class_` is `class`).
 - Types are strict: `"5"` is not a number. Unknown fields are ignored here and pruned by the API server.
 - The docstring of a class, and the one below an attribute, become descriptions.
+- Conditions over several fields stand in the class line: `class Range(Model, rules=(Rule(...),))`.
 """
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any, ClassVar
 
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from ..errors import OptionError
 from ..naming import camel_case
+from .rules import RULES, Rule
 
 __all__ = ["Model"]
 
@@ -31,3 +38,30 @@ class Model(BaseModel):
         extra="ignore",
         use_attribute_docstrings=True,
     )
+
+    __rules__: ClassVar[tuple[Rule, ...]] = ()
+
+    def __init_subclass__(cls, *, rules: tuple[Rule, ...] = (), **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        inherited = [rule for base in reversed(cls.__bases__) for rule in getattr(base, "__rules__", ())]
+        cls.__rules__ = tuple(dict.fromkeys((*inherited, *rules)))
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        cls._check_wire_names()
+        schema = handler(core)
+        if cls.__rules__:
+            handler.resolve_ref_schema(schema)[RULES] = [rule.as_keyword() for rule in cls.__rules__]
+        return schema
+
+    @classmethod
+    def _check_wire_names(cls) -> None:
+        """Each field has one name on the wire, for reading and for writing, and no other field has it."""
+        names: dict[str, str] = {}
+        for name, field in cls.model_fields.items():
+            where = f"class {cls.__qualname__} in {cls.__module__}: {name}"
+            if field.alias is None or {field.validation_alias, field.serialization_alias} != {field.alias}:
+                raise OptionError(f"{where} is read and written by different names: give it Field(alias=...) alone")
+            other = names.setdefault(field.alias, name)
+            if other != name:
+                raise OptionError(f"{where} and {other} are both {field.alias} on the wire: rename one")

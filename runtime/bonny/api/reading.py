@@ -3,8 +3,8 @@
 You need it where a stored object becomes a `Spec` or `Status`.
 You do not need it in handlers: `axn.spec` was read before.
 
-What the schema of a model accepts, the model accepts, and the other way round: types are strict, enumerations and times
-come from strings, and null counts as left out unless the field is nullable.
+What the API server accepted, the model reads: types are strict, enumerations and times come from strings, and null
+counts as left out unless the field is nullable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 from ..errors import InvalidObject
-from .schema import structural, without_nulls
+from .schema import structural
+from .validation import as_stored
 
 __all__ = ["read"]
 
@@ -28,11 +29,16 @@ def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
 
     Raises: `InvalidObject` naming the fields, never their content.
     """
-    encoded = msgspec.json.encode({} if data is None else data)
-    if b"null" in encoded:
-        encoded = msgspec.json.encode(without_nulls(data, structural(model, where=where)))
+    plain = {} if data is None else data
     try:
-        return model.model_validate_json(encoded)
+        encoded = msgspec.json.encode(plain)
+        if b"null" not in encoded:
+            return model.model_validate_json(encoded)
+    except ValidationError:
+        pass  # what users write may differ from what is stored: 1.0 for 1, and nulls
+    stored = as_stored(plain, structural(model, where=where))
+    try:
+        return model.model_validate_json(msgspec.json.encode(stored))
     except ValidationError as error:
         raise InvalidObject(_sentence(error, where)) from None
 

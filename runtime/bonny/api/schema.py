@@ -26,11 +26,13 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import PydanticJsonSchemaWarning
 
 from ..errors import OptionError
-from ..resource import Resource
+from ..resource import Resource, has_all_of
+from .checking import check
+from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from .rules import RULES
+from .validation import FORMATS, as_stored
 
-__all__ = ["PRESERVE_UNKNOWN", "difference", "ordered", "structural", "without_nulls"]
-
-PRESERVE_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
+__all__ = ["difference", "ordered", "structural"]
 
 # In the order in which they are written, for readers of the manifest.
 _KEPT: Final = (
@@ -52,20 +54,28 @@ _KEPT: Final = (
     "maxItems",
     "minProperties",
     "maxProperties",
-    "x-kubernetes-list-type",
-    "x-kubernetes-list-map-keys",
+    LIST_TYPE,
+    LIST_KEYS,
+    MAP_TYPE,
+    EMBEDDED,
+    INT_OR_STRING,
     PRESERVE_UNKNOWN,
+    RULES,
     "required",
     "properties",
     "additionalProperties",
     "items",
+    "anyOf",
 )
 _DROPPED: Final = frozenset(("title", "examples", "$defs"))
-# Formats on which pydantic and the API server agree. The server ignores formats that it does not know.
-_FORMATS: Final = frozenset(("date", "date-time", "ipv4", "ipv6", "uuid"))
+_FORMATS: Final = {"string": frozenset(FORMATS), "integer": frozenset(("int32", "int64"))}
+_UNION: Final = (
+    "a union of types has no place in a structural schema: choose one type, IntOrString, or one field for each with "
+    "`rules=union(...)`"
+)
 _REFUSED: Final = {
-    "anyOf": "a union of types has no place in a structural schema: choose one type, or one field for each",
-    "oneOf": "a union of types has no place in a structural schema: choose one type, or one field for each",
+    "anyOf": _UNION,
+    "oneOf": _UNION,
     "uniqueItems": "the API server refuses schemas with unique items: use a list instead of a set",
     "prefixItems": "a tuple has no place in a structural schema: use a list of one type, or an object",
     "propertyNames": "the API server cannot check keys: use dict[str, ...]",
@@ -91,7 +101,9 @@ def _structural(model: type[BaseModel], where: str) -> Resource:
             document = model.model_json_schema(mode="validation", by_alias=True)
     except (PydanticUserError, PydanticJsonSchemaWarning) as error:
         raise OptionError(f"{where} ({model.__name__}) cannot become a schema: {str(error).splitlines()[0]}") from None
-    return _convert(document, document.get("$defs", {}), where, ())
+    schema = _convert(document, document.get("$defs", {}), where, ())
+    check(schema, where)
+    return schema
 
 
 def _convert(node: Resource, definitions: _Definitions, where: str, inside: tuple[str, ...]) -> Resource:
@@ -99,17 +111,23 @@ def _convert(node: Resource, definitions: _Definitions, where: str, inside: tupl
         name = node["$ref"].rpartition("/")[2]
         if name in inside:
             _refuse(where, f"{name} contains itself, and a schema cannot: limit the depth, or use PreserveUnknown")
-        siblings = {key: value for key, value in node.items() if key != "$ref"}
-        return _convert({**definitions[name], **siblings}, definitions, where, (*inside, name))
+        return _convert(_merged(definitions[name], node, but="$ref"), definitions, where, (*inside, name))
     optional = _non_null(node)
     if optional is not None:
-        siblings = {key: value for key, value in node.items() if key != "anyOf"}
-        schema = _convert({**optional, **siblings}, definitions, where, inside)
+        schema = _convert(_merged(optional, node, but="anyOf"), definitions, where, inside)
         return schema if node.get("default", ...) is None else ordered(_with_null(schema, where))
     schema = {
         key: _keyword(key, value, definitions, where, inside) for key, value in node.items() if key not in _DROPPED
     }
-    return ordered(_checked(_spelled(schema), where))
+    return ordered(_checked(_spelled(schema, where), where))
+
+
+def _merged(inner: Resource, outer: Resource, *, but: str) -> Resource:
+    """The keywords of both; those of the field come before those of its type, but rules add up."""
+    merged = {**inner, **{key: value for key, value in outer.items() if key != but}}
+    if RULES in inner and RULES in outer:
+        merged[RULES] = [*inner[RULES], *outer[RULES]]
+    return merged
 
 
 def _keyword(key: str, value: Any, definitions: _Definitions, where: str, inside: tuple[str, ...]) -> Any:
@@ -122,15 +140,20 @@ def _keyword(key: str, value: Any, definitions: _Definitions, where: str, inside
     return value
 
 
-def _spelled(schema: Resource) -> Resource:
+def _spelled(schema: Resource, where: str) -> Resource:
     """The keywords of JSON Schema as Kubernetes spells them."""
     if "default" in schema:
-        default = without_nulls(schema.pop("default"), schema)
+        given = schema.pop("default")
+        default = as_stored(given, schema)
+        if not has_all_of(default, given):
+            _refuse(where, "its default has fields that the API server would drop: leave them out")
         schema |= {} if default is None else {"default": default}
     if "const" in schema:
         schema["enum"] = [schema.pop("const")]
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if exclusive in schema:
+            if bound in schema:
+                _refuse(where, f"it has two limits at one end, {bound} and {exclusive}: keep one")
             schema |= {bound: schema[exclusive], exclusive: True}
     if schema.get("additionalProperties") is False or (
         schema.get("additionalProperties") and PRESERVE_UNKNOWN in schema
@@ -142,15 +165,17 @@ def _spelled(schema: Resource) -> Resource:
 def _checked(schema: Resource, where: str) -> Resource:
     """Refuse what a CustomResourceDefinition cannot express, or would not check."""
     for key in schema:
-        if key not in _KEPT:
+        if key not in _KEPT or (key == "anyOf" and INT_OR_STRING not in schema):
             _refuse(where, _REFUSED.get(key, f"a CustomResourceDefinition has no keyword {key!r}: choose another type"))
-    if schema.get("format", "date") not in _FORMATS:
+    if "format" in schema and schema["format"] not in _FORMATS.get(schema.get("type", ""), ()):
         _refuse(where, f"the API server has no format {schema['format']!r} that means the same: use str with a pattern")
     if "enum" in schema and "type" not in schema:
         _refuse(where, "the values of an enumeration must be of one type")
     if schema.get("type") == "null":
         _refuse(where, "null alone is no type: name one, for example `int | None`")
-    if PRESERVE_UNKNOWN not in schema and ("type" not in schema or schema.get("additionalProperties") is True):
+    if not (PRESERVE_UNKNOWN in schema or INT_OR_STRING in schema) and (
+        "type" not in schema or schema.get("additionalProperties") is True
+    ):
         _refuse(
             where,
             "its content has no type: name one, or write Annotated[..., PreserveUnknown()] so that the API server "
@@ -169,7 +194,7 @@ def _with_null(schema: Resource, where: str) -> Resource:
 
 def _non_null(node: Resource) -> Resource | None:
     """The other half of `X | None`; None for everything else."""
-    choices = node.get("anyOf", [])
+    choices = [] if INT_OR_STRING in node else node.get("anyOf", [])
     others = [choice for choice in choices if choice.get("type") != "null"]
     return others[0] if len(others) == 1 and len(choices) == 2 else None
 
@@ -181,21 +206,6 @@ def ordered(schema: Resource) -> Resource:
 
 def _refuse(where: str, why: str) -> NoReturn:
     raise OptionError(f"{where}: {why}")
-
-
-def without_nulls(value: Any, schema: Resource) -> Any:
-    """Drop what the API server drops before it fills in defaults: nulls of fields that are not nullable."""
-    if isinstance(value, Mapping):
-        fields, other = schema.get("properties", {}), schema.get("additionalProperties")
-        kept = {}
-        for name, child in value.items():
-            described = fields.get(name, other)
-            if child is not None or described is None or "nullable" in described:
-                kept[name] = without_nulls(child, described or {})
-        return kept
-    if isinstance(value, list):
-        return [without_nulls(item, schema.get("items", {})) for item in value]
-    return value
 
 
 def difference(one: Any, other: Any, path: str = "") -> str | None:

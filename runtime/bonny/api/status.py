@@ -14,6 +14,7 @@ from pydantic import Field
 from ..errors import OptionError
 from .markers import ListMap
 from .model import Model
+from .values import Int64
 
 __all__ = ["Condition", "Spec", "Status", "WithConditions", "WithObservedGeneration"]
 
@@ -51,7 +52,7 @@ class Condition(Model):
     status: Literal["True", "False", "Unknown"]
     """Whether it holds."""
 
-    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation that the condition was set for."""
 
     last_transition_time: datetime
@@ -74,5 +75,5 @@ class WithConditions(Model):
 class WithObservedGeneration(Model):
     """Mixin of a status that tells which generation was handled last."""
 
-    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation that was handled last."""

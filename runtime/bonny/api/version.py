@@ -21,17 +21,28 @@ The class is a declaration and is never instantiated: objects stay plain mapping
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Final, Literal, get_type_hints
 
-from ..errors import OptionError, UsageError
+import msgspec
+
+from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind, Scope
 from ..naming import check_group, check_kind, check_plural, check_version, names_of
+from ..resource import Resource
+from .checking import check
 from .reading import read
+from .rules import RULES, Rule
+from .schema import ordered, structural
 from .status import Spec, Status
+from .validation import as_stored, problems
 
-__all__ = ["AGE", "Column", "Rule", "Version"]
+__all__ = ["AGE", "Column", "Scale", "Version"]
+
+WARNING_BYTES: Final = 256
+"""What the API server allows for a deprecation warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,9 @@ class Column:
     priority: int = 0
     """0 (the default) is always shown, 1 and above only with `-o wide`."""
 
+    format: Literal["", "int32", "int64", "float", "double", "byte", "date", "date-time", "password"] = ""
+    """How to show it, for clients that can. Default: as its type is shown."""
+
     def __post_init__(self) -> None:
         if not self.path.startswith("."):
             raise OptionError(
@@ -68,19 +82,19 @@ AGE: Final = Column("Age", "date", ".metadata.creationTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A condition in CEL that the API server checks on every write; `self` is the whole object.
+class Scale:
+    """Where `kubectl scale` and autoscalers find the replicas: `Scale(".spec.replicas", ".status.replicas")`."""
 
-    `Rule("self.spec.size < 50 || self.spec.colour == 'red'", message="blue widgets are small")`
-    """
+    spec_replicas: str
+    """The path of the wanted number, an integer below `.spec`."""
 
-    expression: str
-    """True for objects that are accepted. With `oldSelf` it is checked on updates only."""
+    status_replicas: str
+    """The path of the observed number, an integer below `.status`."""
 
     _: KW_ONLY
 
-    message: str
-    """What the user reads when it is refused."""
+    selector: str = ""
+    """The path of a label selector as a string, which autoscalers of pods need. Default: none."""
 
 
 class Version:
@@ -94,6 +108,9 @@ class Version:
 
     plural: ClassVar[str] = ""
     """The name in URLs. Default: what `naming.names_of` makes of the kind."""
+
+    singular: ClassVar[str] = ""
+    """The name for one in `kubectl get`. Default: the kind in lower case."""
 
     group: ClassVar[str | None] = None
     """The API group. Default None: that of the operator."""
@@ -110,11 +127,23 @@ class Version:
     hub: ClassVar[bool] = False
     """Whether the operator works with this version: True on exactly one, served, version of a kind. Default False."""
 
+    deprecated: ClassVar[bool] = False
+    """Whether clients that use this version are warned. Default False."""
+
+    deprecation_warning: ClassVar[str] = ""
+    """What they read. Default: a sentence of the API server that names version and kind."""
+
     columns: ClassVar[tuple[Column, ...]] = ()
     """Columns of `kubectl get`. Default: name and age."""
 
     rules: ClassVar[tuple[Rule, ...]] = ()
     """Conditions on whole objects. Default: none."""
+
+    scale: ClassVar[Scale | None] = None
+    """Where the replicas are, for the scale subresource. Default: there is none."""
+
+    selectable: ClassVar[tuple[str, ...]] = ()
+    """Paths of up to 8 fields for field selectors, as in `.spec.colour`: strings, integers, booleans. Default: none."""
 
     short_names: ClassVar[tuple[str, ...]] = ()
     """Other names for `kubectl get`, such as `wd`. Default: none."""
@@ -129,13 +158,30 @@ class Version:
         try:
             check_kind(cls.kind)
             cls.plural = check_plural(cls.plural or names_of(cls.kind).plural)
+            cls.singular = check_plural(cls.singular or names_of(cls.kind).singular)
             check_version(getattr(cls, "version", ""))
             if cls.group is not None:
                 check_group(cls.group)
             for name in cls.short_names + cls.categories:
                 check_plural(name)
+            warning = cls.deprecation_warning
+            if warning and not (cls.deprecated and warning.isprintable() and len(warning.encode()) <= WARNING_BYTES):
+                raise OptionError(
+                    f"deprecation_warning is {warning!r}: use one line of at most {WARNING_BYTES} bytes, and only with "
+                    "deprecated = True"
+                )
         except UsageError as error:
             raise OptionError(f"class {cls.__qualname__} in {cls.__module__}: {error}") from None
+
+    @staticmethod
+    def to_hub(resource: Resource) -> Resource:
+        """An object of this version in the form of the hub; see `bonny.api.conversion`. Default: unchanged."""
+        return resource
+
+    @staticmethod
+    def from_hub(resource: Resource) -> Resource:
+        """An object of the hub in the form of this version. Default: unchanged."""
+        return resource
 
     @classmethod
     def as_kind(cls, default_group: str) -> Kind:
@@ -164,6 +210,24 @@ class Version:
         return _status_has(cls, "observed_generation")
 
     @classmethod
+    def schema(cls) -> Resource:
+        """The schema of whole objects, as a CustomResourceDefinition has it. Raises: `OptionError` naming the field."""
+        return object_schema(cls)
+
+    @classmethod
+    def check(cls, resource: Mapping[str, Any]) -> Resource:
+        """`resource` as the API server would store it: without nulls and unknown fields, with defaults.
+
+        Does not: evaluate rules in CEL, or look at metadata. Raises: `InvalidObject` naming the fields.
+        """
+        given: Resource = msgspec.to_builtins(resource)
+        schema = cls.schema()
+        stored = as_stored({name: given[name] for name in schema["properties"] if name in given}, schema)
+        if found := list(problems(stored, schema, "")):
+            raise InvalidObject("; ".join(problem.removeprefix(".") for problem in found))
+        return {**given, **stored}
+
+    @classmethod
     def spec_of(cls, resource: Mapping[str, Any]) -> Spec:
         """The typed spec of `resource`. Raises: `InvalidObject` naming the fields, never their content."""
         return read(cls.spec_model(), resource.get("spec"), where="spec")
@@ -173,6 +237,29 @@ class Version:
         """The typed status of `resource`, empty where it has none yet; None for kinds without. Raises: as `spec_of`."""
         model = cls.status_model()
         return None if model is None else read(model, resource.get("status"), where="status")
+
+
+def object_schema(version: type[Version]) -> Resource:
+    """The root of the schema of `version`, with its spec and status."""
+    place = f"{version.kind} {version.version}"
+    spec = structural(version.spec_model(), where=f"{place}: spec")
+    schema: Resource = {"type": "object"}
+    if version.__doc__:
+        schema["description"] = inspect.cleandoc(version.__doc__)
+    if version.rules:
+        schema[RULES] = [rule.as_keyword() for rule in version.rules]
+    # Without a default the API server would fill in nothing inside of a spec that was left out. Rules look at a default
+    # as it is written, before the defaults inside of it are filled in.
+    if spec.get("required"):
+        schema["required"] = ["spec"]
+    else:
+        spec = ordered({**spec, "default": as_stored({}, spec) if RULES in spec else {}})
+    schema["properties"] = {"spec": spec}
+    status = version.status_model()
+    if status is not None:
+        schema["properties"]["status"] = structural(status, where=f"{place}: status")
+    check(schema, place)
+    return schema
 
 
 def _status_has(version: type[Version], field: str) -> bool:

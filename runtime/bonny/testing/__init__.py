@@ -1,8 +1,8 @@
 """Testing: what tests of an operator need.
 
 `axn` builds the token for a handler test without a server, `handle` lets it pass through the handler, and what begins
-with `assert_` reads what is registered then. `plugin` holds pytest fixtures for tests with a real one:
-`running_operator` is a `RunningOperator`.
+with `assert_` reads what is registered then; `round_trip` checks conversion functions. `plugin` holds pytest fixtures
+for tests with a real server: `running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .assertions import (
     assert_requeued,
     assert_status,
 )
+from .conversion import round_trip
 from .running import RunningOperator, is_ready
 from .token import axn, handle
 
@@ -31,4 +32,5 @@ __all__ = [
     "axn",
     "handle",
     "is_ready",
+    "round_trip",
 ]

@@ -72,13 +72,14 @@ def axn(
 ) -> Axn[Any]:
     """The token of an action event on `resource`.
 
-    `version` is the class that types and validates its spec, None for kinds without one; `observed` are the live
-    objects that `axn.observed` finds; `tries` are those before this one that did not succeed.
-    Raises: `InvalidObject` when `resource` does not fit `version`.
+    `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
+    it, None for kinds without one; `observed` are the live objects that `axn.observed` finds; `tries` are those before
+    this one that did not succeed.
+    Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     token: Axn[Any] = Axn(
         action=Action(action),
-        resource=resource,
+        resource=resource if version is None else version.check(resource),
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
@@ -100,15 +101,17 @@ async def handle(
 ) -> Axn[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
-    The spec is validated, the controller's own steps run, `def` handlers run in a thread. For `finalize` it is called
-    as the step `Finalizer` does; without a handler for `action` nothing is called.
+    The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
+    in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
+    called.
     Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
+    version = _version_of(controller, resource)
     token: Axn[T] = Axn(
         action=Action(action),
-        resource=resource,
-        version=_version_of(controller, resource),
+        resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
+        version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
         controller=made,

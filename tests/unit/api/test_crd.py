@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import create_model
 
-from bonny.api import AGE, Column, Field, Rule, Scope, Spec, Status, Version
+from bonny.api import AGE, BuiltIn, Column, Field, Rule, Scale, Scope, Spec, Status, Version
 from bonny.api.crd import crds
 from bonny.errors import OptionError
+from bonny.resource import Resource
 
 
 class WidgetSpec(Spec):
@@ -204,3 +205,142 @@ def test_a_field_without_a_schema_is_named_with_kind_and_version() -> None:
 
     with pytest.raises(OptionError, match=r"^Widget v1: spec\.free: its content has no type"):
         crds([hub(spec=loose)], "example.com")
+
+
+class ScaledSpec(Spec):
+    """What the user wants."""
+
+    replicas: int = 1
+    colour: str = "red"
+    on: bool = True
+    share: float = 1.0
+
+
+class ScaledStatus(Status):
+    """What is."""
+
+    replicas: int | None = None
+    selector: str | None = None
+
+
+def scaled(**attributes: Any) -> type[Version]:
+    """A version with replicas in spec and status."""
+    annotations = {"spec": ScaledSpec, "status": ScaledStatus}
+    return hub(spec=ScaledSpec, **{"__annotations__": annotations} | attributes)
+
+
+def described(version: type[Version]) -> Resource:
+    (definition,) = crds([version], "example.com")
+    (found,) = definition["spec"]["versions"]
+    result: Resource = found
+    return result
+
+
+def test_a_version_can_be_scaled_and_selected_by_fields() -> None:
+    made = described(
+        scaled(
+            scale=Scale(".spec.replicas", ".status.replicas", selector=".status.selector"),
+            selectable=(".spec.colour", ".spec.on", ".status.replicas"),
+        )
+    )
+
+    assert made["subresources"] == {
+        "status": {},
+        "scale": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        },
+    }
+    assert made["selectableFields"] == [
+        {"jsonPath": ".spec.colour"},
+        {"jsonPath": ".spec.on"},
+        {"jsonPath": ".status.replicas"},
+    ]
+
+
+def test_a_deprecated_version_says_so() -> None:
+    plain = described(hub(deprecated=True))
+    warned = described(hub(deprecated=True, deprecation_warning="use v2"))
+
+    assert (plain["deprecated"], "deprecationWarning" in plain) == (True, False)
+    assert (warned["deprecated"], warned["deprecationWarning"]) == (True, "use v2")
+
+
+def test_a_column_can_have_a_format() -> None:
+    made = described(scaled(columns=(Column("Replicas", "integer", ".spec.replicas", format="int32"),)))
+
+    assert made["additionalPrinterColumns"] == [
+        {"name": "Replicas", "type": "integer", "jsonPath": ".spec.replicas", "format": "int32"}
+    ]
+
+
+def test_the_singular_can_be_named() -> None:
+    (definition,) = crds([hub(singular="gizmo")], "example.com")
+
+    assert definition["spec"]["names"]["singular"] == "gizmo"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "why"),
+    [
+        (
+            {"scale": Scale(".spec.size", ".status.replicas")},
+            r"scale of .* names '\.spec\.size'",
+        ),
+        ({"scale": Scale(".spec.colour", ".status.replicas")}, r"names '\.spec\.colour': name a field of type integer"),
+        ({"scale": Scale(".status.replicas", ".status.replicas")}, r"below \.spec\., with the names of YAML"),
+        ({"scale": Scale(".spec.replicas", ".spec.replicas")}, r"below \.status\., with the names of YAML"),
+        (
+            {"scale": Scale(".spec.replicas", ".status.replicas", selector=".metadata.labels")},
+            r"type string below \.spec\. or \.status\.",
+        ),
+        ({"selectable": (".spec.share",)}, r"selectable of .* names '\.spec\.share': .*string or boolean or integer"),
+        ({"selectable": (".metadata.name",)}, r"selectable of .* names '\.metadata\.name'"),
+        ({"selectable": (".spec.colour", ".spec.colour")}, "has 2 paths: name up to 8, each once"),
+        (
+            {"columns": (Column("Size", "integer", ".spec.size"),)},
+            r"column 'Size' of .* names '\.spec\.size'",
+        ),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_refused(attributes: Resource, why: str) -> None:
+    with pytest.raises(OptionError, match=why):
+        crds([scaled(**attributes)], "example.com")
+
+
+def test_columns_may_search_in_lists_and_look_at_metadata() -> None:
+    columns = (Column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'), AGE)
+    conditions = create_model("Known", __base__=ScaledStatus, conditions=(list[str] | None, None))
+
+    made = described(scaled(columns=columns, __annotations__={"spec": ScaledSpec, "status": conditions}))
+
+    assert [column["name"] for column in made["additionalPrinterColumns"]] == ["Ready", "Age"]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"deprecation_warning": "use v2"},
+        {"deprecated": True, "deprecation_warning": "two\nlines"},
+        {"deprecated": True, "deprecation_warning": "ü" * 129},
+    ],
+)
+def test_a_warning_that_the_api_server_would_refuse_is_refused(attributes: Resource) -> None:
+    with pytest.raises(OptionError, match="use one line of at most 256 bytes, and only with deprecated = True"):
+        hub(**attributes)
+
+
+def test_versions_that_differ_say_what_conversion_would_take() -> None:
+    other = create_model("Other", __base__=Spec, length=(int, 1))
+
+    with pytest.raises(OptionError, match="to_hub and from_hub would take a conversion webhook"):
+        crds([hub("v1"), version("v2", spec=other)], "example.com")
+
+
+def test_a_definition_that_etcd_could_not_store_is_refused() -> None:
+    template = Annotated[dict[str, Any], BuiltIn("v1", "PodTemplateSpec")]
+    large = create_model("Large", __base__=Spec, **{f"template_{n}": (template | None, None) for n in range(25)})
+
+    with pytest.raises(OptionError, match=r"the definition of Widget has 1,5[0-9,]* bytes, .*: embed fewer"):
+        crds([hub(spec=large)], "example.com")

@@ -1,0 +1,54 @@
+"""Conversion: an object of one version of a kind in the form of another, by way of the hub.
+
+You need it where versions of a kind differ, to write and to test how objects pass between them.
+You do not need it while their fields are the same: the API server then copies objects as they are.
+
+A version other than the hub has two plain functions, objects in and objects out:
+
+    class WidgetV1(Version):
+        ...
+        to_hub = staticmethod(widget_v1_to_v2)
+        from_hub = staticmethod(widget_v2_to_v1)
+
+They change spec, status, labels and annotations, never the rest of the metadata; `convert` writes apiVersion. What the
+hub cannot hold belongs into an annotation, so that nothing is lost on the way back (`bonny.testing.round_trip`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from ..errors import OptionError
+from ..resource import Resource
+from .version import Version
+
+__all__ = ["convert"]
+
+_OURS = ("labels", "annotations")
+
+
+def convert(resource: Mapping[str, Any], source: type[Version], target: type[Version]) -> Resource:
+    """`resource`, an object of `source`, as an object of `target`; the argument is left as it is.
+
+    Raises: `OptionError` when the versions are not of one kind, or a function changes metadata that is not its own.
+    """
+    if source.kind != target.kind or resource.get("kind") != source.kind:
+        raise OptionError(f"a {resource.get('kind')} cannot be converted from {source.kind} to {target.kind}")
+    converted = deepcopy(dict(resource))
+    for function in (() if source.hub else (source.to_hub,)) + (() if target.hub else (target.from_hub,)):
+        before = deepcopy(converted)
+        converted = function(converted)
+        for name in ("kind", "metadata"):
+            if _kept(before.get(name)) != _kept(converted.get(name)):
+                raise OptionError(
+                    f"{function.__qualname__} changes {name} of {source.kind}: a conversion may change spec, status, "
+                    "labels and annotations"
+                )
+    group = str(resource["apiVersion"]).rpartition("/")[0]
+    return {**converted, "apiVersion": f"{group}/{target.version}"}
+
+
+def _kept(part: Any) -> Any:
+    return {key: value for key, value in part.items() if key not in _OURS} if isinstance(part, dict) else part

@@ -1,0 +1,200 @@
+"""Validation: what the API server does with an object before it stores it, by the structural schema alone.
+
+You need it to know without a server whether an object would be accepted: `Version.check` asks it.
+You do not need it to read objects: `Version.spec_of` does, for those that the API server has accepted.
+
+Both halves follow apiextensions-apiserver step by step: `as_stored` drops nulls, fills in defaults and prunes;
+`problems` then checks types and limits. Left to the server: rules in CEL, and the metadata of embedded objects. It also
+takes some spellings of times and addresses that nothing else reads (docs/reference/api-markers.md).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+from pydantic_core import SchemaValidator, core_schema
+
+from ..resource import Resource
+from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
+
+__all__ = ["FORMATS", "as_stored", "matches", "problems"]
+
+# Go reads a number as an integer of 64 bits, and what does not fit as a float. Floats up to EXACT can count as whole.
+INT64: Final = range(-(2**63), 2**63)
+EXACT: Final = 2**53 - 1
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+# What the API server demands of every object inside of another one.
+_EMBEDDED_FIELDS: Final[Resource] = {
+    "apiVersion": {"type": "string", "minLength": 1, "pattern": "^[^/]*(/[^/]*)?$"},
+    "kind": {"type": "string", "pattern": "^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$"},
+}
+
+
+def as_stored(value: Any, schema: Resource | None) -> Any:
+    """What the API server makes of `value`: a copy without nulls and unknown fields, with defaults.
+
+    Where `schema` is None nothing is known, and nothing is dropped.
+    """
+    if isinstance(value, Mapping):
+        return _stored_fields(value, schema or {}, keep=schema is None or PRESERVE_UNKNOWN in schema)
+    if isinstance(value, (list, tuple)):
+        items = None if schema is None else schema.get("items")
+        return [as_stored(_or_default(item, items), items) for item in value]
+    if isinstance(value, str):
+        return str(value)  # of an enumeration
+    if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
+        return int(value)
+    if isinstance(value, int) and value not in INT64:
+        return float(value)
+    return value
+
+
+def _stored_fields(value: Mapping[str, Any], schema: Resource, *, keep: bool) -> Resource:
+    fields, other = schema.get("properties", {}), schema.get("additionalProperties")
+    stored = {}
+    for name, child in value.items():
+        described = fields.get(name, other)
+        child = _or_default(child, described)  # noqa: PLW2901
+        if child is None and described is not None and "nullable" not in described:
+            continue
+        if described is not None or keep or (EMBEDDED in schema and name in (*_EMBEDDED_FIELDS, "metadata")):
+            stored[name] = as_stored(child, described)
+    for name, described in fields.items():
+        if name not in stored and "default" in described:
+            stored[name] = as_stored(described["default"], described)
+    return stored
+
+
+def _or_default(value: Any, schema: Resource | None) -> Any:
+    return schema.get("default") if value is None and schema is not None and "nullable" not in schema else value
+
+
+def problems(value: Any, schema: Resource, where: str) -> Iterator[str]:
+    """What is wrong with `value`, which went through `as_stored`: sentences that begin with the path of a field."""
+    if value is None:
+        if ("type" in schema or INT_OR_STRING in schema) and "nullable" not in schema:
+            yield f"{where}: must not be null"
+        return
+    wanted = schema.get("type")
+    if INT_OR_STRING in schema and type(value) not in (int, str):
+        yield f"{where}: must be an integer or a string"
+    elif wanted is not None and type(value) not in _TYPES[wanted]:
+        yield f"{where}: must be of type {wanted}"
+    elif "enum" in schema and not any(type(value) is type(one) and value == one for one in schema["enum"]):
+        yield f"{where}: must be one of {', '.join(map(str, schema['enum']))}"
+    elif isinstance(value, dict):
+        yield from _object_problems(value, schema, where)
+    elif isinstance(value, list):
+        yield from _list_problems(value, schema, where)
+    elif isinstance(value, str):
+        yield from _string_problems(value, schema, where)
+    elif not isinstance(value, bool):
+        yield from _number_problems(value, schema, where)
+
+
+def _object_problems(value: Resource, schema: Resource, where: str) -> Iterator[str]:
+    yield from _size_problems(len(value), schema, where, "Properties", "fields")
+    demanded = _EMBEDDED_FIELDS if EMBEDDED in schema else {}
+    fields, other = {**demanded, **schema.get("properties", {})}, schema.get("additionalProperties")
+    for name in (*schema.get("required", ()), *demanded):
+        if name not in value:
+            yield f"{where}.{name}: is required"
+    for name, child in value.items():
+        described = fields.get(name, other)
+        if described is not None:
+            yield from problems(child, described, f"{where}.{name}")
+
+
+def _list_problems(value: list[Any], schema: Resource, where: str) -> Iterator[str]:
+    yield from _size_problems(len(value), schema, where, "Items", "items")
+    seen = set()
+    for index, item in enumerate(value):
+        yield from problems(item, schema.get("items", {}), f"{where}[{index}]")
+        if schema.get(LIST_TYPE) in ("set", "map"):
+            keys = schema.get(LIST_KEYS)
+            identity = item if keys is None or not isinstance(item, dict) else [item.get(key, ...) for key in keys]
+            written = msgspec.json.encode(identity, enc_hook=str, order="deterministic")
+            if written in seen:
+                yield f"{where}[{index}]: is there twice"
+            seen.add(written)
+
+
+def _string_problems(value: str, schema: Resource, where: str) -> Iterator[str]:
+    yield from _size_problems(len(value), schema, where, "Length", "characters")
+    if "pattern" in schema and not matches(schema["pattern"], value):
+        yield f"{where}: must match {schema['pattern']}"
+    if "format" in schema and not FORMATS.get(schema["format"], bool)(value):
+        yield f"{where}: must be of format {schema['format']}"
+
+
+def _number_problems(value: float, schema: Resource, where: str) -> Iterator[str]:
+    least, most, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
+    if least is not None and (value <= least if "exclusiveMinimum" in schema else value < least):
+        yield f"{where}: must be {'above' if 'exclusiveMinimum' in schema else 'at least'} {least}"
+    if most is not None and (value >= most if "exclusiveMaximum" in schema else value > most):
+        yield f"{where}: must be {'below' if 'exclusiveMaximum' in schema else 'at most'} {most}"
+    if step is not None and value % step:
+        yield f"{where}: must be a multiple of {step}"
+    if schema.get("format") == "int32" and value not in range(-(2**31), 2**31):
+        yield f"{where}: must be an integer of 32 bits"
+
+
+def _size_problems(size: int, schema: Resource, where: str, keyword: str, things: str) -> Iterator[str]:
+    if size < schema.get(f"min{keyword}", 0):
+        yield f"{where}: must have at least {schema[f'min{keyword}']} {things}"
+    if size > schema.get(f"max{keyword}", size):
+        yield f"{where}: must have at most {schema[f'max{keyword}']} {things}"
+
+
+def matches(pattern: str, value: str) -> bool:
+    """Whether `pattern` is found in `value`, by the engine that models use: the one nearest to Go's."""
+    return _pattern(pattern).isinstance_python(value)
+
+
+@cache
+def _pattern(pattern: str) -> SchemaValidator:
+    return SchemaValidator(core_schema.str_schema(pattern=pattern))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None and date.fromisoformat(text) is not None
+    except ValueError:
+        return False
+
+
+def _is_time(text: str) -> bool:
+    parts = re.fullmatch(
+        r"(.{10})[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])", text
+    )
+    return parts is not None and _is_date(parts[1])
+
+
+def _is_address(family: Callable[[str], object], text: str) -> bool:
+    try:
+        return family(text) is not None and "%" not in text  # a zone is not part of the address for Go
+    except ValueError:
+        return False
+
+
+FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "date": _is_date,
+    "date-time": _is_time,
+    "ipv4": lambda text: _is_address(ipaddress.IPv4Address, text),
+    "ipv6": lambda text: _is_address(ipaddress.IPv6Address, text),
+    "uuid": lambda text: re.fullmatch(r"(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", text) is not None,
+}
+"""The formats of strings that the API server checks and pydantic reads alike; unknown ones it ignores."""

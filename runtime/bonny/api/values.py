@@ -1,0 +1,87 @@
+"""Values: types of fields whose wire form is Kubernetes' own.
+
+You need it for amounts (`Quantity`), spans of time (`Duration`), ports that may have a name (`IntOrString`) and
+integers of a certain width.
+You do not need it for times, addresses and UUIDs: annotate with `datetime`, `date`, `IPv4Address`, `IPv6Address`,
+`UUID`.
+
+Quantities and durations stay strings, so that they can be handed on to other objects as they were written;
+`quantity_value` and `duration_seconds` tell what they mean.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from ..errors import OptionError
+from .markers import INT_OR_STRING, Keywords
+
+__all__ = ["Duration", "Int32", "Int64", "IntOrString", "Quantity", "duration_seconds", "quantity_value"]
+
+_EITHER: Final = {"anyOf": [{"type": "integer"}, {"type": "string"}], INT_OR_STRING: True}
+
+# As Kubernetes reads quantities (k8s.io/apimachinery, pkg/api/resource); exponents of more than 3 digits mean nothing.
+_QUANTITY: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]{1,3}))?$"
+_QUANTITY_PARTS: Final = re.compile(
+    r"(?P<number>[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))((?P<suffix>[KMGTPE]i|[numkMGTPE])|(?P<exponent>[eE][+-]?[0-9]{1,3}))?"
+)
+_MULTIPLES: Final = {
+    **{suffix: Decimal(10) ** (3 * power) for power, suffix in enumerate(("n", "u", "m", "", "k", *"MGTPE"), start=-3)},
+    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
+}
+# The part of Go's durations that people write.
+_DURATION: Final = r"^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms))+$"
+_DURATION_PARTS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)")
+_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+class _NumberOrText:
+    """Reads a number as the text that stands for it; the pattern is that of a quantity."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.str_schema(pattern=_QUANTITY, strict=True)
+        return core_schema.no_info_before_validator_function(_written, text)
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**_EITHER, "pattern": _QUANTITY}
+
+
+def _written(value: Any) -> Any:
+    return str(value) if type(value) is int else value
+
+
+Quantity: TypeAlias = Annotated[str, _NumberOrText()]
+"""An amount as in resource requests: `500m`, `1Gi`; on the wire also a number, which is read as its text."""
+
+Duration: TypeAlias = Annotated[str, Field(pattern=_DURATION)]
+"""A span of time as Go writes it, in hours, minutes, seconds and milliseconds: `1h30m`, `0.5s`, `10ms`."""
+
+IntOrString: TypeAlias = Annotated[int | str, Keywords(_EITHER)]
+"""A number or a string, such as a port and its name, or `25%`."""
+
+Int32: TypeAlias = Annotated[int, Keywords({"format": "int32"})]
+"""An integer of 32 bits. API servers before 1.36 check it only by limits: add `Field(ge=..., le=...)`."""
+
+Int64: TypeAlias = Annotated[int, Keywords({"format": "int64"})]
+"""An integer of 64 bits, which is what a plain `int` is, too; said for those who generate code from the schema."""
+
+
+def quantity_value(text: str) -> Decimal:
+    """The amount that a `Quantity` stands for: `quantity_value("500m")` is 0.5. Raises: `OptionError` for others."""
+    parts = _QUANTITY_PARTS.fullmatch(text)
+    if parts is None:
+        raise OptionError(f"{text!r} is no quantity: write for example 500m or 1Gi")
+    return Decimal(parts["number"] + (parts["exponent"] or "")) * _MULTIPLES[parts["suffix"] or ""]
+
+
+def duration_seconds(text: str) -> float:
+    """How long a `Duration` is: `duration_seconds("1m30s")` is 90.0. Raises: `OptionError` for others."""
+    if "".join(map("".join, _DURATION_PARTS.findall(text))) != text or not text:
+        raise OptionError(f"{text!r} is no duration: write for example 1h30m or 10s")
+    return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PARTS.findall(text))

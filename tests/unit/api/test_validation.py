@@ -1,0 +1,138 @@
+"""Validation: what is stored of an object, and what is wrong with one.
+
+That the API server says the same is tested against a real one (tests/integration/test_crd_equivalence.py).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import date
+from enum import StrEnum
+from typing import Annotated, Any
+
+import pytest
+
+from bonny.api import BuiltIn, Field, ListMap, Model, Quantity, Scope, Spec, Status, Version
+from bonny.api.validation import FORMATS, as_stored
+from bonny.errors import InvalidObject
+from bonny.resource import Resource
+
+
+class Size(StrEnum):
+    """How much."""
+
+    LARGE = "1Gi"
+
+
+class Port(Model):
+    """A port."""
+
+    name: str
+    protocol: str = "TCP"
+
+
+class WidgetSpec(Spec):
+    """What the user wants."""
+
+    size: int = Field(1, ge=1)
+    kept: int | None = 5
+    ports: Annotated[list[Port], ListMap("name", "protocol")] = Field(default_factory=list)
+    container: Annotated[dict[str, Any], BuiltIn("v1", "ContainerPort")] | None = None
+    memory: Quantity | None = None
+
+
+class WidgetStatus(Status):
+    """What is."""
+
+    count: int | None = None
+
+
+class Widget(Version):
+    """A widget."""
+
+    kind = "Widget"
+    version = "v1"
+    scope = Scope.CLUSTER
+    storage = True
+    hub = True
+    spec: WidgetSpec
+    status: WidgetStatus
+
+
+def widget(**parts: Any) -> Resource:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, **parts}
+
+
+def test_an_object_is_checked_and_filled_in() -> None:
+    given = widget(spec={"size": None, "kept": None, "unknown": 1, "container": {"containerPort": 1, "x": 2}})
+
+    assert Widget.check(given) == widget(
+        spec={"size": 1, "kept": None, "container": {"containerPort": 1, "protocol": "TCP"}}
+    )
+    assert given["spec"]["unknown"] == 1
+
+
+def test_a_spec_that_was_left_out_is_filled_in() -> None:
+    assert Widget.check(widget()) == widget(spec={"size": 1, "kept": 5})
+
+
+def test_all_problems_of_spec_and_status_are_named() -> None:
+    bad = widget(spec={"size": 0, "ports": [{"name": "a"}, {"protocol": "TCP", "name": "a"}]}, status={"count": "many"})
+
+    with pytest.raises(InvalidObject) as refused:
+        Widget.check(bad)
+
+    assert str(refused.value) == (
+        "spec.size: must be at least 1; spec.ports[1]: is there twice; status.count: must be of type integer"
+    )
+
+
+def test_values_of_python_count_as_what_they_are_on_the_wire() -> None:
+    given = widget(spec=OrderedDict(memory=Size.LARGE, ports=({"name": "a"},)))
+
+    assert Widget.check(given)["spec"]["memory"] == "1Gi"
+    assert Widget.check(given)["spec"]["ports"] == [{"name": "a", "protocol": "TCP"}]
+    with pytest.raises(InvalidObject, match=r"^spec\.size: must be of type integer"):
+        Widget.check(widget(spec={"size": date(2024, 1, 1)}))
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (1.0, 1),
+        (-0.0, 0),
+        (1.5, 1.5),
+        (2.0**53, 2.0**53),
+        (2**63 - 1, 2**63 - 1),
+        (2**63, 2.0**63),
+        (True, True),
+        ({"a": None, "b": [None]}, {"a": None, "b": [None]}),
+    ],
+)
+def test_numbers_are_stored_as_go_reads_them(value: Any, stored: Any) -> None:
+    result = as_stored(value, None)
+
+    assert (result, type(result)) == (stored, type(stored))
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("date", ["2024-02-29"], ["2023-02-29", "2024-2-9", "20240229", "2024-02-29T00:00:00Z", ""]),
+        (
+            "date-time",
+            ["2024-02-29T12:00:00Z", "2024-02-29t12:00:00.123456789z", "2024-02-29T23:59:59+01:00"],
+            ["2024-02-29", "2024-02-29 12:00:00Z", "2024-02-29T12:00:00", "2024-02-29T24:00:00Z", "1704067200"],
+        ),
+        ("ipv4", ["10.0.0.1"], ["10.0.0", "10.0.0.256", "::1", "a"]),
+        ("ipv6", ["::1", "::ffff:10.0.0.1"], ["10.0.0.1", "fe80::1%eth0", ":::"]),
+        (
+            "uuid",
+            ["12345678-1234-1234-1234-1234567890AB", "123456781234123412341234567890ab"],
+            ["urn:uuid:12345678-1234-1234-1234-1234567890ab", "12345678"],
+        ),
+    ],
+)
+def test_formats_are_the_spellings_that_everybody_reads(name: str, good: list[str], bad: list[str]) -> None:
+    assert [text for text in good if not FORMATS[name](text)] == []
+    assert [text for text in bad if FORMATS[name](text)] == []
