@@ -15,9 +15,10 @@ from typing import Final
 RUNTIME: Final = Path(__file__).resolve().parent.parent / "runtime" / "bonny"
 
 # From a watch line to the user's handler and back to the API: can be read in one sitting.
-# How credentials and proxies are found is not on the way.
+# How credentials and proxies are found, and who leads, is not on the way.
 PATH: Final = ("core", "client/api.py", "client/errors.py", "client/transport.py", "axn.py", "pipeline.py", "steps",
                "servers/reflector.py", "servers/intake.py", "servers/worker.py", "servers/workplace.py")  # fmt: skip
+ASIDE: Final = ("core/lease.py",)
 DEVELOPMENT: Final = ("tasks", "scaffold", "sandbox", "testing", "manifest")
 BUDGETS: Final = {"watch line to handler and back": 3_000, "runs in production": 7_000, "everything vendored": 11_000}
 
@@ -46,7 +47,7 @@ def main() -> int:
 
         return sum(n for path, n in counts.items() if (not only or within(path, only)) and not within(path, without))
 
-    totals = (total(only=PATH), total(without=DEVELOPMENT), total())
+    totals = (total(only=PATH, without=ASIDE), total(without=DEVELOPMENT), total())
     print(f"{'lines of code':34}{'now':>8}{'budget':>8}")
     for (name, budget), now in zip(BUDGETS.items(), totals, strict=True):
         print(f"{name:34}{now:8,}{budget:8,}{'  over budget' if now > budget else ''}")

@@ -1,0 +1,287 @@
+"""Lease: which of several candidates leads, and until when: the rules of one coordination.k8s.io/v1 Lease.
+
+`step` makes every decision: a candidate and something that happened in; a candidate and one command out. The shell that
+talks to the server is `bonny.leader`.
+
+    Read --Found, held--> Wait --Tick--> Read
+    Read --Found, free--> Write --Stored--> leads until `until`; Wait --Tick--> Write
+    Read or Write --Failed--> Wait --Tick--> Read
+
+Rules worth knowing:
+- A term lasts `renew_deadline` from the moment when a write that was stored was *sent*. Only the answer to a write
+  extends it. A Lease that is read and found to be ours, as after a lost answer, is what the next write is based on.
+- Whoever does not lead counts from the moment when it *received* a record that it had not seen before, and for as long
+  as that record itself says. Times that others wrote are never compared with a clock of ours.
+- Every write names the resourceVersion that it was decided on, so of those who find the Lease free one gets it.
+- A write that was not answered with success may have been stored all the same: what counts is what is read next.
+- A Lease that was there and is gone, or whose holder was removed by hand, is free after a whole lease duration: its
+  holder may not know yet. The holder itself makes it again at once. A holder that finds another's name stops at once.
+
+Assumptions, without which two may lead at a time:
+- Clocks may differ by any amount; the fastest runs less than lease_duration / renew_deadline (by default 1.5) times as
+  fast as the slowest. A clock goes on while its process, or the machine, stands still.
+- The API server stores a write only if the version that it names is the newest. An etcd that is restored from a backup
+  forgets who leads.
+- Each process has an identity of its own.
+- Nobody removes the Lease while there is a candidate that has not seen its holder yet, or while a request to create it
+  is on its way; nobody shortens leaseDurationSeconds of a Lease that is held, or writes what a release writes: these
+  are ways to say that the leader is dead.
+
+Does not: call back a request that was sent before `until` and arrives late. It carries a version or a UID, or is an
+apply that the next leader puts right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import OptionError
+
+__all__ = [
+    "Candidate",
+    "Command",
+    "Done",
+    "Event",
+    "Failed",
+    "Found",
+    "LeaseTiming",
+    "Read",
+    "Record",
+    "Release",
+    "Stored",
+    "Tick",
+    "Wait",
+    "Write",
+    "step",
+]
+
+NEVER: Final = float("-inf")
+# What client-go writes with the empty holder: the API server wants more than 0. A holder that was removed by hand
+# leaves the longer duration behind, and that is how the two are told apart.
+RELEASED_SECONDS: Final = 1
+# Waits are shortened by up to this fraction, so that replicas that started together do not ask together for ever.
+JITTER: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTiming:
+    """How long a lease lasts. Times are seconds; the defaults are those of client-go and controller-runtime."""
+
+    lease_duration: int = 15
+    """Nobody else leads before so much time has passed without a renewal. Default 15 s; the API takes whole seconds."""
+
+    renew_deadline: float = 10.0
+    """A leader that could not renew for so long stops. Default 10 s: 5 s before anybody else may lead."""
+
+    retry_period: float = 2.0
+    """A leader renews this often; the others look twice as often. Default 2 s."""
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.lease_duration, int)
+        if not (whole and 0 < 2 * self.retry_period <= self.renew_deadline < self.lease_duration):
+            raise OptionError(
+                f"LeaseTiming is {self.lease_duration} / {self.renew_deadline} / {self.retry_period} s: use a whole "
+                "lease_duration that is longer than renew_deadline, and that at least two times retry_period"
+            )
+
+    @property
+    def request_seconds(self) -> float:
+        """The longest that a request may take: one that hangs leaves time for another."""
+        return self.renew_deadline / 2
+
+
+# The names are those of the API, so that a spec is decoded and encoded as it is.
+class Record(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "holder": "holderIdentity",
+        "duration": "leaseDurationSeconds",
+        "transitions": "leaseTransitions",
+        "renewed": "renewTime",
+    },
+):
+    """What a Lease says. Two that differ in anything are two signs of life."""
+
+    version: str = ""
+    """Its resourceVersion; empty: there is no Lease."""
+
+    holder: str = ""
+    duration: int = 0
+    transitions: int = 0
+    renewed: str = ""
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """All that is remembered between two steps. Times are those of `now`."""
+
+    identity: str
+    timing: LeaseTiming
+    record: Record | None = None
+    """The last one that was read or written."""
+
+    since: float = NEVER
+    """When it came."""
+
+    known: bool = False
+    """Whether to decide by `record`; else it is time to read."""
+
+    renews: float = NEVER
+    """When the next renewal is due."""
+
+    until: float = NEVER
+    """No write is started from then on, and each is answered by then or given up."""
+
+    expires: float = NEVER
+    """From then on somebody else may lead: all work has stopped."""
+
+    releasing: bool = False
+
+
+# --- what can happen --------------------------------------------------------------------------------------------------
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """The wait is over, or this is the first step."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The Lease was read, or is not there: `Record()`."""
+
+    record: Record
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A write was answered with success. `sent` is when it was begun."""
+
+    record: Record
+    sent: float
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A read or write was refused, came too late, or was not answered in time."""
+
+
+class Release(msgspec.Struct, frozen=True):
+    """All work has stopped, and this candidate leaves."""
+
+
+Event: TypeAlias = Tick | Found | Stored | Failed | Release
+
+# --- what to do -------------------------------------------------------------------------------------------------------
+
+
+class Read(msgspec.Struct, frozen=True):
+    """Read the Lease within so many seconds; answer with `Found` or `Failed`."""
+
+    seconds: float
+
+
+class Write(msgspec.Struct, frozen=True):
+    """Write `record` within so many seconds; answer with `Stored` or `Failed`.
+
+    Only if the Lease still has the version of `record`; where that is empty, create it.
+    """
+
+    record: Record
+    acquires: bool
+    """Whether it gets another holder, so that acquireTime is now."""
+
+    seconds: float
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Do nothing for so long, then answer with `Tick`."""
+
+    seconds: float
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The Lease is released, or not ours: nothing is left to do."""
+
+
+Command: TypeAlias = Read | Write | Wait | Done
+
+
+def step(candidate: Candidate, event: Event, *, now: float, chance: float) -> tuple[Candidate, Command]:
+    """Decide what follows from `event`.
+
+    `now` is in seconds, on a clock that goes on while the machine sleeps; `chance` is a uniform draw from [0, 1).
+    """
+    look = candidate.timing.retry_period / 2 * (1 - JITTER * chance)
+    match event:
+        case Found(record):
+            candidate = _seen(candidate, record if record.version else _gone(candidate), now)
+            if record.version and record.holder != candidate.identity:
+                candidate = _stopped(candidate, now)
+        case Stored(record, sent) if record.holder == candidate.identity and not candidate.releasing:
+            candidate = _renewed(_seen(candidate, record, now), sent, chance)
+        case Stored(record) if record.holder == "" and candidate.releasing:
+            candidate = _seen(candidate, record, now)
+        case Stored() | Failed():
+            # What was stored in another form than it was sent is no success either.
+            return replace(candidate, known=False), Wait(_within_term(candidate, look, now))
+        case Release():
+            candidate = replace(candidate, until=NEVER, releasing=True)
+    return _decided(candidate, look, now)
+
+
+def _decided(candidate: Candidate, look: float, now: float) -> tuple[Candidate, Command]:
+    record, timing = candidate.record, candidate.timing
+    seconds = _within_term(candidate, timing.request_seconds, now)
+    if record is None or not candidate.known:
+        return candidate, Read(seconds)
+    ours, leads = record.holder == candidate.identity, now < candidate.until
+    if candidate.releasing:
+        released = replace(record, holder="", duration=RELEASED_SECONDS)
+        return candidate, Write(released, acquires=False, seconds=seconds) if ours else Done()
+    if ours and leads and now < candidate.renews:
+        return candidate, Wait(_within_term(candidate, candidate.renews - now, now))
+    vacant = not record.holder and record.duration <= RELEASED_SECONDS
+    held = record.duration or timing.lease_duration
+    wait = 0.0 if ours or leads or vacant else candidate.since + held - now
+    if wait > 0.0:
+        # Where it ends within a look, what is known then is good enough for a write: it names the version.
+        return replace(candidate, known=wait <= look), Wait(min(wait, look))
+    transitions = record.transitions if ours or not record.version else record.transitions + 1
+    wanted = replace(record, holder=candidate.identity, duration=timing.lease_duration, transitions=transitions)
+    return candidate, Write(wanted, acquires=not ours, seconds=seconds)
+
+
+def _seen(candidate: Candidate, record: Record, now: float) -> Candidate:
+    since = candidate.since if record == candidate.record else now
+    return replace(candidate, record=record, since=since, known=True)
+
+
+def _gone(candidate: Candidate) -> Record:
+    """A Lease that is not there: free, unless it was there before, when its holder may not know yet."""
+    before = candidate.record
+    if before is None or not before.version:
+        return before or Record()
+    return Record(duration=max(candidate.timing.lease_duration, before.duration))
+
+
+def _renewed(candidate: Candidate, sent: float, chance: float) -> Candidate:
+    timing = candidate.timing
+    return replace(
+        candidate,
+        renews=sent + timing.retry_period * (1 - JITTER * chance),
+        until=sent + timing.renew_deadline,
+        expires=sent + timing.lease_duration,
+    )
+
+
+def _stopped(candidate: Candidate, now: float) -> Candidate:
+    """Somebody else's name is there: no more writes, and work has as long as at any other end to stop."""
+    timing = candidate.timing
+    expires = min(candidate.expires, now + timing.lease_duration - timing.renew_deadline)
+    return replace(candidate, until=NEVER, expires=expires)
+
+
+def _within_term(candidate: Candidate, seconds: float, now: float) -> float:
+    """`seconds`, but no longer than the term lasts, while it does."""
+    return min(seconds, candidate.until - now) if now < candidate.until else seconds
