@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import ssl
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,22 @@ async def test_a_write_that_was_not_answered_is_not_sent_again(transport: Transp
         await refused(transport.request(told(peer.url), method, "/", body=b"{}", timeout=5))
 
         assert len(peer.heard) == 1
+
+
+@pytest.mark.parametrize("method", WRITES)
+async def test_a_write_whose_time_is_over_before_it_was_sent_is_not_sent_any_more(
+    transport: Transport, method: str
+) -> None:
+    """Regression: a process that was frozen for longer than its lease finished a write as soon as it was thawed."""
+    body = bytes(300 * 1024)  # some of it is sent in another round of the loop than the request was begun in
+    async with Peer() as peer:
+        await transport.request(told(peer.url), "GET", "/", timeout=5)
+        writing = asyncio.create_task(transport.request(told(peer.url), method, "/", body=body, timeout=0.2))
+        asyncio.get_running_loop().call_soon(time.sleep, 0.4)
+        await refused(writing)
+        await until(lambda: peer.open == 0)
+
+        assert [heard.method for heard in peer.heard] == ["GET"]
 
 
 async def test_a_read_is_sent_twice_at_most(transport: Transport) -> None:

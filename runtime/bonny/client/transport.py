@@ -17,6 +17,7 @@ import asyncio
 import io
 import socket
 import ssl
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -97,7 +98,7 @@ class Transport:
                     method,
                     **self._arguments(connection, target, headers),
                     # Bytes of more than 1 MiB bring a warning; these are sent piece by piece.
-                    data=None if body is None else io.BytesIO(body),
+                    data=None if body is None else _Body(body, time.monotonic() + timeout),
                     timeout=limit,
                     middlewares=() if method == "GET" else (_never_twice,),
                 ) as response,
@@ -218,6 +219,20 @@ class _Tls:
     wanted: tuple[object, ...]
     stamp: tuple[object, ...]
     context: ssl.SSLContext
+
+
+class _Body(io.BytesIO):
+    """A body that is not sent once its time is over: the process may stand still when the request is about to go."""
+
+    def __init__(self, data: bytes, ends: float) -> None:
+        super().__init__(data)
+        self._ends = ends
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Raises: `TimeoutError`."""
+        if time.monotonic() >= self._ends:
+            raise TimeoutError
+        return super().read(size)
 
 
 def _version(file: str) -> tuple[int, ...]:
