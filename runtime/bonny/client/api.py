@@ -5,7 +5,7 @@ You do not need it to create what an object owns: register descendants.
 
 Guarantees: every request has a deadline; a 401 is answered by reading the credentials again and one more try; a 429 is
 waited out within the deadline. Of writes only `create` is repeated here; else the key that caused the request is tried
-again.
+again. A client with a fence starts no write once its time is over, and gives up by then those that it started.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -25,7 +25,7 @@ from ..errors import UsageError
 from ..kinds import Kind
 from ..resource import Key, Resource, has_all_of, key_of, owners_of
 from .config import Cluster, Connection
-from .errors import Unreachable, refusal
+from .errors import NotLeading, Unreachable, refusal
 from .transport import Answer, StreamAnswer, Transport
 
 __all__ = ["Client", "path_of"]
@@ -57,9 +57,18 @@ def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresourc
 class Client:
     """The API server of one cluster, as one identity. Create it within a running event loop; `close` it."""
 
-    def __init__(self, cluster: Cluster, *, user_agent: str, timeout: float = REQUEST_SECONDS) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        user_agent: str,
+        timeout: float = REQUEST_SECONDS,
+        fence: Callable[[], float] | None = None,
+    ) -> None:
+        """`fence` says for how many more seconds this process may write (`bonny.leader`); None: it always may."""
         self.cluster = cluster
         self._timeout = timeout
+        self._fence = fence
         self._transport = Transport(user_agent=user_agent)
         self._connection: Connection | None = None
         self._read_at = float("-inf")
@@ -176,6 +185,13 @@ class Client:
                 return live
         return self._decoded(answer, "create", f"{kind.resource} {named}".strip())
 
+    async def replace(self, kind: Kind, resource: Resource) -> Resource:
+        """PUT `resource`; only if it still has the resourceVersion that stands in it.
+
+        Raises: `Conflict` when it has another one. RBAC: update.
+        """
+        return await self._object("PUT", "update", kind, key_of(resource), body=resource, content_type=JSON)
+
     async def merge_patch(self, kind: Kind, key: Key, patch: Mapping[str, Any], *, subresource: str = "") -> Resource:
         """JSON merge patch (RFC 7386). RBAC: patch."""
         return await self._object(
@@ -230,7 +246,8 @@ class Client:
     ) -> Answer:
         """One request as bytes, whatever its answer's status; `ends` is its deadline (monotonic seconds).
 
-        Raises: `Unreachable`, `UsageError`; `AnswerTooLarge` when the answer has more than `limit_bytes`.
+        Raises: `Unreachable`, `UsageError`; `AnswerTooLarge` when the answer has more than `limit_bytes`; `NotLeading`,
+        also after a wait, when it is a write and the fence's time is over.
         """
         headers = {**(headers or {}), **({"Content-Type": content_type} if content_type else {})}
         ends = time.monotonic() + self._timeout if ends is None else ends
@@ -238,6 +255,10 @@ class Client:
         while True:
             connection = await self._connection_until(ends)
             left = max(ends - time.monotonic(), 0.1)
+            if self._fence is not None and method != "GET":
+                left = min(left, self._fence())
+                if left <= 0.0:
+                    raise NotLeading(f"{method} {path} was not sent: this replica does not lead")
             answer = await self._transport.request(
                 connection,
                 method,

@@ -3,6 +3,7 @@
 ApiError
 ├── Unreachable      no answer: refused, reset, timed out; the request may or may not have been carried out
 │   └── AnswerTooLarge   an answer that is longer than the caller takes
+├── NotLeading       another replica may lead: nothing was sent; stop
 ├── Unauthorized     401: the server does not accept who we are
 ├── Forbidden        403: a permission is missing; the message prints the rule to add
 ├── NotFound         404 of the API server: the object or its namespace does not exist
@@ -27,6 +28,7 @@ __all__ = [
     "Forbidden",
     "Invalid",
     "NotFound",
+    "NotLeading",
     "NotServed",
     "Refusal",
     "ServerError",
@@ -44,6 +46,10 @@ class Unreachable(ApiError):
 
 class AnswerTooLarge(Unreachable):
     """The answer is longer than the caller takes; the rest of it was not read."""
+
+
+class NotLeading(ApiError):
+    """Another replica may lead (`bonny.leader`). Nothing was sent."""
 
 
 class Refusal(ApiError):
