@@ -87,7 +87,7 @@ class ApplyDescendants:
         key = key_of(wanted)
         collected = any(known["uid"] == axn.uid for known in wanted["metadata"].get("ownerReferences") or ())
         if not collected and isinstance(axn.controller, Controller) and not axn.controller.finalizes():
-            _warn_of_uncollected(type(axn.controller), kind.resource)
+            _warn_of_uncollected(type(axn.controller).__name__, kind.resource)
         seen = place.observe(kind, key)
         live = seen.item.decode() if seen.item is not None else None
         if live is not None and seen.known and _unchanged(place, kind, wanted, live):
@@ -109,9 +109,9 @@ class ApplyDescendants:
 
 
 @cache
-def _warn_of_uncollected(controller: type[Controller[Any]], kind: str) -> None:
+def _warn_of_uncollected(controller: str, kind: str) -> None:
     """Once for each controller and kind."""
-    told = {"controller": controller.__name__, "kind": kind, "then": "define `finalize` on the controller"}
+    told = {"controller": controller, "kind": kind, "then": "define `finalize` on the controller"}
     log.warning("these objects stay when their owner is deleted", extra=told)
 
 
