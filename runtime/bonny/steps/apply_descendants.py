@@ -281,8 +281,8 @@ async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Res
     await place.client.apply(kind, trial, manager=place.manager, force=False, dry_run=True)
     if not await owner_is_as_shown(axn):
         raise Retry(f"{identify(axn.resource)} changed before {identify(wanted)} was deleted to be created anew")
-    await place.client.delete(kind, key, uid=before["metadata"]["uid"])
-    place.wrote = True
+    with place.deleting(kind, key, before["metadata"]["uid"]):
+        await place.client.delete(kind, key, uid=before["metadata"]["uid"])
     place.witnesses.pop((kind, key), None)
     if await _created_or_found(place, kind, wanted) is not None:
         raise Retry(f"{identify(wanted)} is deleted first, to be created anew")
