@@ -162,6 +162,9 @@ class Workplace(Protocol):
     def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
         """Surrounds a write to an object; what it yields is called with the version that the write made."""
 
+    def deleting(self, kind: Kind, key: Key, uid: str) -> AbstractContextManager[None]:
+        """Surrounds the deletion of an object."""
+
     def record(self, regarding: Resource, event: Event) -> None:
         """Hand an event to the recorder, which sends it when it can. From any thread."""
 

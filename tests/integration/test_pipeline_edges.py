@@ -255,6 +255,25 @@ def test_a_related_object_is_found_although_its_kind_is_owned_too(sandbox: Sandb
         assert until_reconciled(sandbox, "t1", namespace)["status"]["phase"] == "hello"
 
 
+def test_what_has_a_long_name_is_recreated_as_well(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: the name of the trial was cut behind a dot, and refused."""
+    name = f"{'a' * 49}.{'b' * 20}"
+
+    class Immutable(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            frozen = {**config_map(name, size=str(axn.spec.size)), "immutable": True}
+            axn.register_descendant(frozen, recreate=True)
+
+    with serving(operator_of(Immutable), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace)
+        spec(sandbox, "t1", namespace, size=2)
+        until_reconciled(sandbox, "t1", namespace)
+    assert (sandbox.get("v1", "ConfigMap", name, namespace=namespace) or {})["data"] == {"size": "2"}
+
+
 # --- nothing is said twice, or not at all -----------------------------------------------------------------------------
 
 
@@ -305,6 +324,26 @@ def test_descendants_may_be_applied_after_the_events_were_emitted(sandbox: Sandb
         sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
         until_reconciled(sandbox, "t1", namespace)
     assert tries == [0]
+
+
+def test_what_nobody_collects_is_named_once_although_it_is_applied_early(
+    sandbox: Sandbox, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: each handling warned anew."""
+
+    class Early(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            axn.register_descendant(config_map(axn.key.name, size=str(axn.spec.size)), omit_owner_ref=True)
+            await axn.apply_descendants()
+
+    with serving(operator_of(Early), sandbox.kubeconfig):
+        for name in ("t1", "t2"):
+            sandbox.apply(thing(name, namespace=namespace))
+            until_reconciled(sandbox, name, namespace)
+    told = [record for record in caplog.records if record.message == "these objects stay when their owner is deleted"]
+    assert len(told) == 1
 
 
 # --- steps, threads and cancellations ---------------------------------------------------------------------------------

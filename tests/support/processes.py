@@ -20,6 +20,7 @@ from bonny.sandbox.guard import Guard
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 HANDWRITTEN = Path(__file__).with_name("handwritten.py")
 FLOODED = Path(__file__).with_name("flooded.py")
+PIPELINED = Path(__file__).with_name("pipelined.py")
 
 
 class OperatorProcess:
@@ -118,6 +119,11 @@ def handwritten() -> list[str]:
 def flooded() -> list[str]:
     """The command line of the operator for floods."""
     return [sys.executable, str(FLOODED)]
+
+
+def pipelined() -> list[str]:
+    """The command line of the operator that uses all of the pipeline."""
+    return [sys.executable, str(PIPELINED)]
 
 
 def writes(sandbox: Sandbox, *resources: str) -> dict[tuple[str, str, str], int]:

@@ -91,7 +91,7 @@ def condition_of(resource: Resource | None, type: str = "Reconciled") -> tuple[s
 @contextmanager
 def own_namespace(sandbox: Sandbox) -> Iterator[str]:
     """A namespace of its own; Things of it are removed afterwards, with whatever finalizers they have."""
-    name = f"things-{next(_namespaces)}"
+    name = f"of-things-{next(_namespaces)}"
     sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
     for found in sandbox.items(*THING, namespace=name):

@@ -201,6 +201,65 @@ def test_a_key_that_went_on_too_early_looks_again_when_its_write_is_shown(stream
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
 
 
+CHILD = Key("default", "c")
+
+
+def took(streams: Streams, *, now: float) -> bool:
+    """Whether the queue hands out `w1`, and it need not wait."""
+    work = streams.intake.queue.take(now=now)
+    return work is not None and not streams.intake.park(W1, now=now)
+
+
+@pytest.mark.parametrize("event", ["DELETED", "MODIFIED"])
+def test_what_a_handling_deleted_is_waited_for_and_wakes_nobody(streams: Streams, event: str) -> None:
+    """Regression: each pruned child brought its owner back, which often did not see yet that the child was gone, and
+    deleted it again; an object whose finalizer was gone was finalized twice."""
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.intake.queue.add(W1, Reason.CHANGED, now=0.0)
+    assert not took(streams, now=0.0)
+
+    last = thing("c", version=12, owner="uid-w1")
+    last["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    streams.says(streams.config_maps, event, last)
+
+    assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
+    assert len(streams.intake._ends[id(streams.config_maps)]) == 0
+
+
+def test_what_could_not_be_deleted_or_is_not_shown_in_time_holds_up_nobody(streams: Streams) -> None:
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+    streams.queued()
+    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.intake.cancel_end(CONFIG_MAP, CHILD, owner=W1)
+    streams.intake.queue.add(W1, Reason.CHANGED, now=0.0)
+    assert took(streams, now=0.0)
+
+    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.intake.queue.done(W1, now=0.0)
+    streams.intake.queue.add(W1, Reason.CHANGED, now=1.0)
+    assert not took(streams, now=1.0)
+    assert took(streams, now=1.0 + BARRIER_SECONDS)
+    streams.intake.queue.done(W1, now=1.0 + BARRIER_SECONDS)
+
+    streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}, "by then it is news"
+
+
+def test_another_object_that_took_the_name_of_what_was_deleted_is_news(streams: Streams) -> None:
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+    streams.queued()
+    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.intake.begin_end(CONFIG_MAP, Key("default", "unknown"), "uid-unknown", owner=W1)
+
+    streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
+    streams.says(streams.config_maps, "ADDED", thing("c", version=13, uid="another", owner="uid-w1"))
+
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+    assert len(streams.intake._ends[id(streams.config_maps)]) == 0
+
+
 async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_are(
     streams: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ Four kinds of entries, all in memory and all about one kind's keys:
 - handled states: what the last successful handling of a key saw; equal means nothing to do.
 - tombstones: objects that are gone and whose `delete` has not succeeded yet.
 - witnesses: what an applied descendant looked like in the parts that we own; equal means no request.
-- own writes: versions that our writes made, and the barriers that wait for a stream to show them.
+- own writes: versions that our writes made, what we deleted, and who waits for a stream to show it.
 
 Versions are used to wait, and to recognise exactly the event of an own write; never to drop anything older: events
 often come before the answer to the write, and a foreign change can hide behind our own (docs/decisions/0004).
@@ -13,6 +13,7 @@ often come before the answer to the write, and a foreign change can hide behind 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -25,7 +26,7 @@ from ..resource import Key
 from .fields import digest
 from .objects import Item, OwnerRef, version_number
 
-__all__ = ["Barriers", "Handled", "Ledger", "OwnWrites", "Tombstone", "Witness", "handled_state", "witness_of"]
+__all__ = ["Barriers", "Ends", "Handled", "Ledger", "OwnWrites", "Tombstone", "Witness", "handled_state", "witness_of"]
 
 
 # What does not count as content: bookkeeping, what has a field of its own, and the type, which a list leaves out.
@@ -300,6 +301,48 @@ class Barriers:
             self._order = [(version, waiting) for waiting, version in self._wanted.items()]
             heapify(self._order)
         return wanted
+
+
+class Ends:
+    """What handlings deleted, on one stream, until the stream shows it; an answer to a deletion has no version."""
+
+    def __init__(self) -> None:
+        self._expected: dict[Key, tuple[str, Key]] = {}
+        self._waiting: Counter[Key] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._expected)
+
+    def expect(self, key: Key, uid: str, *, owner: Key) -> None:
+        """The handling of `owner` is about to delete `key`."""
+        self.forget(key)
+        self._expected[key] = (uid, owner)
+        self._waiting[owner] += 1
+
+    def forget(self, key: Key) -> Key | None:
+        """It ended, or it does not; returns who waited for that."""
+        _, owner = self._expected.pop(key, ("", None))
+        if owner is not None:
+            self._waiting[owner] -= 1
+            if not self._waiting[owner]:
+                del self._waiting[owner]
+        return owner
+
+    def blocks(self, owner: Key) -> bool:
+        return owner in self._waiting
+
+    def drop(self, owner: Key) -> None:
+        """Stop waiting for what `owner` deleted."""
+        if self.blocks(owner):
+            for key in [key for key, (_, waiting) in self._expected.items() if waiting == owner]:
+                self.forget(key)
+
+    def is_end(self, key: Key, old: Item | None, new: Item | None) -> bool:
+        """Whether `key` went from `old` to `new` because we deleted it: gone, or under deletion from now on."""
+        if old is None or self._expected.get(key, ("",))[0] != old.meta.uid:
+            return False
+        gone = new is None or new.meta.uid != old.meta.uid
+        return gone or (new is not None and new.meta.deletion_timestamp != old.meta.deletion_timestamp)
 
 
 def witness_of(wanted: Any, live: Mapping[str, Any], owned: Any) -> Witness:

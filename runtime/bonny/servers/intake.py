@@ -15,7 +15,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from ..core.ledger import Barriers, Ledger, OwnWrites, handled_state
+from ..core.ledger import Barriers, Ends, Ledger, OwnWrites, handled_state
 from ..core.objects import Item, version_number
 from ..core.queue import Priority, Queue, QueueOptions, Reason
 from ..core.store import Delta
@@ -74,6 +74,7 @@ class Intake:
 
         self._writes = {id(source): OwnWrites() for source in self.sources}
         self._barriers = {id(source): Barriers() for source in self.sources}
+        self._ends = {id(source): Ends() for source in self.sources}
         self._late = {id(source): Barriers() for source in self.sources}
         """Keys that went on although the stream did not show what they wrote: they look again once it does, as that is
         an own write, whose event wakes nobody."""
@@ -196,6 +197,19 @@ class Intake:
         if number > source.version:
             self._barriers[id(source)].require(owner, number)
 
+    def begin_end(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
+        """The handling of `owner` is about to delete `key`: it waits until the stream shows it, which wakes nobody."""
+        source = self._stream_of(kind, key, owner=owner)
+        shown = None if source is None else source.store.get(key)
+        if source is not None and shown is not None and shown.meta.uid == uid:
+            self._ends[id(source)].expect(key, uid, owner=owner)
+
+    def cancel_end(self, kind: Kind, key: Key, *, owner: Key) -> None:
+        """It was not deleted, or nobody knows."""
+        source = self._stream_of(kind, key, owner=owner)
+        if source is not None:
+            self._ends[id(source)].forget(key)
+
     def park(self, key: Key, *, now: float) -> bool:
         """Give `key` back to the queue if a stream has yet to show what its last handling wrote; returns whether.
 
@@ -212,10 +226,14 @@ class Intake:
         del self._parked[key]
         for source in self.sources:
             self._late[id(source)].require(key, self._barriers[id(source)].drop(key))
+            self._ends[id(source)].drop(key)
         return False
 
     def _waits(self, key: Key) -> bool:
-        return any(self._barriers[id(source)].blocks(key, at=source.version) for source in self.sources)
+        return any(
+            self._barriers[id(source)].blocks(key, at=source.version) or self._ends[id(source)].blocks(key)
+            for source in self.sources
+        )
 
     def contest(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """The object `key` is not ours but has a name that `owner` wants: a change of it is the owner's business."""
@@ -265,6 +283,9 @@ class Intake:
     def seen(self, source: Reflector, delta: Delta) -> None:
         """A difference: queue whom it concerns."""
         own = delta.live and delta.new is not None and self._is_own(source, delta.key, delta.new)
+        if self._ends[id(source)].is_end(delta.key, delta.old, delta.new):
+            own = own or delta.live
+            self._unpark(self._ends[id(source)].forget(delta.key))
         if delta.new is None:
             self._writes[id(source)].drop(delta.key)
         if source in self._primary:
@@ -282,17 +303,22 @@ class Intake:
             self.ledger.epoch += 1
         self._writes[id(source)].passed(at=source.version)
         for key in self._barriers[id(source)].met(at=source.version):
-            if not self._waits(key):
-                self.queue.unpark(key, now=time.monotonic())
-                self.wake.set()
+            self._unpark(key)
         for key in self._late[id(source)].met(at=source.version):
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
+
+    def _unpark(self, key: Key | None) -> None:
+        """Something that `key` waited for is there."""
+        if key is not None and not self._waits(key):
+            self.queue.unpark(key, now=time.monotonic())
+            self.wake.set()
 
     def restored(self, source: Reflector) -> None:
         """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
         self._writes[id(source)].forget()
         self._barriers[id(source)] = Barriers()
         self._late[id(source)] = Barriers()
+        self._ends[id(source)] = Ends()
         self.ledger.forget_writes()
         self._restoring.add(id(source))
 

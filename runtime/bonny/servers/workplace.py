@@ -141,3 +141,14 @@ class Desk:
         finally:
             self.wrote = self.wrote or bool(made)
             self._intake.end_write(kind, key, made[-1] if made else None, owner=self._key)
+
+    @contextmanager
+    def deleting(self, kind: Kind, key: Key, uid: str) -> Iterator[None]:
+        """Lets the intake recognise the end of this object, and the handled one wait until it was seen."""
+        self._intake.begin_end(kind, key, uid, owner=self._key)
+        try:
+            yield
+        except BaseException:
+            self._intake.cancel_end(kind, key, owner=self._key)
+            raise
+        self.wrote = True

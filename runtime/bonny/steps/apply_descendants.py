@@ -20,6 +20,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from ..axn import Action, Axn, Descendant, State, Workplace
@@ -58,8 +59,6 @@ class ApplyDescendants:
 
     def __init__(self, *, create_events: bool = False) -> None:
         self._create_events = create_events
-        self._uncollected: set[tuple[str, str]] = set()
-        """By controller and kind: what nobody will remove, and was warned of."""
 
     async def __call__(self, axn: Axn[Any]) -> None:
         """Raises: `UndeclaredKind`, `ForeignObject`, `ApiError`; of several the first, the others as notes."""
@@ -86,8 +85,9 @@ class ApplyDescendants:
             descendant, axn.resource, operator=place.operator, kind=kind, owner_namespaced=owner_namespaced
         )
         key = key_of(wanted)
-        if not any(known["uid"] == axn.uid for known in wanted["metadata"].get("ownerReferences", ())):
-            self._warn_of_uncollected(axn, kind)
+        collected = any(known["uid"] == axn.uid for known in wanted["metadata"].get("ownerReferences") or ())
+        if not collected and isinstance(axn.controller, Controller) and not axn.controller.finalizes():
+            _warn_of_uncollected(type(axn.controller).__name__, kind.resource)
         seen = place.observe(kind, key)
         live = seen.item.decode() if seen.item is not None else None
         if live is not None and seen.known and _unchanged(place, kind, wanted, live):
@@ -107,16 +107,12 @@ class ApplyDescendants:
             axn.outdated = True
         return kind, key
 
-    def _warn_of_uncollected(self, axn: Axn[Any], kind: Owned) -> None:
-        """Once for each controller and kind."""
-        controller = axn.controller
-        if not isinstance(controller, Controller) or controller.finalizes():
-            return
-        named = (type(controller).__name__, kind.resource)
-        if named not in self._uncollected:
-            self._uncollected.add(named)
-            told = {"controller": named[0], "kind": named[1], "then": "define `finalize` on the controller"}
-            log.warning("these objects stay when their owner is deleted", extra=told)
+
+@cache
+def _warn_of_uncollected(controller: str, kind: str) -> None:
+    """Once for each controller and kind."""
+    told = {"controller": controller, "kind": kind, "then": "define `finalize` on the controller"}
+    log.warning("these objects stay when their owner is deleted", extra=told)
 
 
 def prepared(
@@ -280,13 +276,13 @@ async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Res
     owner may want something else by now; `Retry` while the old one is not gone.
     """
     key, place = key_of(wanted), axn.workplace
-    trial_name = f"{key.name[:TRIAL_NAME]}-{secrets.token_hex(4)}"
+    trial_name = f"{key.name[:TRIAL_NAME].rstrip('.-')}-{secrets.token_hex(4)}"
     trial = {**wanted, "metadata": {**wanted["metadata"], "name": trial_name}}
     await place.client.apply(kind, trial, manager=place.manager, force=False, dry_run=True)
     if not await owner_is_as_shown(axn):
         raise Retry(f"{identify(axn.resource)} changed before {identify(wanted)} was deleted to be created anew")
-    await place.client.delete(kind, key, uid=before["metadata"]["uid"])
-    place.wrote = True
+    with place.deleting(kind, key, before["metadata"]["uid"]):
+        await place.client.delete(kind, key, uid=before["metadata"]["uid"])
     place.witnesses.pop((kind, key), None)
     if await _created_or_found(place, kind, wanted) is not None:
         raise Retry(f"{identify(wanted)} is deleted first, to be created anew")

@@ -3,7 +3,8 @@
 The base of the registered changes is what this controller itself set and what still stands on the live object, so two
 controllers, or add and reconcile, do not erase each other's conditions. Nothing is sent when nothing changes. The write
 carries the UID and the resourceVersion that it was decided on; after a conflict the object is read again and the
-changes are made anew. An object that is gone is a warning, not an error.
+changes are made anew, unless what stands there by then speaks of a newer generation. An object that is gone is a
+warning, not an error.
 
 Where the schema has conditions the runtime adds its own, `Reconciled`: did the last handling succeed, and why not.
 A handling that failed does not get to claim `Ready` or `Available`: what stood before stays, or else they are False.
@@ -123,6 +124,8 @@ async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: b
     place = axn.workplace
     fields = owned_fields(live, place.manager, subresource="status")
     base = (project(live, fields) if fields else {}).get("status", {})
+    if _is_overtaken(base, by=live, of=axn.resource):
+        return live
     wanted = base if alone else axn.finish_status(axn.status_from(base))
     if axn.failure is not None:
         wanted = _withdrawn(wanted, base, axn.failure)
@@ -140,6 +143,14 @@ async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: b
         if version != named.get("resourceVersion"):
             wrote(version)
     return stored
+
+
+def _is_overtaken(told: Resource, *, by: Resource, of: Resource) -> bool:
+    """Whether the status already speaks of a newer generation than the one that was handled."""
+    newest: int = max(known.get("observedGeneration", 0) for known in (told, *told.get("conditions", ())))
+    current: int = by["metadata"].get("generation", 0)
+    # One that is newer than the object itself came with a backup, and means nothing.
+    return newest <= current and newest > of["metadata"].get("generation", 0)
 
 
 async def _basis(axn: Axn[Any]) -> Resource | None:

@@ -120,7 +120,8 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
     axn.renew(_as_followed(stored, kind))
     if not wanted and not stored["metadata"].get("finalizers"):
         # That was the last one: the object is gone, and has no status any more.
-        axn.halt()
+        with place.deleting(kind, axn.key, axn.uid):
+            axn.halt()
 
 
 def _operations(resource: Mapping[str, Any], name: str, *, wanted: bool) -> list[Resource]:

@@ -47,7 +47,7 @@ async def _delete(axn: Axn[Any], kind: Kind, child: Item, *, unchanged: bool) ->
         return
     try:
         version = meta.resource_version if unchanged else None
-        await axn.client.delete(kind, child.key, uid=meta.uid, version=version)
+        with axn.workplace.deleting(kind, child.key, meta.uid):
+            await axn.client.delete(kind, child.key, uid=meta.uid, version=version)
     except (NotFound, Conflict):
         return
-    axn.workplace.wrote = True

@@ -182,6 +182,9 @@ class _Bench:
     def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
         raise OptionError(f"a token of bonny.testing sends nothing: {kind.kind} {key} was to be written")
 
+    def deleting(self, kind: Kind, key: Key, uid: str) -> AbstractContextManager[None]:  # noqa: ARG002  the same
+        raise OptionError(f"a token of bonny.testing sends nothing: {kind.kind} {key} was to be deleted")
+
     def record(self, regarding: Resource, event: Event) -> None:  # noqa: ARG002  the protocol's shape
         """Keep it."""
         self.recorded.append(event)
