@@ -85,6 +85,8 @@ class Operator:
         named = [known for controller in self.controllers for known in controller.resources()]
         versions = [known for known in (*crds, *own, *named) if isinstance(known, type)]
         self.crds: tuple[type[Version], ...] = tuple(dict.fromkeys(versions))
+        for controller in self.controllers:
+            _handles_hubs(controller, self.crds)
         self.steps: tuple[Step, ...] = tuple(default_steps() if steps is None else steps)
         if watch not in ("all", "namespace"):
             raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
@@ -123,6 +125,21 @@ class Operator:
     @property
     def user_agent(self) -> str:
         return f"{self.name}/{self.version}"
+
+
+def _handles_hubs(controller: type[Controller[Any]], versions: tuple[type[Version], ...]) -> None:
+    """Of several versions one is what the controller works with; objects are the same in all of them."""
+    for named in controller.resources():
+        hubs = (
+            []
+            if not isinstance(named, type)
+            else [known for known in versions if known.kind == named.kind and known.hub]
+        )
+        if hubs and named not in hubs:
+            raise OptionError(
+                f"{controller.__name__} handles {named.kind} {named.version}, but its hub is {hubs[0].version}: write "
+                f"Controller of the hub, or move `hub = True`"
+            )
 
 
 def _unique_schedulers(schedulers: tuple[type[Scheduler], ...]) -> tuple[type[Scheduler], ...]:

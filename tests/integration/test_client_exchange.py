@@ -159,3 +159,22 @@ async def test_what_the_api_server_warns_of_is_logged_once(
     assert len(told) == 1
     assert told[0].startswith('would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false')
     assert sandbox.items("v1", "Pod", namespace="warned") == []
+
+
+# --- what an apply carries --------------------------------------------------------------------------------------------
+
+
+async def test_an_apply_stores_every_character_as_it_was_given(sandbox: Sandbox, client: Client) -> None:
+    """Regression: an apply is read as YAML, which refused U+007F and made a line feed of U+0085."""
+    odd = "".join(map(chr, [*range(0x20), *range(0x7E, 0xA1), 0x2028, 0x2029, 0xD7FF, 0xFEFF, 0xFFFE, 0xFFFF, 0x1F600]))
+    key = {"name": "odd", "namespace": "default"}
+    await client.apply(
+        Kind("v1", "ConfigMap"),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": key, "data": {"odd": odd}},
+        manager="exchange",
+    )
+
+    stored = sandbox.get("v1", "ConfigMap", "odd")
+    sandbox.delete("v1", "ConfigMap", "odd")
+    assert stored is not None
+    assert stored["data"]["odd"] == odd

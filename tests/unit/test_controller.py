@@ -238,3 +238,27 @@ def test_only_one_handler_may_prune() -> None:
 def test_a_related_kind_says_whom_it_concerns_in_one_way(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match=r"Related\('v1', 'Secret'\) needs `named_by` or `keys`, one of them"):
         Related("v1", "Secret", **options)  # type: ignore[arg-type]
+
+
+def test_a_controller_of_several_versions_works_with_the_hub() -> None:
+    class Hub(Version):
+        """The one to work with."""
+
+        kind = "Widget"
+        version = "v2"
+        hub = True
+        storage = False
+        spec: ThingSpec
+
+    class Other(Version):
+        """One more."""
+
+        kind = "Widget"
+        version = "v1"
+        hub = False
+        spec: ThingSpec
+
+    class Widgets(Controller[Other]): ...
+
+    with pytest.raises(OptionError, match="Widgets handles Widget v1, but its hub is v2"):
+        Operator(name="o", group="example.com", controllers=[Widgets], crds=[Hub])
