@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from . import health
+from . import health, metrics
 from .axn import Action
 from .client.api import Client
 from .client.config import Cluster
@@ -66,7 +66,13 @@ class Process:
         self.reflectors: dict[tuple[str, str, str | None, str, str, bool], Reflector] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
-        self.probes = Probes(host=config.http_host, port=config.http_port, health=self.health, readiness=self.readiness)
+        self.probes = Probes(
+            host=config.http_host,
+            port=config.http_port,
+            health=self.health,
+            readiness=self.readiness,
+            metrics=self.metrics,
+        )
         self._started = False
         self.abandoned = False
         """After the stop: whether a handler still runs that would not be cancelled."""
@@ -271,6 +277,13 @@ class Process:
     def readiness(self) -> Report:
         """What /readyz answers."""
         return health.readiness(self.reflectors.values(), started=self._started, also=self._dropped)
+
+    def metrics(self) -> str:
+        """What /metrics answers."""
+        if not self._started:
+            return ""
+        parts = (list(self.reflectors.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
+        return metrics.text(metrics.Parts(self.operator.name, self.workers, *parts))
 
 
 def _warn(controller: type[Controller[Any]], group: str) -> None:

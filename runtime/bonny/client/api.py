@@ -28,6 +28,7 @@ from ..kinds import Kind
 from ..resource import Key, Resource, has_all_of, key_of, owners_of
 from .config import Cluster, Connection
 from .errors import Unreachable, refusal
+from .metering import Requests
 from .transport import Answer, StreamAnswer, Transport
 
 __all__ = ["Client", "path_of"]
@@ -67,6 +68,7 @@ class Client:
 
     def __init__(self, cluster: Cluster, *, user_agent: str, timeout: float = REQUEST_SECONDS) -> None:
         self.cluster = cluster
+        self.requests = Requests()
         self._timeout = timeout
         self._transport = Transport(user_agent=user_agent)
         self._connection: Connection | None = None
@@ -117,6 +119,7 @@ class Client:
             return error
         finally:
             self._read_at = time.monotonic()
+        self.requests.host = self._connection.server.partition("://")[2].rpartition("@")[2]
         return self._connection
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -256,15 +259,17 @@ class Client:
         while True:
             connection = await self._connection_until(ends)
             left = max(ends - time.monotonic(), 0.1)
-            answer = await self._transport.request(
-                connection,
-                method,
-                target_of(path, query),
-                body=body,
-                headers=headers,
-                timeout=left,
-                limit_bytes=limit_bytes,
-            )
+            with self.requests.under_way(method) as request:
+                answer = await self._transport.request(
+                    connection,
+                    method,
+                    target_of(path, query),
+                    body=body,
+                    headers=headers,
+                    timeout=left,
+                    limit_bytes=limit_bytes,
+                )
+                request.answered(answer.status)
             if answer.status == 401 and not renewed:
                 renewed = True
                 # Somebody else may have renewed them while we waited for this answer.
@@ -274,6 +279,7 @@ class Client:
                 # Jitter spreads those that were refused together.
                 wait = (retry_after(answer.headers) or THROTTLED_SECONDS) * (1 + 0.25 * random.random())
                 if time.monotonic() + wait < ends:
+                    self.requests.throttled_seconds += wait
                     await asyncio.sleep(wait)
                     continue
             if "warning" in answer.headers:
@@ -301,8 +307,11 @@ class Client:
         """An open answer, whatever its status. Raises: as `Transport.stream`."""
         connection = await self._connection_until(time.monotonic() + self._timeout)
         target = target_of(path, query)
-        async with self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout) as answer:
-            yield answer
+        opening = self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout)
+        with self.requests.under_way("GET") as request:
+            async with opening as answer:
+                request.answered(answer.status)
+                yield answer
 
     def _decoded(self, answer: Answer, verb: str, resource: str) -> Resource:
         if answer.status >= 300:
