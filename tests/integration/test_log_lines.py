@@ -39,8 +39,8 @@ def test_all_lines_of_one_handling_share_an_id_that_no_other_has(
 ) -> None:
     sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lines"}})
     sandbox.apply([config_map(name, namespace="lines", secret="s3cr3t") for name in ("a", "b")])
-    (tmp_path / "operator.py").write_text(textwrap.dedent(OPERATOR))
-    at_work = start_operator([sys.executable, str(tmp_path / "operator.py")])
+    (tmp_path / "serving_lines.py").write_text(textwrap.dedent(OPERATOR))
+    at_work = start_operator([sys.executable, str(tmp_path / "serving_lines.py")])
 
     def told() -> list[dict[str, str]]:
         lines = [json.loads(line) for line in at_work.text.splitlines() if line.startswith("{")]
