@@ -15,13 +15,13 @@ from typing import Final
 RUNTIME: Final = Path(__file__).resolve().parent.parent / "runtime" / "bonny"
 
 # From a watch line to the user's handler and back to the API: can be read in one sitting.
-# How credentials and proxies are found is not on the way, nor the events that tell of it, nor who leads.
+# How credentials and proxies are found is not on the way, nor what tells and counts it, nor who leads.
 PATH: Final = ("core", "calling.py", "conditions.py", "client/api.py", "client/errors.py", "client/transport.py",
                "axn.py", "pipeline.py", "steps", "servers/reflector.py", "servers/intake.py", "servers/worker.py",
                "servers/workplace.py")  # fmt: skip
-ASIDE: Final = ("core/lease.py", "core/series.py")
+ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")
 DEVELOPMENT: Final = ("tasks", "scaffold", "sandbox", "testing", "manifest")
-BUDGETS: Final = {"watch line to handler and back": 3_900, "runs in production": 9_300, "everything vendored": 12_500}
+BUDGETS: Final = {"watch line to handler and back": 4_000, "runs in production": 9_800, "everything vendored": 13_000}
 
 
 def code_lines(path: Path) -> int:

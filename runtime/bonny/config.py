@@ -7,7 +7,7 @@ Each is frozen, checked, and named in one sentence when it is wrong. Environment
     BONNY_POD_NAME             how its events name it (default: the name of the host)
     BONNY_KUBECONFIG           a kubeconfig, before KUBECONFIG
     BONNY_CONTEXT              a context of the kubeconfig
-    BONNY_HTTP_PORT            port of /healthz and /readyz; 0 takes a free one (default 8080)
+    BONNY_HTTP_PORT            port of /healthz, /readyz and /metrics; 0 takes a free one (default 8080)
     BONNY_HTTP_HOST            address of the same (default 0.0.0.0)
     BONNY_LOG_FORMAT           console or json (default: console on a terminal, else json)
     BONNY_LOG_LEVEL            debug, info, warning or error (default info)
@@ -24,18 +24,31 @@ import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from .errors import UsageError
 from .naming import check_dns_label
 
-__all__ = ["ALL_NAMESPACES", "Config"]
+__all__ = ["ALL_NAMESPACES", "Config", "Setting", "settings"]
 
 ALL_NAMESPACES: Final = "__ALL__"
 PREFIX: Final = "BONNY_"
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 # Set by the manifest for handlers and telemetry to read; no setting of the process.
 INFORMATIVE: Final = frozenset({"BONNY_POD_SERVICE_ACCOUNT"})
+# What is heeded although it is not ours (client.config, client.proxy, telemetry.logging).
+HEEDED: Final = (
+    "KUBECONFIG",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "NO_COLOR",
+)
+# Up to the last @, because a password may hold one that should have been encoded.
+CREDENTIALS: Final = re.compile(r"^(\w+://)?.*@")
 # The kubelet describes each Service of the namespace by such variables; one may be called bonny-something.
 SERVICE_LINK: Final = re.compile(
     r"\w+_SERVICE_(HOST|PORT(_\w+)?)=.*|\w+_PORT=\w+://.*|\w+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*"
@@ -59,7 +72,7 @@ class Config:
     context: str | None = None
     http_host: str = "0.0.0.0"  # noqa: S104  the kubelet asks the pod's address
     http_port: int = 8080
-    """Port of the probes; 0: any free one; it is logged."""
+    """Port of the probes and the metrics; 0: any free one; it is logged."""
 
     log_json: bool = field(default_factory=lambda: not sys.stderr.isatty())
     log_level: int = logging.INFO
@@ -93,6 +106,45 @@ class Config:
     def watched(self) -> str:
         """What is watched, in words."""
         return "all namespaces" if self.watch_namespaces is None else "namespace " + ", ".join(self.watch_namespaces)
+
+
+class Setting(NamedTuple):
+    """A setting as it is in force, spelled as its variable would be; `source`: default, operator, or a variable."""
+
+    name: str
+    value: str
+    source: str
+
+
+def settings(environ: Mapping[str, str] | None = None, *, base: Config | None = None) -> list[Setting]:
+    """Every setting as `Config.from_environment` finds it, and where it comes from; passwords are masked.
+
+    Raises: as that does.
+    """
+    environ = os.environ if environ is None else environ
+    config, before, default = Config.from_environment(environ, base=base), base or Config(), Config()
+    found = []
+    for name in _READERS:
+        field_name = _FIELDS.get(name, name.removeprefix(PREFIX).lower())
+        value, said, usual = (getattr(known, field_name) for known in (config, before, default))
+        sources = [name, "BONNY_POD_NAMESPACE"] if field_name == "watch_namespaces" else [name]
+        set_by = next((source for source in sources if environ.get(source)), None)
+        found.append(Setting(name, _spelled(field_name, value), set_by or ("default" if said == usual else "operator")))
+    others = (name for name in (*sorted(INFORMATIVE), *HEEDED) if environ.get(name))
+    return found + [Setting(name, CREDENTIALS.sub(r"\1***@", environ[name]), name) for name in others]
+
+
+def _spelled(field_name: str, value: object) -> str:
+    match field_name:
+        case "watch_namespaces":
+            return ",".join(value) if isinstance(value, tuple) else ALL_NAMESPACES
+        case "log_json":
+            return "json" if value else "console"
+        case "log_level":
+            return next((name for name, level in LEVELS.items() if level == value), str(value))
+        case "leader_election":
+            return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def namespaces_of(text: str, *, where: str) -> tuple[str, ...] | None:
@@ -163,4 +215,10 @@ _READERS: Final = {
     "BONNY_LOG_LEVEL": _log_level,
     "BONNY_LEADER_ELECTION": _leader_election,
     "BONNY_GRACE_SECONDS": _grace,
+}
+# The fields that are not called like their variables.
+_FIELDS: Final = {
+    "BONNY_WATCH_NAMESPACE": "watch_namespaces",
+    "BONNY_LOG_FORMAT": "log_json",
+    "BONNY_GRACE_SECONDS": "grace",
 }

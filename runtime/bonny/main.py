@@ -16,12 +16,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
-from .config import Config
+from .config import Config, settings
 from .config import __doc__ as config_help
 from .errors import UsageError
 from .operator import Operator
@@ -33,6 +33,13 @@ __all__ = ["defaults", "main", "serve"]
 # Decoded metadata lives long and holds no cycles; the default of 700 scans it far too often while a list is read. Ten
 # times this saves nothing more, and lets the cycles that asyncio leaves behind at each lost connection grow to 10 MB.
 GC_THRESHOLD: Final = 5_000
+
+USAGE: Final = """python -m <package> [run | config | version | help]
+
+    run                        serve until SIGTERM or SIGINT (the default)
+    config                     print the settings in force, and where each comes from: default, operator, a variable
+    version                    print name and version
+"""
 
 # mallopt(3), and the value that glibc begins with.
 M_MMAP_THRESHOLD: Final = -3
@@ -50,25 +57,40 @@ def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     match words:
         case [] | ["run"]:
-            return _run(operator)
+            return _in_one_sentence(_run, operator)
+        case ["config"]:
+            return _in_one_sentence(_tell_settings, operator)
         case ["version"]:
             print(operator.user_agent)
             return 0
         case ["help" | "--help" | "-h"]:
-            print(f"python -m <package> [run | version | help]\n\n{config_help}")
+            print(f"{USAGE}\n{config_help}")
             return 0
-    print(f"unknown arguments {' '.join(words)!r}: use run (the default), version or help", file=sys.stderr)
+    print(f"unknown arguments {' '.join(words)!r}: use run (the default), config, version or help", file=sys.stderr)
     return 2
 
 
-def _run(operator: Operator) -> int:
+def _in_one_sentence(command: Callable[[Operator], int], operator: Operator) -> int:
     try:
-        config = Config.from_environment(base=defaults(operator))
-        cluster = find_cluster(kubeconfig=config.kubeconfig, context=config.context)
-        return serve(operator, config, cluster)
+        return command(operator)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _run(operator: Operator) -> int:
+    config = Config.from_environment(base=defaults(operator))
+    return serve(operator, config, find_cluster(kubeconfig=config.kubeconfig, context=config.context))
+
+
+def _tell_settings(operator: Operator) -> int:
+    """Print what `run` would use; the cluster last, because it may be missing."""
+    base = defaults(operator)
+    for name, value, source in settings(base=base):
+        print(f"{name:26} {value or '(none)':30} {source}")
+    config = Config.from_environment(base=base)
+    print(f"{'cluster':26} {find_cluster(kubeconfig=config.kubeconfig, context=config.context).source}")
+    return 0
 
 
 def defaults(operator: Operator) -> Config:

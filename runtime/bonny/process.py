@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from . import health
+from . import health, metrics
 from .axn import Action
 from .calling import HANDLER_THREAD
 from .client.api import Client
@@ -75,7 +75,13 @@ class Process:
         self.reflectors: dict[tuple[str, str, str | None, str, str, bool], Reflector] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
-        self.probes = Probes(host=config.http_host, port=config.http_port, health=self.health, readiness=self.readiness)
+        self.probes = Probes(
+            host=config.http_host,
+            port=config.http_port,
+            health=self.health,
+            readiness=self.readiness,
+            metrics=self.exposition,
+        )
         self._started = False
         self.abandoned = False
         """After the stop: whether a handler still runs that would not be cancelled."""
@@ -107,13 +113,13 @@ class Process:
                 voter = await closing.enter_async_context(self._connected())
                 self._leadership = self._candidate(voter)
                 fence = self._leadership.remaining
-            self._client = await closing.enter_async_context(self._connected(fence))
-            await self._client.connection()
+            client = await closing.enter_async_context(self._connected(fence))
+            await client.connection()
             await self.probes.start()
             closing.push_async_callback(self.probes.stop)
             # After an error or a cancellation nothing may go on with a client that is closed.
             closing.push_async_callback(self._cancel)
-            self._assemble(self._client)
+            self._assemble(client)
             self._start()
             await self._serve(stop)
         log.info("stopped")
@@ -155,6 +161,7 @@ class Process:
                 await self._end_term(grace=0.0)
                 while any(thread.name == HANDLER_THREAD for thread in threading.enumerate()):  # noqa: ASYNC110  a thread
                     await asyncio.sleep(THREAD_SECONDS)
+                self.servers = self._new_servers()
                 leadership.stood_down()
         await leadership.release()
 
@@ -190,6 +197,7 @@ class Process:
                 )
                 self.workers.append(worker)
 
+        self.servers = self._new_servers()
         if operator.schedulers:
             # Of all namespaces, whatever is watched: what is not seen would be overcommitted.
             everything = Everything(lambda kind: self._reflector(client, kind, None))
@@ -197,6 +205,11 @@ class Process:
                 SchedulerServer(scheduler(), client, cluster=everything, recorder=self.recorder)
                 for scheduler in operator.schedulers
             ]
+
+    def _new_servers(self) -> list[Server]:
+        """For one term: what was stopped is not run again."""
+        namespaces = self.config.watch_namespaces or EVERYWHERE
+        return [server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers]
 
     def _followed(self, client: Client, kind: Kind) -> list[Reflector]:
         """The streams of a kind: one, or one for each watched namespace; shared by all who ask for the same."""
@@ -237,11 +250,7 @@ class Process:
 
     def _begin_term(self) -> None:
         """What only the leader does."""
-        namespaces = self.config.watch_namespaces or EVERYWHERE
         self.tasks.leading = True
-        self.servers = [
-            server(self._client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers
-        ]
         for worker in self.workers:
             self._work.append(self._spawn(worker, restart=worker.restart))
         self._ending = [self._spawn(server) for server in self.servers]
@@ -339,6 +348,13 @@ class Process:
         """What /readyz answers."""
         role = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
         return health.readiness(self.reflectors.values(), started=self._started, also=(*role, *self._dropped))
+
+    def exposition(self) -> str:
+        """What /metrics answers."""
+        if not self._started:
+            return ""
+        parts = (list(self.reflectors.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
+        return metrics.text(metrics.Parts(self.operator.name, self.workers, *parts))
 
 
 async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:

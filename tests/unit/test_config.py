@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
 
+from bonny import Operator, config
 from bonny.client.config import InCluster, Kubeconfig, find_cluster
-from bonny.config import Config
+from bonny.config import Config, settings
 from bonny.errors import UsageError
+from bonny.main import main
 
 
 def test_without_a_word_all_namespaces_are_watched_and_the_port_is_8080() -> None:
-    config = Config.from_environment({})
-    assert (config.watch_namespaces, config.http_port, config.grace) == (None, 8080, 25.0)
-    assert config.watched == "all namespaces"
+    found = Config.from_environment({})
+    assert (found.watch_namespaces, found.http_port, found.grace) == (None, 8080, 25.0)
+    assert found.watched == "all namespaces"
 
 
 @pytest.mark.parametrize(
@@ -36,8 +39,8 @@ def test_what_is_watched_is_what_the_environment_says(environ: dict[str, str], w
 
 def test_the_environment_beats_what_the_operator_says() -> None:
     base = Config(watch_namespaces=("a",), http_port=1)
-    config = Config.from_environment({"BONNY_HTTP_PORT": "2", "BONNY_LOG_LEVEL": "debug"}, base=base)
-    assert (config.watch_namespaces, config.http_port, config.log_level) == (("a",), 2, logging.DEBUG)
+    found = Config.from_environment({"BONNY_HTTP_PORT": "2", "BONNY_LOG_LEVEL": "debug"}, base=base)
+    assert (found.watch_namespaces, found.http_port, found.log_level) == (("a",), 2, logging.DEBUG)
 
 
 @pytest.mark.parametrize(
@@ -94,3 +97,108 @@ async def test_in_a_pod_the_token_is_read_anew_each_time(tmp_path: Path) -> None
     (tmp_path / "token").unlink()
     with pytest.raises(UsageError, match="automountServiceAccountToken"):
         await cluster.connect()
+
+
+# --- what is in force ---------------------------------------------------------------------------------------------
+
+
+def in_force(environ: dict[str, str], *, base: Config | None = None) -> dict[str, tuple[str, str]]:
+    return {setting.name: (setting.value, setting.source) for setting in settings(environ, base=base)}
+
+
+def test_each_setting_tells_its_value_and_where_it_comes_from() -> None:
+    found = in_force(
+        {"BONNY_HTTP_PORT": "9090", "BONNY_LOG_LEVEL": "debug", "BONNY_LOG_FORMAT": "json"},
+        base=Config(watch_namespaces=("a", "b")),
+    )
+    assert found["BONNY_HTTP_PORT"] == ("9090", "BONNY_HTTP_PORT")
+    assert found["BONNY_LOG_LEVEL"] == ("debug", "BONNY_LOG_LEVEL")
+    assert found["BONNY_LOG_FORMAT"] == ("json", "BONNY_LOG_FORMAT")
+    assert found["BONNY_WATCH_NAMESPACE"] == ("a,b", "operator")
+    assert found["BONNY_GRACE_SECONDS"] == ("25", "default")
+    assert found["BONNY_KUBECONFIG"] == ("", "default")
+
+
+def test_what_is_watched_because_of_the_pods_namespace_says_so() -> None:
+    assert in_force({"BONNY_POD_NAMESPACE": "here"})["BONNY_WATCH_NAMESPACE"] == ("here", "BONNY_POD_NAMESPACE")
+    both = in_force({"BONNY_POD_NAMESPACE": "here", "BONNY_WATCH_NAMESPACE": "__ALL__"})
+    assert both["BONNY_WATCH_NAMESPACE"] == ("__ALL__", "BONNY_WATCH_NAMESPACE")
+    assert both["BONNY_POD_NAMESPACE"] == ("here", "BONNY_POD_NAMESPACE")
+
+
+def test_what_is_told_as_set_can_be_set_again() -> None:
+    """Each value is spelled as its variable takes it: the settings of one process are those of the next."""
+    base = Config(watch_namespaces=("a",), pod_namespace="b", http_port=0, log_json=True, log_level=10, grace=0.5)
+    told = {setting.name: setting.value for setting in settings({}, base=base) if setting.value}
+    assert Config.from_environment(told) == base
+
+
+@pytest.mark.parametrize(
+    ("proxy", "shown"),
+    [
+        ("http://user:pa@ss@proxy:3128", "http://***@proxy:3128"),
+        ("user:pass@proxy:3128", "***@proxy:3128"),
+        ("http://proxy:3128", "http://proxy:3128"),
+    ],
+)
+def test_the_password_of_a_proxy_is_masked(proxy: str, shown: str) -> None:
+    assert in_force({"HTTPS_PROXY": proxy})["HTTPS_PROXY"] == (shown, "HTTPS_PROXY")
+
+
+def test_every_variable_that_is_read_is_explained_in_the_help() -> None:
+    assert {name for name in in_force({}) if name not in (config.__doc__ or "")} == set()
+
+
+@pytest.fixture
+def environ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    for name in list(os.environ):
+        if name.startswith(("BONNY_", "KUBE")) or name.upper().endswith("_PROXY"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return monkeypatch
+
+
+def test_the_command_config_prints_them_and_the_cluster(
+    environ: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kubeconfig").write_text("", "utf-8")
+    environ.setenv("BONNY_KUBECONFIG", str(tmp_path / "kubeconfig"))
+
+    assert main(Operator(name="o", group="example.com"), ["config"]) == 0
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["BONNY_HTTP_PORT", "8080", "default"] in lines
+    assert ["BONNY_CONTEXT", "(none)", "default"] in lines
+    assert lines[-1][0] == "cluster"
+    assert str(tmp_path / "kubeconfig") in " ".join(lines[-1])
+
+
+@pytest.mark.parametrize(("name", "value"), [("BONNY_HTTP_PRT", "80"), ("BONNY_HTTP_PORT", "http")])
+def test_the_command_config_refuses_what_run_would_refuse(
+    environ: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, value: str
+) -> None:
+    environ.setenv(name, value)
+
+    assert main(Operator(name="o", group="example.com"), ["config"]) == 2
+
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert name in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_without_a_cluster_the_settings_are_printed_and_then_what_is_missing(
+    environ: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(Operator(name="o", group="example.com"), ["config"]) == 2
+    printed = capsys.readouterr()
+    assert "BONNY_HTTP_PORT" in printed.out
+    assert "no cluster to talk to" in printed.err
+
+
+def test_the_help_names_every_command_and_every_variable(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(Operator(name="o", group="example.com"), ["--help"]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"\n    {word} " in printed for word in ("run", "config", "version", *in_force({})))
+    assert main(Operator(name="o", group="example.com"), ["conf"]) == 2
+    assert "use run (the default), config, version or help" in capsys.readouterr().err

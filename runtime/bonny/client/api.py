@@ -29,6 +29,7 @@ from ..kinds import Kind
 from ..resource import Key, Resource, has_all_of, key_of, owners_of
 from .config import Cluster, Connection
 from .errors import NotLeading, Unreachable, refusal
+from .metering import Requests
 from .transport import Answer, StreamAnswer, Transport
 
 __all__ = ["Client", "path_of"]
@@ -79,6 +80,7 @@ class Client:
     ) -> None:
         """`fence` says for how many more seconds this process may write (`bonny.leader`); None: it always may."""
         self.cluster = cluster
+        self.requests = Requests()
         self._timeout = timeout
         self._fence = fence
         self._transport = Transport(user_agent=user_agent)
@@ -130,6 +132,7 @@ class Client:
             return error
         finally:
             self._read_at = time.monotonic()
+        self.requests.host = self._connection.server.partition("://")[2].rpartition("@")[2]
         return self._connection
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -281,15 +284,17 @@ class Client:
                 left = min(left, self._fence())
                 if left <= 0.0:
                     raise NotLeading(f"{method} {path} was not sent: this replica does not lead")
-            answer = await self._transport.request(
-                connection,
-                method,
-                target_of(path, query),
-                body=body,
-                headers=headers,
-                timeout=left,
-                limit_bytes=limit_bytes,
-            )
+            with self.requests.under_way(method) as request:
+                answer = await self._transport.request(
+                    connection,
+                    method,
+                    target_of(path, query),
+                    body=body,
+                    headers=headers,
+                    timeout=left,
+                    limit_bytes=limit_bytes,
+                )
+                request.answered(answer.status)
             if answer.status == 401 and not renewed:
                 renewed = True
                 # Somebody else may have renewed them while we waited for this answer.
@@ -299,6 +304,7 @@ class Client:
                 # Jitter spreads those that were refused together.
                 wait = (retry_after(answer.headers) or THROTTLED_SECONDS) * (1 + 0.25 * random.random())
                 if time.monotonic() + wait < ends:
+                    self.requests.throttled_seconds += wait
                     await asyncio.sleep(wait)
                     continue
             if "warning" in answer.headers:
@@ -326,8 +332,11 @@ class Client:
         """An open answer, whatever its status. Raises: as `Transport.stream`."""
         connection = await self._connection_until(time.monotonic() + self._timeout)
         target = target_of(path, query)
-        async with self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout) as answer:
-            yield answer
+        opening = self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout)
+        with self.requests.under_way("GET") as request:
+            async with opening as answer:
+                request.answered(answer.status)
+                yield answer
 
     def _decoded(self, answer: Answer, verb: str, resource: str) -> Resource:
         if answer.status >= 300:

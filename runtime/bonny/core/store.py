@@ -40,6 +40,9 @@ class Store:
 
     def __init__(self) -> None:
         self._items: dict[Key, Item] = {}
+        self.bytes = 0
+        """What the objects take as the server wrote them."""
+
         self._unlisted: set[Key] = set()
         """What the list under way has not shown yet."""
 
@@ -121,6 +124,9 @@ class Store:
         old = self._items.pop(key, None) if new is None else self._items.get(key)
         if new is not None:
             self._items[key] = new
+            self.bytes += len(new.raw)
+        if old is not None:
+            self.bytes -= len(old.raw)
         for name in self._indexes:
             self._index(name, key, old, new)
         return old

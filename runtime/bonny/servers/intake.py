@@ -55,6 +55,9 @@ class Intake:
         self.ledger = Ledger()
         self.wake = asyncio.Event()
         """Set whenever a key may have become ready."""
+        self.barrier_waits = 0
+        """How often a key had to wait for a stream to show an own write."""
+
         self.barriers_missed = 0
         """How often a key went on because a stream did not show an own write in time."""
 
@@ -218,6 +221,7 @@ class Intake:
         if not self._waits(key):
             self._parked.pop(key, None)
             return False
+        self.barrier_waits += key not in self._parked
         until = self._parked.setdefault(key, now) + BARRIER_SECONDS
         if now < until:
             self.queue.park(key, until=until)

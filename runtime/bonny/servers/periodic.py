@@ -26,6 +26,7 @@ from ..client.api import Client
 from ..errors import BonnyError, OptionError
 from ..resource import Resource
 from ..telemetry import execute
+from ..telemetry.logging import about
 from .timetable import next_tick, pause
 
 __all__ = ["Next", "PeriodicTask", "PeriodicTasks", "Stop", "TaskRun"]
@@ -140,6 +141,11 @@ class PeriodicTasks:
     def __str__(self) -> str:
         return "periodic tasks"
 
+    @property
+    def registered(self) -> int:
+        """How many there are; those that were halted or stopped are none."""
+        return len(self._entries)
+
     def register(self, task: PeriodicTask) -> bool:
         """Let `task` run from now on; returns whether it was new. A task whose id is taken changes nothing."""
         entry = _Entry(task, task.state)
@@ -201,6 +207,7 @@ class PeriodicTasks:
     async def _run_once(self, entry: _Entry) -> None:
         task, began = entry.task, time.monotonic()
         told: dict[str, object] = {"task": task.id}
+        about(**told)
         try:
             result = await call(task.handler, TaskRun(task.id, entry.state, self.client, self), *task.arguments)
             if not (result is None or isinstance(result, Next | Stop)):

@@ -25,6 +25,7 @@ from ..client.pages import pages
 from ..errors import InvalidObject
 from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
+from ..telemetry.logging import about
 from .periodic import PeriodicTasks
 from .server import EVERYWHERE, Namespaces, Server
 from .timetable import next_tick, pause
@@ -125,6 +126,7 @@ class Reconciler(Server):
 
     async def _reconcile_one(self, key: Key, resource: Resource) -> None:
         told, began = {**self._told, "object": str(key)}, time.monotonic()
+        about(**told)
         thread = None
         try:
             await call(self.reconcile, resource, seconds=self.timeout)

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import random
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
@@ -65,6 +66,12 @@ class Reflector:
         self.store = Store()
         self.last_contact = time.monotonic()
         """When the server last answered, or a wait was last begun (monotonic seconds)."""
+        self.lists = 0
+        """How many complete lists there were; all but the first were needed because a watch could not go on."""
+
+        self.troubles: Counter[watch.TroubleKind] = Counter()
+        """How often trouble of each kind began."""
+
         self._client = client
         self._options = options
         self._path = path_of(kind, self.namespace)
@@ -95,9 +102,10 @@ class Reflector:
         return watch.is_current(self._stream, now=time.monotonic())
 
     @property
-    def _opened(self) -> bool:
+    def opened(self) -> float | None:
+        """Since when the watch is open (monotonic seconds), while it is."""
         state = self._stream.state
-        return isinstance(state, watch.Watching | watch.Streaming) and state.opened is not None
+        return state.opened if isinstance(state, watch.Watching | watch.Streaming) else None
 
     @property
     def version(self) -> int:
@@ -196,7 +204,7 @@ class Reflector:
             return await self._step(watch.Closed())
         except TimeoutError:
             # A watch that lives longer than the server was asked for ends like any other, if it was opened at all.
-            outlived = limit.expired() and self._opened
+            outlived = limit.expired() and self.opened is not None
             execute("bonny.watcher.watch.timedout", {}, self._told)
             return await self._step(watch.Closed() if outlived else watch.Silent())
         except (Unreachable, UsageError, LineTooLong) as error:
@@ -233,6 +241,7 @@ class Reflector:
         if before.trouble != outcome.stream.trouble:
             self._report(before.trouble, outcome.stream.trouble)
         complete = bool(outcome.changes) and isinstance(outcome.changes[-1], watch.Sweep)
+        self.lists += complete
         if complete or before.version != outcome.stream.version:
             for subscriber in self._subscribers:
                 subscriber.advanced(self)
@@ -258,6 +267,7 @@ class Reflector:
             verbs = ("get", "list", "watch")
             extra["missing_rule"] = missing_rule(group=self.kind.group, plural=self.kind.plural, verbs=verbs)
         repeated = before is not None and before.kind is after.kind
+        self.troubles[after.kind] += not repeated
         level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
         log.log(level, "cannot follow", extra={**extra, "kind": after.kind.value})
 

@@ -20,6 +20,7 @@ import math
 import random
 import time
 import zlib
+from collections.abc import Collection
 from typing import Any, Final
 
 from ..axn import Action, Axn
@@ -28,6 +29,7 @@ from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
 from ..core.ledger import Handled, Tombstone, handled_state
+from ..core.meters import Handlings
 from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
@@ -35,6 +37,7 @@ from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
 from ..steps.finalizer import finalizers_of
+from ..telemetry.logging import about
 from .intake import Intake
 from .periodic import PeriodicTasks
 from .workplace import Desk, Identity, Recorder
@@ -74,6 +77,8 @@ class Worker:
         self.intake = intake
         self.handled = 0
         """Handlings that succeeded, since the start."""
+        self.meters = Handlings()
+        self.max_concurrent = controller.max_concurrent
         self.restart = Restart(controller.restart)
         finalizer = controller.finalizer_of(operator=operator, group=group)
         self._identity = Identity(operator, manager=f"{operator}/{self.name}", finalizer=finalizer)
@@ -154,6 +159,11 @@ class Worker:
         return bool(self._running)
 
     @property
+    def running(self) -> Collection[float]:
+        """What runs: since when, in monotonic seconds."""
+        return self._running.values()
+
+    @property
     def stuck(self) -> bool:
         """Whether every slot is held, and by handlings that should have ended long ago: nothing goes on any more."""
         if len(self._running) < self._controller.max_concurrent:
@@ -177,9 +187,11 @@ class Worker:
             raise
 
     async def _handle_one(self, work: Work[Key]) -> None:
-        key, queue = work.key, self.intake.queue
-        if self.intake.park(key, now=time.monotonic()):
+        key, queue, began = work.key, self.intake.queue, time.monotonic()
+        if self.intake.park(key, now=began):
             return
+        self.meters.queued.observe(began - work.queued)
+        about(controller=self.name, object=key, reasons=work.reasons)
         try:
             await self._settle_deletions(key)
             item = self.intake.item(key)
@@ -189,8 +201,9 @@ class Worker:
                 await self._settle_object(item, work)
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
             await self._failed(work, error)
-            return
-        queue.done(key, now=time.monotonic())
+        else:
+            queue.done(key, now=time.monotonic())
+        self.meters.seconds.observe(time.monotonic() - began)
 
     async def _settle_object(self, item: Item, work: Work[Key]) -> None:
         """Handle what there is to handle, and set the key's timer."""
@@ -217,6 +230,7 @@ class Worker:
             # Queued while it is held, so it comes again once the streams show what was written.
             self.intake.queue.add(key, Reason.CHILD, now=time.monotonic())
         if axn.requeue_seconds is not None:
+            self.meters.requeued_after += 1
             self.intake.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
         elif self._controller.reconcile_every < math.inf and action is not Action.FINALIZE:
             self.intake.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
@@ -319,6 +333,7 @@ class Worker:
         return self._controller.reconcile_every * (1 - 0.1 * zlib.crc32(str(key).encode()) / 2**32)
 
     async def _failed(self, work: Work[Key], error: Exception) -> None:
+        self.meters.failed(error)
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be stopped: its key and its slot stay taken until it returns.
             await asyncio.wait({error.thread})

@@ -1,20 +1,28 @@
 """Logging: one line for each event, a constant message with its key/values, for people or for machines.
 
 `console` is for terminals, `json` for log collectors. Object bodies and tokens never reach a log call.
+
+Every line that is logged while something is handled says what, whoever logs it: `about` was called before. All lines of
+one handling have the same `reconcile_id`, and no other has it.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
+import os
+import secrets
 import sys
+from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, TextIO
 
 import msgspec
 
-__all__ = ["LogFormat", "configure"]
+__all__ = ["LogFormat", "about", "configure"]
 
 # What every LogRecord has; the rest came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -24,6 +32,12 @@ STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asct
 LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes")
 
 
+# In the ids of all handlings of this process, so that no other process makes the same.
+_MARK: Final = secrets.token_hex(4)
+_numbers: Final = itertools.count(1)
+_handled: ContextVar[tuple[int, Mapping[str, object]] | None] = ContextVar("handled", default=None)
+
+
 class LogFormat(StrEnum):
     """How log lines look."""
 
@@ -31,16 +45,36 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+def about(**fields: object) -> None:
+    """Let the lines of the current asyncio task, and of the threads and tasks that it starts, tell `fields`.
+
+    A new `reconcile_id` goes with them; what was said before no longer does. A line's own fields beat them.
+    """
+    _handled.set((next(_numbers), fields))
+
+
 def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | None = None) -> None:
     """Send the logs of this process to `stream` (default stderr) in `form`. Called once, by `bonny.main`."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    colour = handler.stream.isatty()
+    handler.addFilter(_tell_what_is_handled)
+    colour = handler.stream.isatty() and not os.environ.get("NO_COLOR")  # https://no-color.org
     handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for other in LIBRARIES:
         logging.getLogger(other).setLevel(max(level, logging.INFO))
     # What our lines do not show need not be found out for each of them (Python's logging HOWTO, "Optimization").
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+
+
+def _tell_what_is_handled(record: logging.LogRecord) -> bool:
+    """A filter that lets everything pass."""
+    handled = _handled.get()
+    if handled is not None:
+        number, fields = handled
+        for name, value in (*fields.items(), ("reconcile_id", f"{_MARK}-{number:x}")):
+            text = ",".join(sorted(value)) if isinstance(value, frozenset) else str(value)
+            vars(record).setdefault(name, text)
+    return True
 
 
 def _extras(record: logging.LogRecord) -> dict[str, object]:

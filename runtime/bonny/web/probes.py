@@ -1,4 +1,4 @@
-"""Probes: /healthz and /readyz; both say why in their body.
+"""Probes: /healthz and /readyz, which both say why in their body; and /metrics beside them.
 
 `/healthz` is red when a check of progress fails: restarting may help. `/readyz` is red until there is work being done;
 trouble that a restart would not mend (a missing CRD, a missing permission) is listed, not red.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from ..errors import UsageError
+from ..telemetry.prometheus import CONTENT_TYPE
 
 __all__ = ["Probes", "Report"]
 
@@ -27,12 +28,21 @@ class Report:
 class Probes:
     """A small HTTP server. `port` is the real one after `start`."""
 
-    def __init__(self, *, host: str, port: int, health: Callable[[], Report], readiness: Callable[[], Report]) -> None:
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int,
+        health: Callable[[], Report],
+        readiness: Callable[[], Report],
+        metrics: Callable[[], str],
+    ) -> None:
         self.port = port
         self._host = host
         app = web.Application()
         app.router.add_get("/healthz", _handler(health))
         app.router.add_get("/readyz", _handler(readiness))
+        app.router.add_get("/metrics", _scraped(metrics))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
 
     async def start(self) -> None:
@@ -57,5 +67,12 @@ def _handler(report: Callable[[], Report]) -> Callable[[web.Request], Awaitable[
         current = report()
         status = 200 if current.ok else 503
         return web.Response(status=status, text="\n".join(("ok" if current.ok else "not ok", *current.lines, "")))
+
+    return handle
+
+
+def _scraped(metrics: Callable[[], str]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=metrics().encode(), headers={"Content-Type": CONTENT_TYPE})
 
     return handle

@@ -1,0 +1,61 @@
+"""Metering: counts and times the requests of a client."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Final
+
+from ..core.meters import Histogram
+
+__all__ = ["Request", "Requests"]
+
+# What client-go says in the place of a status when no answer came.
+NO_ANSWER: Final = "<error>"
+
+
+class Requests:
+    """The requests of one client."""
+
+    def __init__(self) -> None:
+        self.host = ""
+        """Whom they go to."""
+
+        self.answers: Counter[tuple[str, str]] = Counter()
+        """By method and status; `<error>` where no answer came."""
+
+        self.seconds: dict[str, Histogram] = {}
+        """By method: from sending to the end of the answer; of a stream, to its head."""
+
+        self.throttled_seconds = 0.0
+        """Waited because the server asked for it (429)."""
+
+    def under_way(self, method: str) -> Request:
+        """Wrap a request in it: `with requests.under_way("GET") as request: ...; request.answered(200)`."""
+        return Request(self, method)
+
+
+class Request:
+    """One request; it counts itself when it is answered, or left without an answer."""
+
+    def __init__(self, requests: Requests, method: str) -> None:
+        self._requests = requests
+        self._method = method
+        self._counted = False
+
+    def __enter__(self) -> Request:
+        self._began = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._counted:
+            self._count(NO_ANSWER)
+
+    def answered(self, status: int) -> None:
+        """The server answered."""
+        self._count(str(status))
+
+    def _count(self, code: str) -> None:
+        self._counted = True
+        self._requests.answers[self._method, code] += 1
+        self._requests.seconds.setdefault(self._method, Histogram()).observe(time.monotonic() - self._began)

@@ -1,0 +1,68 @@
+"""Meters: what is counted and timed on the way of a change, as plain numbers; one observation takes 0.2 us.
+
+You need it to count what happens often. What is told of it, and under which names: `bonny.metrics`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Final
+
+from ..errors import BonnyError, Retry, Terminal
+
+__all__ = ["BOUNDS", "Handlings", "Histogram"]
+
+# From a handler that only compares to one that waits for a machine to be bought; half a decade a bucket, because each
+# bucket is a series for each controller.
+BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+class Histogram:
+    """How many observations lie within which of `BOUNDS`, in seconds."""
+
+    __slots__ = ("counts", "sum")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS) + 1)
+        """For each bound, what is not above it, but above the one before; last, what is above all."""
+
+        self.sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """Count one more."""
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.sum += seconds
+
+    @property
+    def count(self) -> int:
+        """All observations."""
+        return sum(self.counts)
+
+
+class Handlings:
+    """How the keys of one controller were worked off. What is in none of the counts succeeded."""
+
+    __slots__ = ("errors", "queued", "requeued", "requeued_after", "seconds", "terminal", "timeouts")
+
+    def __init__(self) -> None:
+        self.seconds = Histogram()
+        """From being taken from the queue to being given back."""
+
+        self.queued = Histogram()
+        """From being ready to being taken."""
+
+        self.errors = self.terminal = self.timeouts = 0
+        """Failures; `terminal` and `timeouts` are among the errors."""
+
+        self.requeued = self.requeued_after = 0
+        """Those that asked for another handling: as soon as may be, or after a time."""
+
+    def failed(self, error: Exception) -> None:
+        """Count a handling that ended with `error`, which may only ask for another one."""
+        if isinstance(error, Retry):
+            self.requeued += error.after is None
+            self.requeued_after += error.after is not None
+            return
+        self.errors += 1
+        self.terminal += isinstance(error, Terminal)
+        self.timeouts += isinstance(error, BonnyError) and isinstance(error, TimeoutError)

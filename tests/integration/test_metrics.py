@@ -1,0 +1,147 @@
+"""Metrics: what /metrics says of an operator at work on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import urllib.request
+from collections import Counter
+from typing import Any
+
+from bonny import Controller, List, Operator, Resource, Retry, Terminal, Watcher
+from bonny.kinds import Kind
+from bonny.sandbox import Sandbox
+from bonny.telemetry.prometheus import CONTENT_TYPE
+from tests.support.serving import Serving, serving
+from tests.support.things import GROUP, config_map
+
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "metrics"}}
+SAMPLE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
+
+
+class Maps(Controller[Any]):
+    """Ends each handling as the object's name says, once."""
+
+    resource = Kind("v1", "ConfigMap", namespace="metrics")
+    max_concurrent = 3
+    timeout = 0.2
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+
+    async def reconcile(self, axn: Any) -> None:
+        name = axn.key.name
+        self.seen[name] += 1
+        if name == "later":
+            axn.requeue_after(3600)
+        if self.seen[name] > 1:
+            return
+        match name:
+            case "again":
+                raise Retry
+            case "soon":
+                raise Retry(after=0.0)
+            case "wrong":
+                raise Terminal("it will never do")
+            case "broken":
+                raise RuntimeError("no")
+            case "slow":
+                await asyncio.sleep(60)
+
+
+class Accounts(Watcher):
+    operation = List("v1", "ServiceAccount", namespace="metrics")
+
+    async def add(self, account: Resource) -> None: ...
+
+
+def scrape(at_work: Serving) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{at_work.process.probes.port}/metrics", timeout=5) as answer:
+        assert answer.headers["Content-Type"] == CONTENT_TYPE
+        text: str = answer.read().decode()
+        return text
+
+
+def read(text: str) -> dict[str, float]:
+    """The samples, each by its name and its labels as they are written."""
+    found: dict[str, float] = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            match = SAMPLE.fullmatch(line)
+            assert match is not None, line
+            series = line.rpartition(" ")[0]
+            assert series not in found, f"{series} is there twice"
+            found[series] = float(match["value"])
+    return found
+
+
+def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses(sandbox: Sandbox) -> None:
+    sandbox.apply(NAMESPACE)
+    operator = Operator(name="metrics", group=GROUP, controllers=[Maps, Accounts])
+    with serving(operator, sandbox.kubeconfig) as at_work:
+        for name in ("fine", "later", "again", "soon", "wrong", "broken", "slow"):
+            sandbox.apply(config_map(name, namespace="metrics"))
+        ended = 'controller_runtime_reconcile_total{controller="Maps",result="%s"}'
+        # Three are tried again, and the namespace has a ConfigMap of its own only where a controller manager runs.
+        sandbox.eventually(lambda: read(scrape(at_work))[ended % "success"] == 5)
+
+        text = scrape(at_work)
+        found = read(text)
+
+    assert {result: found[ended % result] for result in ("error", "requeue", "requeue_after")} == {
+        "error": 3,
+        "requeue": 1,
+        "requeue_after": 2,
+    }
+    assert found['controller_runtime_reconcile_errors_total{controller="Maps"}'] == 3
+    assert found['controller_runtime_terminal_reconcile_errors_total{controller="Maps"}'] == 1
+    assert found['controller_runtime_reconcile_timeouts_total{controller="Maps"}'] == 1
+    assert found['controller_runtime_reconcile_time_seconds_count{controller="Maps"}'] == 11
+    assert found['controller_runtime_reconcile_time_seconds_bucket{controller="Maps",le="0.1"}'] == 10
+    assert found['controller_runtime_reconcile_time_seconds_bucket{controller="Maps",le="+Inf"}'] == 11
+    assert found['controller_runtime_max_concurrent_reconciles{controller="Maps"}'] == 3
+    assert found['controller_runtime_active_workers{controller="Maps"}'] == 0
+    assert found['workqueue_adds_total{name="Maps",controller="Maps"}'] == 11
+    assert found['workqueue_retries_total{name="Maps",controller="Maps"}'] == 4
+    assert found['workqueue_depth{name="Maps",controller="Maps"}'] == 0
+    assert found['bonny_queue_timers{name="Maps",controller="Maps"}'] == 6
+
+    stream = 'reader="controllers",resource="configmaps.v1",namespace="metrics",selector="",form="object"'
+    assert found[f"bonny_stream_synced{{{stream}}}"] == 1
+    assert found[f"bonny_stream_lists_total{{{stream}}}"] == 1
+    assert found[f"bonny_store_objects{{{stream}}}"] == 7
+    assert 7 * 200 < found[f"bonny_store_bytes{{{stream}}}"] < 7 * 2000
+    assert 0 < found[f"bonny_stream_age_seconds{{{stream}}}"] < 60
+    assert found[f'bonny_stream_trouble{{{stream},kind="forbidden"}}'] == 0
+    assert 'bonny_stream_synced{reader="Accounts",resource="serviceaccounts.v1",namespace="metrics"' in text
+
+    host = at_work.process.recorder._client.requests.host
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", host)
+    assert found[f'rest_client_requests_total{{code="200",method="GET",host="{host}"}}'] >= 2
+    # Of the failures: those that ask for another try are none worth telling.
+    assert found['bonny_events_total{outcome="recorded"}'] == 3
+    assert found['leader_election_master_status{name="metrics"}'] == 1
+    assert found["process_resident_memory_bytes"] > 1e6
+
+
+def test_a_stream_that_may_not_list_is_told_as_forbidden(sandbox: Sandbox) -> None:
+    sandbox.apply(NAMESPACE)
+    sandbox.apply(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": "metrics"}}
+    )
+    operator = Operator(name="metrics", group=GROUP, controllers=[Maps, Accounts])
+    at_work = Serving(operator, sandbox.service_account_kubeconfig("metrics", "nobody"))
+    at_work._thread.start()
+    try:
+        stream = 'reader="controllers",resource="configmaps.v1",namespace="metrics",selector="",form="object"'
+        forbidden = f'{{{stream},kind="forbidden"}}'
+        sandbox.eventually(
+            lambda: at_work.process._started and read(scrape(at_work))[f"bonny_stream_trouble{forbidden}"] == 1
+        )
+        found = read(scrape(at_work))
+    finally:
+        at_work.stop()
+    assert found[f"bonny_stream_troubles_total{forbidden}"] == 1
+    assert found[f"bonny_stream_synced{{{stream}}}"] == 0
+    host = at_work.process.recorder._client.requests.host
+    assert found[f'rest_client_requests_total{{code="403",method="GET",host="{host}"}}'] >= 1

@@ -1,0 +1,220 @@
+"""Metrics: the text that Prometheus reads, and what a scrape costs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bonny import Controller, Kind, List, Operator, Resource, Watcher
+from bonny.client.api import Client
+from bonny.client.config import Connection
+from bonny.config import Config
+from bonny.core.meters import BOUNDS, Handlings, Histogram
+from bonny.core.objects import decode_item
+from bonny.core.queue import Priority, Reason
+from bonny.core.watch import Gone, Put
+from bonny.errors import BonnyError, Retry, Terminal
+from bonny.metrics import Parts, families, text
+from bonny.process import Process
+from bonny.resource import Key
+from bonny.telemetry.prometheus import Family, Type, exposition
+
+MANY = 100_000
+# A promise of the operator: nothing holds its loop for longer. It takes a twentieth of that on a quiet machine.
+LOOP_SECONDS = 0.05
+
+
+class ConfigMaps(Controller[Any]):
+    resource = Kind("v1", "ConfigMap")
+
+    async def reconcile(self, axn: Any) -> None: ...
+
+
+class Both(Controller[Any]):
+    resource = (Kind("v1", "Secret"), Kind("apps/v1", "Deployment", label_selector="a=b"))
+
+    async def reconcile(self, axn: Any) -> None: ...
+
+
+class Pods(Watcher):
+    operation = List("v1", "Pod")
+
+    async def add(self, pod: Resource) -> None: ...
+
+
+class Nowhere:
+    """A cluster that nobody answers for."""
+
+    source = "the test"
+
+    async def connect(self) -> Connection:
+        return Connection(server="http://127.0.0.1:1")
+
+
+async def parts() -> Parts:
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps, Both, Pods])
+    process = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
+    client = Client(Nowhere(), user_agent="test")
+    process._assemble(client)
+    await client.close()
+    streams = list(process.reflectors.values())
+    return Parts("op", process.workers, streams, process.servers, process.recorder, process.tasks, client.requests)
+
+
+def samples(made: Parts) -> dict[str, dict[tuple[str, ...], float | Histogram]]:
+    return {family.name: dict(family.samples) for family in families(made)}
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_figure_is_written_with_its_help_its_type_and_its_labels() -> None:
+    family = Family("kettles_total", Type.COUNTER, "Kettles.", ("of", "in"), {("tin", "x"): 3, ("a", "b"): 0.5})
+    assert exposition([family]) == (
+        "# HELP kettles_total Kettles.\n# TYPE kettles_total counter\n"
+        'kettles_total{of="tin",in="x"} 3\nkettles_total{of="a",in="b"} 0.5\n'
+    )
+
+
+def test_what_a_label_must_not_hold_is_escaped() -> None:
+    family = Family("kettles", Type.GAUGE, "Kettles.", ("of",), {('a "b"\\\n',): 1})
+    assert exposition([family]).endswith('kettles{of="a \\"b\\"\\\\\\n"} 1\n')
+
+
+def test_the_buckets_of_a_histogram_hold_what_is_not_above_them() -> None:
+    seconds = Histogram()
+    for value in (0.0, BOUNDS[0], BOUNDS[1], BOUNDS[-1], BOUNDS[-1] + 1):
+        seconds.observe(value)
+
+    lines = exposition([Family("time_seconds", Type.HISTOGRAM, "Time.", ("of",), {("x",): seconds})]).splitlines()
+
+    assert f'time_seconds_bucket{{of="x",le="{BOUNDS[0]}"}} 2' in lines
+    assert f'time_seconds_bucket{{of="x",le="{BOUNDS[1]}"}} 3' in lines
+    assert f'time_seconds_bucket{{of="x",le="{BOUNDS[-1]}"}} 4' in lines
+    assert lines[-3:] == [
+        'time_seconds_bucket{of="x",le="+Inf"} 5',
+        f'time_seconds_sum{{of="x"}} {seconds.sum}',
+        'time_seconds_count{of="x"} 5',
+    ]
+
+
+async def test_the_parser_of_prometheus_client_reads_all_of_it() -> None:
+    parser = pytest.importorskip("prometheus_client.parser")
+    made = await parts()
+    made.requests.under_way("GET")
+    written = exposition(families(made))
+
+    read = {family.name: family for family in parser.text_string_to_metric_families(written)}
+
+    assert {name.removesuffix("_total") for name in samples(made)} == set(read)
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+async def test_every_series_of_controllers_and_streams_is_there_from_the_start() -> None:
+    """An alert on a rate sees the first failure only if there was a zero before."""
+    found = samples(await parts())
+
+    names = {"ConfigMaps", "Both/secrets", "Both/deployments.apps", "Pods"}
+    results = {(name, result) for name in names for result in ("success", "error", "requeue", "requeue_after")}
+    assert found["controller_runtime_reconcile_total"] == dict.fromkeys(results, 0)
+    assert set(found["controller_runtime_reconcile_time_seconds"]) == {(name,) for name in names}
+    assert set(found["workqueue_depth"]) == {(name, name) for name in names}
+    streams = {
+        ("controllers", "configmaps.v1", "", "", "object"),
+        ("controllers", "secrets.v1", "", "", "object"),
+        ("controllers", "deployments.v1.apps", "", "a=b", "object"),
+        ("Pods", "pods.v1", "", "", "object"),
+    }
+    assert set(found["bonny_stream_synced"]) == streams
+    assert len(found["bonny_stream_troubles_total"]) == 10 * len(streams)
+    assert set(found["bonny_events_total"].values()) == {0}
+
+
+async def test_no_metric_is_there_twice_and_every_sample_has_all_labels() -> None:
+    made = list(families(await parts()))
+    assert len({family.name for family in made}) == len(made)
+    assert all(len(values) == len(family.labels) for family in made for values in family.samples)
+    assert all(family.name.endswith("_total") == (family.type is Type.COUNTER) for family in made)
+
+
+@pytest.mark.parametrize(
+    ("error", "counts"),
+    [
+        (Retry(), (0, 0, 0, 1, 0)),
+        (Retry(after=3), (0, 0, 0, 0, 1)),
+        (Terminal("no"), (1, 1, 0, 0, 0)),
+        (ValueError("no"), (1, 0, 0, 0, 0)),
+        (TimeoutError("of a socket of the handler's own"), (1, 0, 0, 0, 0)),
+    ],
+)
+def test_how_a_handling_ended_is_counted(error: Exception, counts: tuple[int, ...]) -> None:
+    meters = Handlings()
+    meters.failed(error)
+    found = (meters.errors, meters.terminal, meters.timeouts, meters.requeued, meters.requeued_after)
+    assert found == counts
+
+
+def test_a_handler_that_ran_out_of_time_is_counted_as_such() -> None:
+    class Late(BonnyError, TimeoutError): ...
+
+    meters = Handlings()
+    meters.failed(Late("late"))
+    assert (meters.errors, meters.timeouts) == (1, 1)
+
+
+async def test_metrics_of_prometheus_client_are_told_too_and_a_broken_one_hides_none_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = await parts()
+    monkeypatch.setitem(sys.modules, "prometheus_client", SimpleNamespace(generate_latest=lambda: b"theirs 1\n"))
+    assert text(made).endswith("\ntheirs 1\n")
+    assert "process_cpu_seconds_total" not in text(made), "theirs has it"
+
+    monkeypatch.setitem(sys.modules, "prometheus_client", SimpleNamespace())
+    assert "process_cpu_seconds_total" in text(made)
+    assert "theirs" not in text(made)
+
+
+# --- cost -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_scrape_does_not_hold_the_loop_however_many_objects_and_keys_there_are() -> None:
+    made = await parts()
+    queue, store = made.workers[0].intake.queue, made.streams[0].store
+    item = decode_item(b'{"metadata":{"name":"one","namespace":"n","uid":"u","resourceVersion":"1"}}')
+    store._items = {Key("n", str(number)): item for number in range(MANY)}
+    for number in range(MANY):
+        queue.add(Key("n", str(number)), Reason.ADDED, now=0.0, priority=Priority.LOW)
+
+    took = min(timed(made) for _ in range(5))
+
+    assert samples(made)["workqueue_depth"]["ConfigMaps", "ConfigMaps"] == MANY
+    assert took < LOOP_SECONDS
+
+
+def timed(made: Parts) -> float:
+    began = time.perf_counter()
+    text(made)
+    return time.perf_counter() - began
+
+
+async def test_the_bytes_of_a_store_are_those_of_its_objects() -> None:
+    store = (await parts()).streams[0].store
+
+    def item(name: str, version: int, size: int) -> Any:
+        meta = f'"name":"{name}","namespace":"n","uid":"{name}","resourceVersion":"{version}"'
+        return decode_item(f'{{"metadata":{{{meta}}},"data":"{"x" * size}"}}'.encode())
+
+    for change in (Put(item("a", 1, 10), True), Put(item("b", 2, 20), True), Put(item("a", 3, 50), True)):
+        list(store.apply(cast("Any", change)))
+    assert store.bytes == sum(len(held.raw) for held in store)
+
+    list(store.apply(Gone(item("a", 4, 500))))
+    list(store.apply(Gone(item("b", 5, 0))))
+    assert (len(store), store.bytes) == (0, 0)
