@@ -248,9 +248,7 @@ class Process:
         )
         runs: list[Reflector | EventRecorder] = [*self.reflectors.values(), self.recorder]
         self._tasks = [asyncio.create_task(_forever(run), name=str(run)) for run in runs]
-        self._tasks += [
-            asyncio.create_task(_forever(worker, restart=worker.restart), name=str(worker)) for worker in self.workers
-        ]
+        self._tasks += [asyncio.create_task(_forever(worker), name=worker.name) for worker in self.workers]
         self._tasks.append(asyncio.create_task(self._after_first_sync(time.monotonic()), name=FIRST_SYNC))
         self._started = True  # told apart from having tasks: an operator without controllers is ready, too
 
@@ -304,7 +302,12 @@ class Process:
         """Red when a stream makes no attempt within its deadline, all slots are stuck, or a part of it ended."""
         now = time.monotonic()
         longest = self.operator.watch_options.timeout[1] + self.operator.watch_options.grace
-        ended = [f"{task.get_name()} ended" for task in self._tasks if task.done() and not _did_its_work(task)]
+        given_up = {worker.name for worker in self.workers if worker.given_up}
+        ended = [
+            f"{task.get_name()} ended"
+            for task in self._tasks
+            if task.done() and not _did_its_work(task) and task.get_name() not in given_up
+        ]
         stuck = [
             f"{reflector}: no sign for {now - reflector.last_contact:.0f} s"
             for reflector in self.reflectors.values()
@@ -314,7 +317,7 @@ class Process:
         return Report(not (ended or stuck or full), tuple(ended + stuck + full))
 
     def readiness(self) -> Report:
-        """Green when every stream is in sync or waits for a person, unless all of them wait.
+        """Green when every stream is in sync or waits for a person, unless all of them wait, or a controller gave up.
 
         A stream that was in sync stays so for as long as a restart of the API server takes.
         """
@@ -325,7 +328,8 @@ class Process:
             for stream in streams
         )
         useless = bool(streams) and all(stream.blocked for stream in streams)
-        return Report(self._started and ready and not useless, tuple(map(_state, streams)))
+        given_up = [f"{worker.name} gave up" for worker in self.workers if worker.given_up]
+        return Report(self._started and ready and not (useless or given_up), (*map(_state, streams), *given_up))
 
 
 def _warn(controller: type[Controller[Any]], group: str) -> None:
@@ -357,14 +361,15 @@ def _state(stream: Reflector) -> str:
     return f"{stream}: {trouble.kind.value} ({trouble.verb} {trouble.status}: {trouble.message})"
 
 
-async def _forever(part: Reflector | Worker | EventRecorder, *, restart: Restart = Restart.PERMANENT) -> None:
+async def _forever(part: Reflector | Worker | EventRecorder) -> None:
     """Run a part that never ends by itself; an error of our own making is reported, and it goes on."""
     while True:
         try:
             await part.run()
         except Exception:
             log.exception("a part of the operator failed: please report this", extra={"part": str(part)})
-            if restart is Restart.TEMPORARY:
+            if isinstance(part, Worker) and part.restart is Restart.TEMPORARY:
+                part.given_up = True
                 return
             # A pause, so that an error which comes at once does not fill the log.
             await asyncio.sleep(1.0)

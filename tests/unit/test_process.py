@@ -12,7 +12,7 @@ from bonny import Controller, Kind, Operator
 from bonny.client.config import Connection
 from bonny.config import Config
 from bonny.core.watch import WatchOptions
-from bonny.operator import Process
+from bonny.operator import Process, _forever
 
 
 class ConfigMaps(Controller[Any]):
@@ -49,6 +49,33 @@ async def test_a_run_that_is_cancelled_leaves_no_tasks() -> None:
     await asyncio.wait([running])
 
     assert {task.get_name() for task in asyncio.all_tasks() - before} == set()
+
+
+@pytest.mark.parametrize("restart", ["temporary", "permanent"])
+async def test_a_controller_that_is_not_started_again_makes_the_operator_unready_and_not_dead(
+    restart: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the probe had the whole operator killed, and so the controller started again."""
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps.configured(restart=restart)])
+    made = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
+    made._assemble(cast("Any", None))
+    (worker,) = made.workers
+    failed = asyncio.Event()
+
+    async def fail() -> None:
+        failed.set()
+        raise ValueError
+
+    monkeypatch.setattr(worker, "run", fail)
+    task = asyncio.create_task(_forever(worker), name=worker.name)
+    made._tasks = [task]
+    await failed.wait()
+    await asyncio.sleep(0)
+
+    assert task.done() is (restart == "temporary")
+    assert made.health().ok
+    assert ("ConfigMaps gave up" in made.readiness().lines) is (restart == "temporary")
+    task.cancel()
 
 
 @pytest.mark.parametrize(

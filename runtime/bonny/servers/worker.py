@@ -73,6 +73,9 @@ class Worker:
         self.handled = 0
         """Handlings that succeeded, since the start."""
         self.restart = Restart(controller.restart)
+        self.given_up = False
+        """Whether its own code failed, and it must not be started again."""
+
         finalizer = controller.finalizer_of(operator=operator, group=group)
         self._identity = Identity(operator, manager=f"{operator}/{self.name}", finalizer=finalizer)
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
