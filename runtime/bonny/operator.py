@@ -91,7 +91,10 @@ class Operator:
             raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
         self.watch = watch
         for controller in self.controllers:
-            for finalizer in self.finalizers(controller):
+            finalizers = self.finalizers(controller)
+            if controller.finalizes() and controller.finalizer_of(operator=name, group=group) not in finalizers:
+                raise OptionError(f"no step of {name} calls {controller.__name__}.finalize: put Finalizer() in `steps`")
+            for finalizer in finalizers:
                 check_finalizer(finalizer)
         self.watch_options = watch_options or WatchOptions()
         self.version = version or _installed_version(name)
