@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -122,18 +122,17 @@ class Intake:
     def item(self, key: Key) -> Item | None:
         return self.home(key).store.get(key)
 
-    def sources_of(self, kind: Kind, key: Key) -> list[Reflector]:
+    def sources_of(self, kind: Kind, key: Key) -> Iterator[Reflector]:
         """The streams that can show the object `key` of an owned or related kind: those of owned ones first."""
-        found = [
-            _for_namespace(sources, key)
-            for known, sources in (*self._owned.items(), *self._related.items())
-            if (known.api_version, known.kind) == (kind.api_version, kind.kind)
-        ]
-        return [source for source in found if source is not None]
+        for known, sources in (*self._owned.items(), *self._related.items()):
+            if (known.api_version, known.kind) == (kind.api_version, kind.kind):
+                found = _for_namespace(sources, key)
+                if found is not None:
+                    yield found
 
     def source(self, kind: Kind, key: Key) -> Reflector | None:
         """The first of these."""
-        return next(iter(self.sources_of(kind, key)), None)
+        return next(self.sources_of(kind, key), None)
 
     def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
         """What carries the label of that owner; None while a stream of an owned kind is not in sync: then `owner` is
@@ -235,7 +234,8 @@ class Intake:
 
     def contest(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """The object `key` is not ours but has a name that `owner` wants: a change of it is the owner's business."""
-        for source in self.sources_of(kind, key):
+        source = self.source(kind, key)
+        if source is not None:
             self._contested.setdefault((id(source), key), set()).add(owner)
 
     def forget(self, key: Key) -> None:
