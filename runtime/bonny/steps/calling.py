@@ -12,19 +12,20 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..axn import Axn
 from ..errors import BonnyError, OptionError
 
 __all__ = ["HandlerTimeout", "call"]
 
+Outcome: TypeAlias = "asyncio.Future[tuple[object, BaseException | None]]"
+
 
 class HandlerTimeout(BonnyError, TimeoutError):
     """A handler did not return in time. `thread` is what still runs of it, for `def` handlers."""
 
-    def __init__(self, seconds: float, thread: asyncio.Future[object] | None) -> None:
+    def __init__(self, seconds: float, thread: Outcome | None) -> None:
         super().__init__(f"the handler did not return within {seconds:g} s")
         self.thread = thread
 
@@ -37,7 +38,7 @@ async def call(handler: Callable[[Axn[Any]], Any], axn: Axn[Any], *, seconds: fl
     if inspect.iscoroutinefunction(handler):
         await _on_the_loop(handler, axn, seconds=seconds)
         return
-    returned = (await _in_a_thread(handler, axn, seconds=seconds)).result()
+    returned = await _in_a_thread(handler, axn, seconds=seconds)
     if inspect.iscoroutine(returned):
         returned.close()
         raise OptionError(
@@ -59,19 +60,21 @@ async def _on_the_loop(handler: Callable[[Axn[Any]], Awaitable[None]], axn: Axn[
         raise
 
 
-async def _in_a_thread(
-    handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, seconds: float
-) -> asyncio.Future[object]:
-    """Call `handler` in a thread of its own, and wait for what comes of it.
+async def _in_a_thread(handler: Callable[[Axn[Any]], object], axn: Axn[Any], *, seconds: float) -> object:
+    """Call `handler` in a thread of its own; returns what it returns, and raises what it raises.
 
     There are never more threads than the controller has slots. Not in a pool: a thread that never returns would keep a
     place in it, and hold up the end of the process.
     """
     loop = asyncio.get_running_loop()
     axn.lend_loop(loop)
-    outcome: asyncio.Future[object] = loop.create_future()
-    run, arguments = contextvars.copy_context().run, (_call, handler, axn, outcome, loop)
-    threading.Thread(target=run, args=arguments, name=f"handler {axn.key}", daemon=True).start()
+    outcome: Outcome = loop.create_future()
+    threading.Thread(
+        target=contextvars.copy_context().run,
+        args=(_call, handler, axn, outcome, loop),
+        name=f"handler {axn.key}",
+        daemon=True,
+    ).start()
     try:
         await asyncio.wait({outcome}, timeout=seconds)
     finally:
@@ -80,38 +83,32 @@ async def _in_a_thread(
             axn.seal()
     if not outcome.done():
         raise HandlerTimeout(seconds, outcome)
-    return outcome
+    returned, error = outcome.result()
+    try:
+        if error is not None:
+            raise error
+        return returned
+    finally:
+        # An error's traceback holds this frame. If the frame held the error, too, the handling would stay in memory.
+        del outcome, error
 
 
 def _call(
-    handler: Callable[[Axn[Any]], object],
-    axn: Axn[Any],
-    outcome: asyncio.Future[object],
-    loop: asyncio.AbstractEventLoop,
+    handler: Callable[[Axn[Any]], object], axn: Axn[Any], outcome: Outcome, loop: asyncio.AbstractEventLoop
 ) -> None:
-    """In a thread: let what `handler` returns or raises become the outcome."""
+    """In a thread: let what `handler` returns or raises become the outcome. A future takes no StopIteration, so it gets
+    errors as values."""
+    result: tuple[object, BaseException | None]
     try:
-        settle = partial(_set_result, outcome, handler(axn))
+        result = handler(axn), None
     except BaseException as error:  # noqa: BLE001  it goes on on the loop
-        settle = partial(_set_exception, outcome, error)
+        result = None, error
     # The loop may be closed by now: then nobody waits any more.
     with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(settle)
-    # An error's traceback holds this frame. If the frame held the error, too, the handling would stay in memory.
-    del settle, outcome
+        loop.call_soon_threadsafe(_settle, outcome, result)
+    del result, outcome
 
 
-def _set_result(outcome: asyncio.Future[object], result: object) -> None:
+def _settle(outcome: Outcome, result: tuple[object, BaseException | None]) -> None:
     if not outcome.done():
         outcome.set_result(result)
-
-
-def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> None:
-    if outcome.done():
-        return
-    if isinstance(error, StopIteration):
-        # A future refuses it: it would end the coroutine that waits.
-        stopped = RuntimeError("the handler raised StopIteration")
-        stopped.__cause__ = error
-        error = stopped
-    outcome.set_exception(error)
