@@ -41,8 +41,11 @@ def liveness(
     return Report(not (ended or stuck or full), tuple(ended + stuck + full))
 
 
-def readiness(streams: Collection[Reflector], *, started: bool, also: Iterable[str] = ()) -> Report:
-    """Green when every stream is in sync or waits for a person, unless all of them wait; `also` are lines to add.
+def readiness(
+    streams: Collection[Reflector], *, started: bool, roles: Iterable[str] = (), dropped: Collection[str] = ()
+) -> Report:
+    """Green when every stream is in sync or waits for a person, unless all of them wait, or a part was `dropped` for
+    good; `roles` are lines to add.
 
     A stream that was in sync stays so for as long as a restart of the API server takes.
     """
@@ -52,7 +55,7 @@ def readiness(streams: Collection[Reflector], *, started: bool, also: Iterable[s
         for stream in streams
     )
     useless = bool(streams) and all(stream.blocked for stream in streams)
-    return Report(started and ready and not useless, (*map(_state, streams), *also))
+    return Report(started and ready and not (useless or dropped), (*map(_state, streams), *roles, *dropped))
 
 
 def _state(stream: Reflector) -> str:

@@ -92,7 +92,10 @@ class Operator:
             raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
         self.watch = watch
         for controller in self.controllers:
-            for finalizer in self.finalizers(controller):
+            finalizers = self.finalizers(controller)
+            if controller.finalizes() and controller.finalizer_of(operator=name, group=group) not in finalizers:
+                raise OptionError(f"no step of {name} calls {controller.__name__}.finalize: put Finalizer() in `steps`")
+            for finalizer in finalizers:
                 check_finalizer(finalizer)
         if replicas < 1 or (replicas > 1 and not leader_election):
             raise OptionError(f"operator {name} has {replicas} replicas: use 1, or more with leader_election=True")

@@ -347,7 +347,7 @@ class Process:
     def readiness(self) -> Report:
         """What /readyz answers."""
         role = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
-        return health.readiness(self.reflectors.values(), started=self._started, also=(*role, *self._dropped))
+        return health.readiness(self.reflectors.values(), started=self._started, roles=role, dropped=self._dropped)
 
     def exposition(self) -> str:
         """What /metrics answers."""

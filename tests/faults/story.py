@@ -18,7 +18,7 @@ from bonny.sandbox import Sandbox
 from bonny.testing.faults import Drop, Effect, Fault, Request, is_write
 from tests.faults.scene import SEEN_SECONDS, Scene
 from tests.support.processes import pipelined
-from tests.support.things import GROUP, THING, condition_of, path_of, spec, thing
+from tests.support.things import GROUP, MERGE, THING, condition_of, path_of, spec, thing
 
 NAME: Final = "t"
 COLLECTIONS: Final = f"/apis/{GROUP}/v1/things", "/api/v1/configmaps", "/apis/apps/v1/deployments"
@@ -87,6 +87,21 @@ class Story:
                 spec(self._sandbox, NAME, self.namespace, parts=["a", "far"], size=2, label="two")
             case Chapter.DELETED:
                 self._sandbox.request("DELETE", path_of(NAME, self.namespace))
+
+    def live(self) -> Resource:
+        """The Thing."""
+        found = self._sandbox.get(*THING, NAME, namespace=self.namespace)
+        assert found is not None
+        return found
+
+    def patch(self, path: str, change: Resource) -> None:
+        """Somebody else changes an object of the namespace, such as `configmaps/a`."""
+        collection = next(known for known in COLLECTIONS if known.endswith(f"/{path.partition('/')[0]}"))
+        root = collection.rpartition("/")[0]
+        answer = self._sandbox.request(
+            "PATCH", f"{root}/namespaces/{self.namespace}/{path}", change, content_type=MERGE
+        )
+        assert answer.status == 200, answer.body
 
     def settle(self) -> dict[str, Any]:
         """The state after a chapter that nothing disturbs."""

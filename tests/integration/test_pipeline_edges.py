@@ -18,6 +18,7 @@ from tests.support.serving import serving
 from tests.support.things import (
     GROUP,
     MERGE,
+    THING,
     PartsController,
     Thing,
     config_map,
@@ -126,6 +127,38 @@ def test_nothing_is_pruned_for_an_owner_whose_annotations_want_it_by_now(
         sandbox.eventually(
             lambda: (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["data"] == {"size": "2"}
         )
+        assert (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"] == uid
+
+
+def test_nothing_is_pruned_for_an_owner_whose_status_wants_it_by_now(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    class OfStatus(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+        on_status = True
+
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            for part in (axn.resource.get("status") or {}).get("phase", "").split():
+                axn.register_descendant(config_map(part, size=str(axn.spec.size)))
+
+    def tell(phase: str) -> None:
+        path = f"{path_of('t1', namespace)}/status"
+        assert sandbox.request("PATCH", path, {"status": {"phase": phase}}, content_type=MERGE).status == 200
+
+    with serving(operator_of(OfStatus), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        hold = Hold()
+        held = proxy.add(Fault(hold, on=is_the_apply_of_b))
+        tell("a")
+        sandbox.eventually(lambda: names(sandbox, namespace) == {"a"})
+        uid = (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"]
+        tell("b")
+        sandbox.eventually(lambda: held.hits == 1)
+
+        tell("a b")
+        hold.until.set()
+
+        sandbox.eventually(lambda: names(sandbox, namespace) == {"a", "b"})
         assert (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"] == uid
 
 
@@ -466,11 +499,10 @@ def test_a_thread_that_outlives_the_stop_can_write_nothing_more(sandbox: Sandbox
 def test_of_several_that_may_not_be_deleted_each_is_tried_and_named(
     sandbox: Sandbox, namespace: str, proxy: FaultProxy
 ) -> None:
-    proxy.add(
-        Fault(
-            Status(403, b"no"), on=lambda request: request.method == "DELETE" and request.path[-1] in "ab", times=None
-        )
-    )
+    def of_a_or_b(request: Request) -> bool:
+        return request.method == "DELETE" and request.path[-1] in "ab"
+
+    proxy.add(Fault(Status(403, b"no"), on=of_a_or_b, times=None))
     with serving(operator_of(PartsController), proxy.kubeconfig):
         sandbox.apply(thing("t1", namespace=namespace, parts=["a", "b", "c"]))
         until_reconciled(sandbox, "t1", namespace)
@@ -479,3 +511,82 @@ def test_of_several_that_may_not_be_deleted_each_is_tried_and_named(
     assert names(sandbox, namespace) == {"a", "b"}
     (message,) = [known["message"] for known in told if known["type"] == "Reconciled"]
     assert all(f"cannot delete configmaps {namespace}/{name} (403)" in message for name in "ab")
+
+
+# --- kinds and namespaces of all sorts --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metadata_only", [False, True])
+def test_one_controller_finalizes_and_prunes_for_kinds_of_all_sorts(
+    sandbox: Sandbox, namespace: str, metadata_only: bool
+) -> None:
+    """One of its own, in a namespace; one of Kubernetes' own, in none, without a status, and narrowed by a selector."""
+    finalized: list[str] = []
+    classes = Kind(
+        "scheduling.k8s.io/v1", "PriorityClass", label_selector=f"of={namespace}", metadata_only=metadata_only
+    )
+
+    class Everything(Controller[Any]):
+        resource = (Thing, classes)
+        owns = (Owned("v1", "ConfigMap", metadata_only=metadata_only),)
+
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            for part in axn.resource["metadata"]["annotations"]["parts"].split():
+                axn.register_descendant(config_map(f"{axn.key.name}-{part}", namespace=namespace))
+
+        async def finalize(self, axn: Axn[Any]) -> None:
+            finalized.append(str(axn.key))
+
+    key = f"kind-{namespace}"
+    priority = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": key, "labels": {"of": namespace}},
+        "value": 1,
+    }
+    objects = {
+        path_of("t1", namespace): thing("t1", namespace=namespace),
+        f"/apis/scheduling.k8s.io/v1/priorityclasses/{key}": priority,
+    }
+    with serving(operator_of(Everything), sandbox.kubeconfig) as at_work:
+        for path, resource in objects.items():
+            resource["metadata"]["annotations"] = {"parts": "a b"}
+            sandbox.apply(resource)
+            name = resource["metadata"]["name"]
+            sandbox.eventually(lambda name=name: {f"{name}-a", f"{name}-b"} <= names(sandbox, namespace))
+            assert sandbox.request("GET", path).body["metadata"]["finalizers"]
+            change = {"metadata": {"annotations": {"parts": "b"}}}
+            sandbox.request("PATCH", path, change, content_type=MERGE)
+            sandbox.eventually(lambda name=name: f"{name}-a" not in names(sandbox, namespace))
+            handled = sum(worker.handled for worker in at_work.process.workers)
+            sandbox.request("DELETE", path)
+            sandbox.eventually(lambda path=path: sandbox.request("GET", path).status == 404)
+            sandbox.eventually(lambda: sum(worker.handled for worker in at_work.process.workers) > handled)  # noqa: B023
+    assert finalized == [f"{namespace}/t1", key]
+    assert names(sandbox, namespace) == {"t1-b", f"{key}-b"}, "with an owner reference: the collector's business"
+
+
+def test_children_in_another_watched_namespace_are_pruned_and_cleaned_up(sandbox: Sandbox, namespace: str) -> None:
+    with own_namespace(sandbox) as far:
+
+        class Scattering(Controller[Thing]):
+            owns = (Owned("v1", "ConfigMap"),)
+
+            async def reconcile(self, axn: Axn[Thing]) -> None:
+                for part in axn.spec.parts:
+                    axn.register_descendant(config_map(part, namespace=far))
+                axn.register_descendant(config_map("near"))
+
+            async def finalize(self, axn: Axn[Thing]) -> None: ...
+
+        with serving(operator_of(Scattering), sandbox.kubeconfig, watch_namespaces=(namespace, far)):
+            sandbox.apply(thing("t1", namespace=namespace, parts=["a", "b"]))
+            until_reconciled(sandbox, "t1", namespace)
+            assert (names(sandbox, namespace), names(sandbox, far)) == ({"near"}, {"a", "b"})
+            spec(sandbox, "t1", namespace, parts=["b"])
+            sandbox.eventually(lambda: names(sandbox, far) == {"b"})
+            sandbox.delete("v1", "ConfigMap", "b", namespace=far)
+            sandbox.eventually(lambda: names(sandbox, far) == {"b"})
+            sandbox.request("DELETE", path_of("t1", namespace))
+            sandbox.eventually(lambda: sandbox.get(*THING, "t1", namespace=namespace) is None)
+            assert names(sandbox, far) == set()

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bonny.client.config import Kubeconfig
 from bonny.config import Config
@@ -20,8 +21,8 @@ STOP_SECONDS = 30.0
 class Serving:
     """The running operator; `process` is its inside."""
 
-    def __init__(self, operator: Operator, kubeconfig: Path) -> None:
-        config = Config(http_host="127.0.0.1", http_port=0, grace=5.0, pod_name="test")
+    def __init__(self, operator: Operator, kubeconfig: Path, **settings: Any) -> None:
+        config = Config(http_host="127.0.0.1", http_port=0, grace=5.0, pod_name="test", **settings)
         self.process = Process(operator, config, Kubeconfig(str(kubeconfig)))
         self.handled: list[tuple[str, str]] = []
         """Not filled here: for controllers of tests to note what they handled."""
@@ -56,9 +57,9 @@ class Serving:
 
 
 @contextmanager
-def serving(operator: Operator, kubeconfig: Path) -> Iterator[Serving]:
-    """Run `operator` until the block ends."""
-    made = Serving(operator, kubeconfig)
+def serving(operator: Operator, kubeconfig: Path, **settings: Any) -> Iterator[Serving]:
+    """Run `operator` until the block ends; `settings` are fields of `Config`."""
+    made = Serving(operator, kubeconfig, **settings)
     made.start()
     try:
         yield made

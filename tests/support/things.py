@@ -90,15 +90,20 @@ def condition_of(resource: Resource | None, type: str = "Reconciled") -> tuple[s
 
 @contextmanager
 def own_namespace(sandbox: Sandbox) -> Iterator[str]:
-    """A namespace of its own; Things of it are removed afterwards, with whatever finalizers they have."""
+    """A namespace of its own; what is in it is removed afterwards."""
     name = f"of-things-{next(_namespaces)}"
     sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
-    for found in sandbox.items(*THING, namespace=name):
-        path = path_of(found["metadata"]["name"], name)
+    remove_things(sandbox, namespace=name)
+    sandbox.request("DELETE", f"/api/v1/namespaces/{name}/configmaps")
+
+
+def remove_things(sandbox: Sandbox, *, namespace: str | None = None) -> None:
+    """Delete them, whatever finalizers they have; default: in all namespaces."""
+    for found in sandbox.items(*THING, namespace=namespace):
+        path = path_of(found["metadata"]["name"], found["metadata"]["namespace"])
         sandbox.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
         sandbox.request("DELETE", path)
-    sandbox.request("DELETE", f"/api/v1/namespaces/{name}/configmaps")
 
 
 def path_of(name: str, namespace: str) -> str:

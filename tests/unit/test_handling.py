@@ -26,6 +26,7 @@ from bonny.resource import Resource
 from bonny.steps.apply_descendants import ApplyDescendants, prepared
 from bonny.steps.calling import call_handler
 from bonny.steps.delegate import DelegateToController
+from bonny.steps.finalizer import Finalizer
 
 
 class WidgetSpec(Spec):
@@ -409,6 +410,18 @@ def test_a_controller_of_nothing_and_two_of_one_kind_are_refused() -> None:
         Operator(name="op", group="example.com", controllers=[Nothing])
     with pytest.raises(OptionError, match="One and Two both handle Widget"):
         Operator(name="op", group="example.com", controllers=[One, Two])
+
+
+def test_a_finalize_that_no_step_calls_is_refused() -> None:
+    """Regression: it was never called, and nobody said so."""
+
+    class Cleaning(Controller[Widget]):
+        async def finalize(self, axn: Axn[Widget]) -> None: ...
+
+    with pytest.raises(OptionError, match=r"no step of op calls Cleaning.finalize: put Finalizer\(\) in `steps`"):
+        Operator(name="op", group="example.com", controllers=[Cleaning], steps=[DelegateToController()])
+    own = Cleaning.configured(steps=(Finalizer(),))
+    assert Operator(name="op", group="example.com", controllers=[own], steps=[DelegateToController()]).controllers
 
 
 def test_discover_finds_what_modules_define_and_not_what_they_import(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def test_own_writes_that_a_list_showed_are_forgotten(streams: Streams) -> None:
 
     streams.lists(streams.config_maps, thing("stays", version=12, owner="uid-w1"), version=14)
 
-    assert len(streams.intake._writes[id(streams.config_maps)]) == 0
+    assert len(streams.intake._memory[streams.config_maps].writes) == 0
 
 
 def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> None:
@@ -225,7 +225,7 @@ def test_what_a_handling_deleted_is_waited_for_and_wakes_nobody(streams: Streams
     streams.says(streams.config_maps, event, last)
 
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
-    assert len(streams.intake._ends[id(streams.config_maps)]) == 0
+    assert len(streams.intake._memory[streams.config_maps].ends) == 0
 
 
 def test_what_could_not_be_deleted_or_is_not_shown_in_time_holds_up_nobody(streams: Streams) -> None:
@@ -257,7 +257,7 @@ def test_another_object_that_took_the_name_of_what_was_deleted_is_news(streams: 
     streams.says(streams.config_maps, "ADDED", thing("c", version=13, uid="another", owner="uid-w1"))
 
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
-    assert len(streams.intake._ends[id(streams.config_maps)]) == 0
+    assert len(streams.intake._memory[streams.config_maps].ends) == 0
 
 
 async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_are(
@@ -324,7 +324,7 @@ def test_the_writes_to_children_that_are_gone_are_forgotten(streams: Streams) ->
         streams.says(streams.config_maps, "DELETED", thing(name, version=version + 1, owner="uid-w1"))
 
     assert len(streams.config_maps.store) == 0
-    assert len(streams.intake._writes[id(streams.config_maps)]) == 0
+    assert len(streams.intake._memory[streams.config_maps].writes) == 0
 
 
 async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Streams) -> None:

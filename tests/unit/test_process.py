@@ -51,6 +51,32 @@ async def test_a_run_that_is_cancelled_leaves_no_tasks() -> None:
     assert {task.get_name() for task in asyncio.all_tasks() - before} == set()
 
 
+@pytest.mark.parametrize("restart", ["temporary", "permanent"])
+async def test_a_controller_that_is_not_started_again_makes_the_operator_unready_and_not_dead(
+    restart: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the probe had the whole operator killed, and so the controller started again."""
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps.configured(restart=restart)])
+    made = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
+    made._assemble(cast("Any", None))
+    (worker,) = made.workers
+    failed = asyncio.Event()
+
+    async def fail() -> None:
+        failed.set()
+        raise ValueError
+
+    monkeypatch.setattr(worker, "run", fail)
+    task = made._spawn(worker, restart=worker.restart)
+    made._work = [task]
+    await failed.wait()
+    await asyncio.sleep(0)
+
+    assert made.health().ok
+    assert any("is not started again" in line for line in made.readiness().lines) is (restart == "temporary")
+    task.cancel()
+
+
 @pytest.mark.parametrize(
     ("timeout", "silent", "alive"),
     [

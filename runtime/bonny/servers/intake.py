@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -36,6 +37,18 @@ UID_INDEX: Final = "uid"
 OWNER_INDEX: Final = "owner"
 
 log = logging.getLogger("bonny.servers.intake")
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is remembered of the writes that one stream shows."""
+
+    writes: OwnWrites = field(default_factory=OwnWrites)
+    barriers: Barriers = field(default_factory=Barriers)
+    ends: Ends = field(default_factory=Ends)
+    late: Barriers = field(default_factory=Barriers)
+    """Keys that went on although the stream did not show what they wrote: they look again once it does, as that is an
+    own write, whose event wakes nobody."""
 
 
 class Intake:
@@ -65,27 +78,21 @@ class Intake:
         self._primary = list(primary)
         self._owned = {kind: list(sources) for kind, sources in owned.items()}
         self._related = {kind: list(sources) for kind, sources in related.items()}
-        self._contested: dict[tuple[int, Key], set[Key]] = {}
+        self._contested: dict[tuple[Reflector, Key], set[Key]] = {}
         """By stream and key of an object that is not ours: the keys that want its name."""
 
         self._parked: dict[Key, float] = {}
         """Since when a key waits for a stream to show its writes."""
 
         others = [source for sources in self._related.values() for source in sources]
-        self.sources = list({id(source): source for source in [*self._primary, *self.owned_sources, *others]}.values())
+        self.sources = list(dict.fromkeys([*self._primary, *self.owned_sources, *others]))
         """Every stream, each once."""
 
-        self._writes = {id(source): OwnWrites() for source in self.sources}
-        self._barriers = {id(source): Barriers() for source in self.sources}
-        self._ends = {id(source): Ends() for source in self.sources}
-        self._late = {id(source): Barriers() for source in self.sources}
-        """Keys that went on although the stream did not show what they wrote: they look again once it does, as that is
-        an own write, whose event wakes nobody."""
-
+        self._memory = {source: _Memory() for source in self.sources}
         self._unsure: set[Key] = set()
         """Keys that asked for their children while a stream of children was not in sync."""
 
-        self._restoring: set[int] = set()
+        self._restoring: set[Reflector] = set()
         """Streams whose server was restored, until their first complete list after that."""
 
         if self._owned:
@@ -127,18 +134,17 @@ class Intake:
     def item(self, key: Key) -> Item | None:
         return self.home(key).store.get(key)
 
-    def sources_of(self, kind: Kind, key: Key) -> list[Reflector]:
+    def sources_of(self, kind: Kind, key: Key) -> Iterator[Reflector]:
         """The streams that can show the object `key` of an owned or related kind: those of owned ones first."""
-        found = [
-            _for_namespace(sources, key)
-            for known, sources in (*self._owned.items(), *self._related.items())
-            if (known.api_version, known.kind) == (kind.api_version, kind.kind)
-        ]
-        return [source for source in found if source is not None]
+        for known, sources in (*self._owned.items(), *self._related.items()):
+            if (known.api_version, known.kind) == (kind.api_version, kind.kind):
+                found = _for_namespace(sources, key)
+                if found is not None:
+                    yield found
 
     def source(self, kind: Kind, key: Key) -> Reflector | None:
         """The first of these."""
-        return next(iter(self.sources_of(kind, key)), None)
+        return next(self.sources_of(kind, key), None)
 
     def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
         """What carries the label of that owner; None while a stream of an owned kind is not in sync: then `owner` is
@@ -187,31 +193,31 @@ class Intake:
         """The handling of `owner` is about to write to `key`."""
         source = self._stream_of(kind, key, owner=owner)
         if source is not None:
-            self._writes[id(source)].begin(key)
+            self._memory[source].writes.begin(key)
 
     def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
         """The write to `key` that the handling of `owner` made was answered, or failed (None)."""
         source = self._stream_of(kind, key, owner=owner)
         if source is None:
             return
-        if self._writes[id(source)].end(key, version):
+        if self._memory[source].writes.end(key, version):
             self._enqueue(owner, Reason.CHANGED if source in self._primary else Reason.CHILD)
         number = version_number(version or "")
         if number > source.version:
-            self._barriers[id(source)].require(owner, number)
+            self._memory[source].barriers.require(owner, number)
 
     def begin_end(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
         """The handling of `owner` is about to delete `key`: it waits until the stream shows it, which wakes nobody."""
         source = self._stream_of(kind, key, owner=owner)
         shown = None if source is None else source.store.get(key)
         if source is not None and shown is not None and shown.meta.uid == uid:
-            self._ends[id(source)].expect(key, uid, owner=owner)
+            self._memory[source].ends.expect(key, uid, owner=owner)
 
     def cancel_end(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """It was not deleted, or nobody knows."""
         source = self._stream_of(kind, key, owner=owner)
         if source is not None:
-            self._ends[id(source)].forget(key)
+            self._memory[source].ends.forget(key)
 
     def park(self, key: Key, *, now: float) -> bool:
         """Give `key` back to the queue if a stream has yet to show what its last handling wrote; returns whether.
@@ -229,20 +235,21 @@ class Intake:
         self.barriers_missed += 1
         del self._parked[key]
         for source in self.sources:
-            self._late[id(source)].require(key, self._barriers[id(source)].drop(key))
-            self._ends[id(source)].drop(key)
+            self._memory[source].late.require(key, self._memory[source].barriers.drop(key))
+            self._memory[source].ends.drop(key)
         return False
 
     def _waits(self, key: Key) -> bool:
         return any(
-            self._barriers[id(source)].blocks(key, at=source.version) or self._ends[id(source)].blocks(key)
+            self._memory[source].barriers.blocks(key, at=source.version) or self._memory[source].ends.blocks(key)
             for source in self.sources
         )
 
     def contest(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """The object `key` is not ours but has a name that `owner` wants: a change of it is the owner's business."""
-        for source in self.sources_of(kind, key):
-            self._contested.setdefault((id(source), key), set()).add(owner)
+        source = self.source(kind, key)
+        if source is not None:
+            self._contested.setdefault((source, key), set()).add(owner)
 
     def forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
@@ -287,11 +294,11 @@ class Intake:
     def seen(self, source: Reflector, delta: Delta) -> None:
         """A difference: queue whom it concerns."""
         own = delta.live and delta.new is not None and self._is_own(source, delta.key, delta.new)
-        if self._ends[id(source)].is_end(delta.key, delta.old, delta.new):
+        if self._memory[source].ends.is_end(delta.key, delta.old, delta.new):
             own = own or delta.live
-            self._unpark(self._ends[id(source)].forget(delta.key))
+            self._unpark(self._memory[source].ends.forget(delta.key))
         if delta.new is None:
-            self._writes[id(source)].drop(delta.key)
+            self._memory[source].writes.drop(delta.key)
         if source in self._primary:
             self._seen_primary(source, delta, own=own)
         if not own and any(source in sources for sources in self._owned.values()):
@@ -302,13 +309,13 @@ class Intake:
 
     def advanced(self, source: Reflector) -> None:
         """The stream reached a newer version: keys that waited for it go on."""
-        if id(source) in self._restoring:
-            self._restoring.discard(id(source))
+        if source in self._restoring:
+            self._restoring.discard(source)
             self.ledger.epoch += 1
-        self._writes[id(source)].passed(at=source.version)
-        for key in self._barriers[id(source)].met(at=source.version):
+        self._memory[source].writes.passed(at=source.version)
+        for key in self._memory[source].barriers.met(at=source.version):
             self._unpark(key)
-        for key in self._late[id(source)].met(at=source.version):
+        for key in self._memory[source].late.met(at=source.version):
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
 
     def _unpark(self, key: Key | None) -> None:
@@ -319,15 +326,13 @@ class Intake:
 
     def restored(self, source: Reflector) -> None:
         """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
-        self._writes[id(source)].forget()
-        self._barriers[id(source)] = Barriers()
-        self._late[id(source)] = Barriers()
-        self._ends[id(source)] = Ends()
+        self._memory[source].writes.forget()
+        self._memory[source] = _Memory(self._memory[source].writes)
         self.ledger.forget_writes()
-        self._restoring.add(id(source))
+        self._restoring.add(source)
 
     def _is_own(self, source: Reflector, key: Key, item: Item) -> bool:
-        return self._writes[id(source)].is_own(key, item.meta.resource_version)
+        return self._memory[source].writes.is_own(key, item.meta.resource_version)
 
     def _seen_primary(self, source: Reflector, delta: Delta, *, own: bool) -> None:
         old, new = delta.old, delta.new
@@ -339,7 +344,7 @@ class Intake:
         if old is None:
             first = not delta.live and not source.synced
             self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
-        elif id(source) in self._restoring:
+        elif source in self._restoring:
             # What was handled since the list began was handled as it stood before.
             self.ledger.handled.pop(delta.key, None)
             self._enqueue(delta.key, Reason.CHANGED)
@@ -357,7 +362,7 @@ class Intake:
     def _seen_child(self, source: Reflector, delta: Delta) -> None:
         # The children of a first list are looked at with their owners, which are all new then, too.
         first = not delta.live and not source.synced
-        contesting = self._contested.pop((id(source), delta.key), set())
+        contesting = self._contested.pop((source, delta.key), set())
         for key in self._owners(delta) | contesting:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
 

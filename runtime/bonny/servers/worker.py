@@ -337,7 +337,6 @@ class Worker:
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be stopped: its key and its slot stay taken until it returns.
             await asyncio.wait({error.thread})
-            error.thread.exception()  # which nobody waits for; asyncio would call it forgotten
         key, queue, now = work.key, self.intake.queue, time.monotonic()
         extra: dict[str, object] = {"controller": self.name, "object": str(key), "error": _text(error)}
         match error:

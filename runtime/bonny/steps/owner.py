@@ -11,6 +11,7 @@ import msgspec
 
 from ..axn import Axn
 from ..client.errors import NotFound
+from ..controller import Controller
 from ..core.ledger import handled_state
 from ..core.objects import decode_item
 from ..resource import Resource
@@ -30,12 +31,16 @@ async def read_owner(axn: Axn[Any]) -> Resource | None:
 
 
 async def owner_is_as_shown(axn: Axn[Any]) -> bool:
-    """Whether the object is, but for its status, what the handler was shown, and not under deletion. RBAC: get."""
+    """Whether the object is what the handler was shown, and not under deletion. RBAC: get.
+
+    Its status counts where status changes count for the controller, unless this handling wrote it already.
+    """
     live = await read_owner(axn)
     if live is None or axn.shown is None or axn.kind is None:
         return False
+    with_status = isinstance(axn.controller, Controller) and axn.controller.on_status and axn.stored is None
     now, then = (
-        handled_state(item, with_status=False, metadata_only=axn.kind.metadata_only)
+        handled_state(item, with_status=with_status, metadata_only=axn.kind.metadata_only)
         for item in (decode_item(msgspec.json.encode(live)), axn.shown)
     )
     return now == then and now.deletion is None
