@@ -89,7 +89,8 @@ OTHERS: Final[tuple[Metric, ...]] = (
 # fmt: on
 RUNTIME: Final = "controller_runtime_"
 QUEUE: Final = ("name", "controller")
-STREAM: Final = ("reader", "resource", "namespace", "selector", "form")
+# Not "namespace", which is the name of the label by which Prometheus tells where it scrapes.
+STREAM: Final = ("reader", "resource", "watched", "selector", "form")
 
 
 class Parts(NamedTuple):

@@ -106,14 +106,14 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
     assert found['workqueue_depth{name="Maps",controller="Maps"}'] == 0
     assert found['bonny_queue_timers{name="Maps",controller="Maps"}'] == 6
 
-    stream = 'reader="controllers",resource="configmaps.v1",namespace="metrics",selector="",form="object"'
+    stream = 'reader="controllers",resource="configmaps.v1",watched="metrics",selector="",form="object"'
     assert found[f"bonny_stream_synced{{{stream}}}"] == 1
     assert found[f"bonny_stream_lists_total{{{stream}}}"] == 1
     assert found[f"bonny_store_objects{{{stream}}}"] == 7
     assert 7 * 200 < found[f"bonny_store_bytes{{{stream}}}"] < 7 * 2000
     assert 0 < found[f"bonny_stream_age_seconds{{{stream}}}"] < 60
     assert found[f'bonny_stream_trouble{{{stream},kind="forbidden"}}'] == 0
-    assert 'bonny_stream_synced{reader="Accounts",resource="serviceaccounts.v1",namespace="metrics"' in text
+    assert 'bonny_stream_synced{reader="Accounts",resource="serviceaccounts.v1",watched="metrics"' in text
 
     host = at_work.process.recorder._client.requests.host
     assert re.fullmatch(r"127\.0\.0\.1:\d+", host)
@@ -133,7 +133,7 @@ def test_a_stream_that_may_not_list_is_told_as_forbidden(sandbox: Sandbox) -> No
     at_work = Serving(operator, sandbox.service_account_kubeconfig("metrics", "nobody"))
     at_work._thread.start()
     try:
-        stream = 'reader="controllers",resource="configmaps.v1",namespace="metrics",selector="",form="object"'
+        stream = 'reader="controllers",resource="configmaps.v1",watched="metrics",selector="",form="object"'
         forbidden = f'{{{stream},kind="forbidden"}}'
         sandbox.eventually(
             lambda: at_work.process._started and read(scrape(at_work))[f"bonny_stream_trouble{forbidden}"] == 1
