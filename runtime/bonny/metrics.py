@@ -184,8 +184,7 @@ def _results(worker: Worker) -> dict[str, int]:
     """By the names that controller-runtime gives them."""
     meters = worker.meters
     others = {"error": meters.errors, "requeue": meters.requeued, "requeue_after": meters.requeued_after}
-    # An error is counted at once, the handling only when its thread has ended.
-    return {"success": max(meters.seconds.count - sum(others.values()), 0), **others}
+    return {"success": meters.seconds.count - sum(others.values()), **others}
 
 
 def _labels(stream: Reflector) -> tuple[str, ...]:

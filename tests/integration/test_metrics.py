@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import urllib.request
 from collections import Counter
 from typing import Any
@@ -122,6 +123,38 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
     assert found['bonny_events_total{outcome="recorded"}'] == 3
     assert found['leader_election_master_status{name="metrics"}'] == 1
     assert found["process_resident_memory_bytes"] > 1e6
+
+
+def test_a_handler_that_hangs_in_a_thread_is_counted_when_it_ends(sandbox: Sandbox) -> None:
+    """Regression: its failure was counted at its timeout, and the successes fell: a restart, for Prometheus."""
+    release = threading.Event()
+
+    class Hanging(Controller[Any]):
+        resource = Kind("v1", "ConfigMap", namespace="hanging")
+        timeout = 0.1
+
+        def reconcile(self, axn: Any) -> None:
+            if axn.key.name == "hangs" and axn.tries == 0:
+                release.wait(20)
+
+    sandbox.apply({**NAMESPACE, "metadata": {"name": "hanging"}})
+    sandbox.apply(config_map("fine", namespace="hanging"))
+    with serving(Operator(name="hanging", group=GROUP, controllers=[Hanging]), sandbox.kubeconfig) as at_work:
+
+        def counted(result: str) -> float:
+            return read(scrape(at_work))[
+                f'controller_runtime_reconcile_total{{controller="Hanging",result="{result}"}}'
+            ]
+
+        try:
+            sandbox.eventually(lambda: counted("success") == 1)
+            sandbox.apply(config_map("hangs", namespace="hanging"))
+            longest = 'workqueue_longest_running_processor_seconds{name="Hanging",controller="Hanging"}'
+            sandbox.eventually(lambda: read(scrape(at_work))[longest] > 3 * Hanging.timeout)
+            assert (counted("success"), counted("error")) == (1, 0)
+        finally:
+            release.set()
+        sandbox.eventually(lambda: (counted("success"), counted("error")) == (2, 1))
 
 
 def test_a_stream_that_may_not_list_is_told_as_forbidden(sandbox: Sandbox) -> None:
