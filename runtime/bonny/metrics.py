@@ -50,12 +50,12 @@ class _Stream(NamedTuple):
 
 # fmt: off
 CONTROLLERS: Final[tuple[Metric, ...]] = (
-    ("reconcile_errors_total", COUNTER, "Handlings that failed.", "worker.meters.errors"),
-    ("terminal_reconcile_errors_total", COUNTER, "Handlings that failed for good.", "worker.meters.terminal"),
-    ("reconcile_timeouts_total", COUNTER, "Handlings that took longer than they may.", "worker.meters.timeouts"),
-    ("reconcile_time_seconds", HISTOGRAM, "How long handlings took.", "worker.meters.seconds"),
-    ("active_workers", GAUGE, "Handlings under way.", "held"),
-    ("max_concurrent_reconciles", GAUGE, "Handlings that there may be at a time.", "worker.max_concurrent"),
+    ("controller_runtime_reconcile_errors_total", COUNTER, "Handlings that failed.", "worker.meters.errors"),
+    ("controller_runtime_terminal_reconcile_errors_total", COUNTER, "Failures for good.", "worker.meters.terminal"),
+    ("controller_runtime_reconcile_timeouts_total", COUNTER, "Handlings out of time.", "worker.meters.timeouts"),
+    ("controller_runtime_reconcile_time_seconds", HISTOGRAM, "How long handlings took.", "worker.meters.seconds"),
+    ("controller_runtime_active_workers", GAUGE, "Handlings under way.", "held"),
+    ("controller_runtime_max_concurrent_reconciles", GAUGE, "Handlings at most.", "worker.max_concurrent"),
 )
 QUEUES: Final[tuple[Metric, ...]] = (
     ("workqueue_depth", GAUGE, "Keys that wait for a worker.", "statistics.ready"),
@@ -87,9 +87,9 @@ OTHERS: Final[tuple[Metric, ...]] = (
     ("bonny_client_throttled_seconds_total", COUNTER, "Waits after a 429.", "requests.throttled_seconds"),
 )
 # fmt: on
-RUNTIME: Final = "controller_runtime_"
 QUEUE: Final = ("name", "controller")
-STREAM: Final = ("reader", "resource", "namespace", "selector", "form")
+# Not "namespace", which is the name of the label by which Prometheus tells where it scrapes.
+STREAM: Final = ("reader", "resource", "watched", "selector", "form")
 
 
 class Parts(NamedTuple):
@@ -118,8 +118,8 @@ def families(parts: Parts) -> Iterator[Family]:
     queues = {name: _queue(worker, now) for name, worker in workers.items()}
     results = {(name, result): n for name, queue in queues.items() for result, n in _results(queue.worker).items()}
     told = "Handlings, by how they ended."
-    yield Family(f"{RUNTIME}reconcile_total", COUNTER, told, ("controller", "result"), results)
-    yield from _each(CONTROLLERS, ("controller",), {(name,): queue for name, queue in queues.items()}, RUNTIME)
+    yield Family("controller_runtime_reconcile_total", COUNTER, told, ("controller", "result"), results)
+    yield from _each(CONTROLLERS, ("controller",), {(name,): queue for name, queue in queues.items()})
     yield from _each(QUEUES, QUEUE, {(name, name): queue for name, queue in queues.items()})
 
     streams = {("controllers", *_labels(stream)): _stream(stream, now) for stream in parts.streams}
@@ -153,12 +153,11 @@ def families(parts: Parts) -> Iterator[Family]:
 
 
 def _each(
-    metrics: Iterable[Metric], labels: tuple[str, ...], subjects: Mapping[tuple[str, ...], object], prefix: str = ""
+    metrics: Iterable[Metric], labels: tuple[str, ...], subjects: Mapping[tuple[str, ...], object]
 ) -> Iterator[Family]:
     for name, kind, told, path in metrics:
         figure = attrgetter(path)
-        samples = {values: figure(subject) for values, subject in subjects.items()}
-        yield Family(f"{prefix}{name}", kind, told, labels, samples)
+        yield Family(name, kind, told, labels, {values: figure(subject) for values, subject in subjects.items()})
 
 
 def _queue(worker: Worker, now: float) -> _Queue:
@@ -183,8 +182,7 @@ def _results(worker: Worker) -> dict[str, int]:
     """By the names that controller-runtime gives them."""
     meters = worker.meters
     others = {"error": meters.errors, "requeue": meters.requeued, "requeue_after": meters.requeued_after}
-    # An error is counted at once, the handling only when its thread has ended.
-    return {"success": max(meters.seconds.count - sum(others.values()), 0), **others}
+    return {"success": meters.seconds.count - sum(others.values()), **others}
 
 
 def _labels(stream: Reflector) -> tuple[str, ...]:

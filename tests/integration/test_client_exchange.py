@@ -12,10 +12,10 @@ import pytest
 
 from bonny.client.api import Client
 from bonny.client.config import Connection
-from bonny.client.errors import Throttled, Unauthorized
+from bonny.client.errors import Throttled, Unauthorized, Unreachable
 from bonny.kinds import Kind
 from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, FaultProxy, Status, is_any
+from bonny.testing.faults import Drop, Fault, FaultProxy, Status, is_any
 
 NAMESPACE = Kind("v1", "Namespace")
 TIMEOUT = 4.0
@@ -178,3 +178,24 @@ async def test_an_apply_stores_every_character_as_it_was_given(sandbox: Sandbox,
     sandbox.delete("v1", "ConfigMap", "odd")
     assert stored is not None
     assert stored["data"]["odd"] == odd
+
+
+# --- what is counted --------------------------------------------------------------------------------------------------
+
+
+async def test_every_answer_is_counted_by_method_and_status_and_so_is_the_time_waited_for_429(
+    proxy: FaultProxy, client: Client
+) -> None:
+    throttle(proxy, "1", times=1)
+
+    await client.get(NAMESPACE, "default")
+    async with client.stream("/api/v1/namespaces", query={"watch": "true"}, read_timeout=TIMEOUT) as answer:
+        assert answer.status == 200
+    proxy.add(Fault(Drop(), times=None))
+    with pytest.raises(Unreachable):
+        await client.get(NAMESPACE, "default")
+
+    assert client.requests.answers == {("GET", "429"): 1, ("GET", "200"): 2, ("GET", "<error>"): 1}
+    assert 1.0 <= client.requests.throttled_seconds < 2.0
+    assert client.requests.seconds["GET"].count == 4
+    assert proxy.url.endswith(f"//{client.requests.host}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import urllib.request
 from collections import Counter
 from typing import Any
@@ -106,14 +107,14 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
     assert found['workqueue_depth{name="Maps",controller="Maps"}'] == 0
     assert found['bonny_queue_timers{name="Maps",controller="Maps"}'] == 6
 
-    stream = 'reader="controllers",resource="configmaps.v1",namespace="metrics",selector="",form="object"'
+    stream = 'reader="controllers",resource="configmaps.v1",watched="metrics",selector="",form="object"'
     assert found[f"bonny_stream_synced{{{stream}}}"] == 1
     assert found[f"bonny_stream_lists_total{{{stream}}}"] == 1
     assert found[f"bonny_store_objects{{{stream}}}"] == 7
     assert 7 * 200 < found[f"bonny_store_bytes{{{stream}}}"] < 7 * 2000
     assert 0 < found[f"bonny_stream_age_seconds{{{stream}}}"] < 60
     assert found[f'bonny_stream_trouble{{{stream},kind="forbidden"}}'] == 0
-    assert 'bonny_stream_synced{reader="Accounts",resource="serviceaccounts.v1",namespace="metrics"' in text
+    assert 'bonny_stream_synced{reader="Accounts",resource="serviceaccounts.v1",watched="metrics"' in text
 
     host = at_work.process.recorder._client.requests.host
     assert re.fullmatch(r"127\.0\.0\.1:\d+", host)
@@ -122,6 +123,38 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
     assert found['bonny_events_total{outcome="recorded"}'] == 3
     assert found['leader_election_master_status{name="metrics"}'] == 1
     assert found["process_resident_memory_bytes"] > 1e6
+
+
+def test_a_handler_that_hangs_in_a_thread_is_counted_when_it_ends(sandbox: Sandbox) -> None:
+    """Regression: its failure was counted at its timeout, and the successes fell: a restart, for Prometheus."""
+    release = threading.Event()
+
+    class Hanging(Controller[Any]):
+        resource = Kind("v1", "ConfigMap", namespace="hanging")
+        timeout = 0.1
+
+        def reconcile(self, axn: Any) -> None:
+            if axn.key.name == "hangs" and axn.tries == 0:
+                release.wait(20)
+
+    sandbox.apply({**NAMESPACE, "metadata": {"name": "hanging"}})
+    sandbox.apply(config_map("fine", namespace="hanging"))
+    with serving(Operator(name="hanging", group=GROUP, controllers=[Hanging]), sandbox.kubeconfig) as at_work:
+
+        def counted(result: str) -> float:
+            return read(scrape(at_work))[
+                f'controller_runtime_reconcile_total{{controller="Hanging",result="{result}"}}'
+            ]
+
+        try:
+            sandbox.eventually(lambda: counted("success") == 1)
+            sandbox.apply(config_map("hangs", namespace="hanging"))
+            longest = 'workqueue_longest_running_processor_seconds{name="Hanging",controller="Hanging"}'
+            sandbox.eventually(lambda: read(scrape(at_work))[longest] > 3 * Hanging.timeout)
+            assert (counted("success"), counted("error")) == (1, 0)
+        finally:
+            release.set()
+        sandbox.eventually(lambda: (counted("success"), counted("error")) == (2, 1))
 
 
 def test_a_stream_that_may_not_list_is_told_as_forbidden(sandbox: Sandbox) -> None:
@@ -133,7 +166,7 @@ def test_a_stream_that_may_not_list_is_told_as_forbidden(sandbox: Sandbox) -> No
     at_work = Serving(operator, sandbox.service_account_kubeconfig("metrics", "nobody"))
     at_work._thread.start()
     try:
-        stream = 'reader="controllers",resource="configmaps.v1",namespace="metrics",selector="",form="object"'
+        stream = 'reader="controllers",resource="configmaps.v1",watched="metrics",selector="",form="object"'
         forbidden = f'{{{stream},kind="forbidden"}}'
         sandbox.eventually(
             lambda: at_work.process._started and read(scrape(at_work))[f"bonny_stream_trouble{forbidden}"] == 1

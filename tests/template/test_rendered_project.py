@@ -122,3 +122,12 @@ def test_the_wheel_holds_operator_and_runtime_with_its_data(fresh: Path, tmp_pat
     assert {f"{package}/operator.py", "bonny/py.typed", "bonny/builtin_kinds.json", "bonny/scaffold/api.py.j2"} <= names
     runtime = {f"bonny/{path.relative_to(copy / 'vendor/bonny')}" for path in (copy / "vendor/bonny").rglob("*.py")}
     assert runtime <= names
+
+
+def test_dashboards_and_alert_rules_are_written_for_the_operator(fresh: Path) -> None:
+    done = invoke(fresh, "dashboards", "--out", "watching")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["wrote watching/alerts.yaml", "wrote watching/dashboard.json"]
+    (group,) = yaml.safe_load((fresh / "watching" / "alerts.yaml").read_text(encoding="utf-8"))["groups"]
+    assert f'job="{fresh.name}"' in group["rules"][0]["expr"]

@@ -9,60 +9,19 @@ from typing import Any, cast
 
 import pytest
 
-from bonny import Controller, Kind, List, Operator, Resource, Watcher
-from bonny.client.api import Client
-from bonny.client.config import Connection
-from bonny.config import Config
 from bonny.core.meters import BOUNDS, Handlings, Histogram
 from bonny.core.objects import decode_item
 from bonny.core.queue import Priority, Reason
 from bonny.core.watch import Gone, Put
 from bonny.errors import BonnyError, Retry, Terminal
 from bonny.metrics import Parts, families, text
-from bonny.process import Process
 from bonny.resource import Key
 from bonny.telemetry.prometheus import Family, Type, exposition
+from tests.support.metered import parts
 
 MANY = 100_000
 # A promise of the operator: nothing holds its loop for longer. It takes a twentieth of that on a quiet machine.
 LOOP_SECONDS = 0.05
-
-
-class ConfigMaps(Controller[Any]):
-    resource = Kind("v1", "ConfigMap")
-
-    async def reconcile(self, axn: Any) -> None: ...
-
-
-class Both(Controller[Any]):
-    resource = (Kind("v1", "Secret"), Kind("apps/v1", "Deployment", label_selector="a=b"))
-
-    async def reconcile(self, axn: Any) -> None: ...
-
-
-class Pods(Watcher):
-    operation = List("v1", "Pod")
-
-    async def add(self, pod: Resource) -> None: ...
-
-
-class Nowhere:
-    """A cluster that nobody answers for."""
-
-    source = "the test"
-
-    async def connect(self) -> Connection:
-        return Connection(server="http://127.0.0.1:1")
-
-
-async def parts() -> Parts:
-    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps, Both, Pods])
-    process = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
-    client = Client(Nowhere(), user_agent="test")
-    process._assemble(client)
-    await client.close()
-    streams = list(process.reflectors.values())
-    return Parts("op", process.workers, streams, process.servers, process.recorder, process.tasks, client.requests)
 
 
 def samples(made: Parts) -> dict[str, dict[tuple[str, ...], float | Histogram]]:

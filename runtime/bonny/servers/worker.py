@@ -333,10 +333,12 @@ class Worker:
         return self._controller.reconcile_every * (1 - 0.1 * zlib.crc32(str(key).encode()) / 2**32)
 
     async def _failed(self, work: Work[Key], error: Exception) -> None:
-        self.meters.failed(error)
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be stopped: its key and its slot stay taken until it returns.
             await asyncio.wait({error.thread})
+            error.thread.exception()  # which nobody waits for; asyncio would call it forgotten
+        # No await from here to where its time is told: what is no failure counts as a success (bonny.metrics).
+        self.meters.failed(error)
         key, queue, now = work.key, self.intake.queue, time.monotonic()
         extra: dict[str, object] = {"controller": self.name, "object": str(key), "error": _text(error)}
         match error:

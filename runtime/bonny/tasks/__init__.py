@@ -15,7 +15,7 @@ from ..scaffold.project import Project
 from . import sandbox
 from .failure import in_one_sentence
 
-__all__ = ["gen_controller", "lint", "manifest", "run_locally", "run_tests", "sandbox"]
+__all__ = ["dashboards", "gen_controller", "lint", "manifest", "run_locally", "run_tests", "sandbox"]
 
 
 @task(
@@ -65,6 +65,23 @@ def manifest(c: Context, image: str = "", namespace: str = "", out: str = "manif
         command.write(text, out if out == "-" else str(project.root / out))
     if out != "-":
         print(f"wrote {out}")
+
+
+@task(
+    help={
+        "out": "folder to write to (default monitoring)",
+        "job": "name of the Prometheus job that scrapes the operator (default: the operator's name)",
+    }
+)
+def dashboards(c: Context, out: str = "monitoring", job: str = "") -> None:
+    """Write alert rules for Prometheus and a dashboard for Grafana."""
+    with in_one_sentence():
+        from .dashboards import write
+
+        project = Project.at(Path(c.root))
+        written = write(project.root / out, job=job or project.load_operator().name)
+    for path in written:
+        print(f"wrote {path.relative_to(project.root) if path.is_relative_to(project.root) else path}")
 
 
 @task(

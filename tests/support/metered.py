@@ -1,0 +1,49 @@
+"""Metered: the parts of an operator that has not begun to work, for tests of metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bonny import Controller, Kind, List, Operator, Resource, Watcher
+from bonny.client.api import Client
+from bonny.client.config import Connection
+from bonny.config import Config
+from bonny.metrics import Parts
+from bonny.process import Process
+
+
+class ConfigMaps(Controller[Any]):
+    resource = Kind("v1", "ConfigMap")
+
+    async def reconcile(self, axn: Any) -> None: ...
+
+
+class Both(Controller[Any]):
+    resource = (Kind("v1", "Secret"), Kind("apps/v1", "Deployment", label_selector="a=b"))
+
+    async def reconcile(self, axn: Any) -> None: ...
+
+
+class Pods(Watcher):
+    operation = List("v1", "Pod")
+
+    async def add(self, pod: Resource) -> None: ...
+
+
+class Nowhere:
+    """A cluster that nobody answers for."""
+
+    source = "the test"
+
+    async def connect(self) -> Connection:
+        return Connection(server="http://127.0.0.1:1")
+
+
+async def parts() -> Parts:
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps, Both, Pods])
+    process = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
+    client = Client(Nowhere(), user_agent="test")
+    process._assemble(client)
+    await client.close()
+    streams = list(process.reflectors.values())
+    return Parts("op", process.workers, streams, process.servers, process.recorder, process.tasks, client.requests)
