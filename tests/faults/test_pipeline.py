@@ -452,8 +452,7 @@ def test_p2_a_thread_that_hangs_keeps_its_object_and_its_slot_and_can_write_noth
             sandbox.apply(thing(name, namespace=namespace))
             until_reconciled(sandbox, name, namespace)
         (worker,) = at_work.process.workers
-        assert running == ["hangs"]
-        assert len(worker._running) == 1
+        sandbox.eventually(lambda: (running, len(worker._running)) == (["hangs"], 1))
 
         go_on.set()
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Owned, Resource
+from bonny import Axn, Controller, Kind, Owned, Resource, Retry
 from bonny.api.crd import crds
 from bonny.kinds import Related
 from bonny.sandbox import Sandbox
@@ -47,6 +47,14 @@ def namespace(sandbox: Sandbox) -> Iterator[str]:
 def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
     with FaultProxy(sandbox) as made:
         yield made
+
+
+def watch_of_config_maps(request: Request) -> bool:
+    return request.is_watch and request.path.endswith("/configmaps")
+
+
+def watch_of_things(request: Request) -> bool:
+    return request.is_watch and request.path.endswith("/things")
 
 
 class Waiting:
@@ -241,11 +249,46 @@ def deployment(name: str, label: str) -> Resource:
     }
 
 
+def test_nothing_is_cleaned_up_for_an_object_that_is_gone_while_another_one_has_its_name(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: what belonged to the new one was removed, because the stream still showed the end of the old one."""
+    asked: list[str] = []
+    finalized: list[str] = []
+    may_go = threading.Event()
+
+    class Cleaning(PartsController):
+        async def finalize(self, axn: Axn[Thing]) -> None:
+            asked.append(axn.uid)
+            if not may_go.is_set():
+                raise Retry("not yet", after=0.3)
+            finalized.append(axn.uid)
+
+    with serving(operator_of(Cleaning), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace)
+        path = path_of("t1", namespace)
+        sandbox.request("DELETE", path)
+        sandbox.eventually(lambda: asked)
+        stalled = proxy.add(Fault(Stall(), on=watch_of_things, times=None))
+        proxy.cut_all()
+        sandbox.eventually(lambda: stalled.hits > 0)
+        # As a person does who has lost patience.
+        sandbox.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
+        (anew,) = sandbox.apply(thing("t1", namespace=namespace))
+        may_go.set()
+        tries = proxy.count(lambda request: request.path == path)
+        sandbox.eventually(lambda: proxy.count(lambda request: request.path == path) > tries)
+
+        proxy.remove(stalled)
+        proxy.cut_all()
+
+        live = sandbox.eventually(lambda: until_reconciled(sandbox, "t1", namespace), within_seconds=20.0)
+    assert live["metadata"]["uid"] == anew["metadata"]["uid"]
+    assert finalized == []
+
+
 # --- nothing is lost --------------------------------------------------------------------------------------------------
-
-
-def watch_of_config_maps(request: Request) -> bool:
-    return request.is_watch and request.path.endswith("/configmaps")
 
 
 def test_what_was_dropped_before_its_stream_showed_it_is_pruned_later(

@@ -234,15 +234,15 @@ class Intake:
             return True
         self.barriers_missed += 1
         del self._parked[key]
-        for source in self.sources:
-            self._memory[source].late.require(key, self._memory[source].barriers.drop(key))
-            self._memory[source].ends.drop(key)
+        for memory in self._memory.values():
+            memory.late.require(key, memory.barriers.drop(key))
+            memory.ends.drop(key)
         return False
 
     def _waits(self, key: Key) -> bool:
         return any(
-            self._memory[source].barriers.blocks(key, at=source.version) or self._memory[source].ends.blocks(key)
-            for source in self.sources
+            memory.barriers.blocks(key, at=source.version) or memory.ends.blocks(key)
+            for source, memory in self._memory.items()
         )
 
     def contest(self, kind: Kind, key: Key, *, owner: Key) -> None:

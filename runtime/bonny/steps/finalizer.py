@@ -4,8 +4,8 @@
     Finalizer("example.com/bucket", implementation=remove_bucket, when=has_bucket)
 
 The finalizer is added before the handler runs, so before anything is created for the object. When the object is being
-deleted the implementation is called; the finalizer is removed only after it returned. Between the two a crash may
-come, so an implementation is called at least once, and may be called again.
+deleted, and an uncached read says so, too, the implementation is called; the finalizer is removed only after it
+returned. Between the two a crash may come, so an implementation is called at least once, and may be called again.
 
 What the garbage collector does not see, children without an owner reference, is deleted then, too.
 
@@ -43,7 +43,7 @@ class Finalizer:
     `when` gets the axn and says whether the object needs it; default: always. One that was added stays when `when`
     changes its mind: it says what exists, not what shall be.
     Raises: `OptionError`, `UsageError` for what is no finalizer.
-    RBAC: patch on the kind, and delete on the kinds in `owns`.
+    RBAC: get and patch on the kind, and delete on the kinds in `owns`.
     """
 
     def __init__(
@@ -71,14 +71,13 @@ class Finalizer:
         name = self.name_for(type(controller), axn.workplace.finalizer)
         if name is None or axn.action is Action.DELETE:
             return
-        present = name in axn.resource["metadata"].get("finalizers", ())
         if axn.action is Action.FINALIZE:
-            if present:
+            if _is_on(axn.resource, name) and await _is_still_on(axn, name):
                 implementation = self._implementation or controller.finalize
                 await call_handler(implementation, axn, seconds=controller.timeout, name=f"the finalizer {name}")
                 await _delete_children(axn)
                 await _patch(axn, name, wanted=False)
-        elif not present and (self._when is None or self._when(axn)):
+        elif not _is_on(axn.resource, name) and (self._when is None or self._when(axn)):
             axn.validate()
             await _patch(axn, name, wanted=True)
 
@@ -90,6 +89,21 @@ def finalizers_of(
     own = controller.finalizer_of(operator=operator, group=group)
     named = [step.name_for(controller, own) for step in (*steps, *controller.steps) if isinstance(step, Finalizer)]
     return tuple(name for name in named if name is not None)
+
+
+def _is_on(resource: Mapping[str, Any], name: str) -> bool:
+    return name in resource["metadata"].get("finalizers", ())
+
+
+async def _is_still_on(axn: Axn[Any], name: str) -> bool:
+    """Ask the API server before anything is cleaned up: what the stream shows may be over, and another object may have
+    the name, to whom belongs what the implementation would remove."""
+    fresh = await read_owner(axn)
+    if fresh is None or axn.kind is None:
+        axn.halt()
+        return False
+    axn.renew(_as_followed(fresh, axn.kind))
+    return _is_on(fresh, name)
 
 
 async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
@@ -115,7 +129,7 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
             axn.halt()
             return
         axn.renew(_as_followed(fresh, kind))
-        if (name in fresh["metadata"].get("finalizers", ())) == wanted:
+        if _is_on(fresh, name) == wanted:
             return
     axn.renew(_as_followed(stored, kind))
     if not wanted and not stored["metadata"].get("finalizers"):
