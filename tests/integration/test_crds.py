@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import count
@@ -12,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
+from bonny import Controller, Operator
 from bonny.api import (
     AGE,
     Column,
@@ -28,9 +28,8 @@ from bonny.api import (
 )
 from bonny.api.crd import crds
 from bonny.errors import InvalidObject
-from bonny.kinds import Kind, Owned
+from bonny.kinds import Owned
 from bonny.manifest.bundle import documents
-from bonny.manifest.operatorlike import ControllerLike
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
@@ -131,25 +130,21 @@ class Realm(Version):
     spec: RealmSpec
 
 
-class ThingController:
+class ThingController(Controller[Any]):
     """A controller, as far as manifests go."""
 
+    resource = (ThingV2, Realm)
     owns = (Owned("v1", "ConfigMap"),)
-    rules: tuple[Resource, ...] = ({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},)
+    rules = ({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},)
 
-    def resources(self) -> tuple[type[Version] | Kind, ...]:
-        return (ThingV2, Realm)
+    async def reconcile(self, axn: Any) -> None:
+        """Never called here."""
 
 
-@dataclass(frozen=True)
-class ThingOperator:
-    """An operator, as far as manifests go."""
-
-    name: str
-    watch: str
-    group: str = GROUP
-    controllers: tuple[ControllerLike, ...] = (ThingController(),)
-    crds: tuple[type[Version], ...] = (ThingV1, ThingV2, Realm)
+def thing_operator(name: str, *, watch: str) -> Operator:
+    return Operator(
+        name=name, group=GROUP, watch=watch, controllers=[ThingController], crds=[ThingV1, ThingV2, Realm], replicas=2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -324,7 +319,7 @@ def test_conditions_are_merged_by_type_and_checked_like_those_of_kubernetes(serv
 def test_a_whole_manifest_is_applied_in_one_pass_without_a_warning_and_twice_without_a_change(
     server: Administrator, watch: str
 ) -> None:
-    operator = ThingOperator(name=f"things-{watch}", watch=watch)
+    operator = thing_operator(f"things-{watch}", watch=watch)
     objects = documents(operator, image="registry.example.com/things:1.0.0", namespace=operator.name)
 
     versions = []
@@ -343,7 +338,7 @@ def test_a_whole_manifest_is_applied_in_one_pass_without_a_warning_and_twice_wit
 
 def test_the_pod_security_of_the_namespace_would_have_warned(server: Administrator) -> None:
     """The test above means something: the same Deployment with one setting less is warned about."""
-    operator = ThingOperator(name="things-open", watch="all")
+    operator = thing_operator("things-open", watch="all")
     namespace, *_, deployment = documents(operator, image="registry.example.com/things:1.0.0", namespace="things-open")
     deployment["spec"]["template"]["spec"]["securityContext"].pop("seccompProfile")
     server.apply(namespace)
