@@ -38,6 +38,7 @@ from .servers.orphans import find_orphans
 from .servers.periodic import PeriodicTasks
 from .servers.reflector import Reflector
 from .servers.server import EVERYWHERE, Server
+from .servers.watcher import Watcher
 from .servers.worker import Worker
 from .web.probes import Probes, Report
 
@@ -341,13 +342,23 @@ class Process:
 
     def health(self) -> Report:
         """What /healthz answers."""
-        options = self.operator.watch_options
-        return health.liveness(options, self.reflectors.values(), self.workers, [*self._parts, *self._work])
+        watchers = self._watchers()
+        streams = [*self.reflectors.values(), *(stream for watcher in watchers for stream in watcher.reflectors)]
+        workers = [*self.workers, *(watcher.worker for watcher in watchers)]
+        return health.liveness(self.operator.watch_options, streams, workers, [*self._parts, *self._work])
 
     def readiness(self) -> Report:
         """What /readyz answers."""
+        streams = [
+            *self.reflectors.values(),
+            *(stream for watcher in self._watchers() for stream in watcher.reflectors),
+        ]
         role = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
-        return health.readiness(self.reflectors.values(), started=self._started, roles=role, dropped=self._dropped)
+        return health.readiness(streams, started=self._started, roles=role, dropped=self._dropped)
+
+    def _watchers(self) -> list[Watcher]:
+        """Those that run: they have streams and workers of their own."""
+        return [server for server in self.servers if isinstance(server, Watcher)] if self._work else []
 
     def exposition(self) -> str:
         """What /metrics answers."""

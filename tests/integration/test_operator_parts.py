@@ -86,10 +86,13 @@ def test_controllers_reconcilers_watchers_and_tasks_are_found_and_run_with_their
         sandbox.apply(document)
     sandbox.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "seen", "namespace": "parts"}})
 
-    with serving(operator, sandbox.service_account_kubeconfig("parts", "parts")):
+    with serving(operator, sandbox.service_account_kubeconfig("parts", "parts")) as at_work:
         sandbox.apply(thing("t1", namespace="parts"))
         wanted = {"controller t1", "task t1", "reconciler parts", "watcher seen", "tick 0", "tick 3"}
         sandbox.eventually(lambda: wanted <= set(noted))
+        readiness = at_work.process.readiness()
+        assert any("serviceaccounts" in line for line in readiness.lines), "the stream of the watcher, too"
+        assert readiness.ok
     ended = len(noted)
     assert noted.count("task t1") == 1
 
