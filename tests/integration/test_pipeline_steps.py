@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -55,8 +55,8 @@ def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
 class Bucketed(PartsController):
     """Something outside of Kubernetes belongs to each object."""
 
-    finalized: list[str] = []
-    seen: list[tuple[str, ...]] = []
+    finalized: ClassVar[list[str]] = []
+    seen: ClassVar[list[tuple[str, ...]]] = []
     blocked = False
 
     async def reconcile(self, axn: Axn[Thing]) -> None:
@@ -580,7 +580,7 @@ def test_an_autoscaler_keeps_the_field_that_it_owns(sandbox: Sandbox, namespace:
 def test_a_controller_can_be_configured_for_one_operator(sandbox: Sandbox, namespace: str) -> None:
     class Options(Controller[Any]):
         resource = Kind("v1", "ConfigMap")
-        options = {"greeting": "hello"}
+        options: ClassVar[dict[str, str]] = {"greeting": "hello"}
 
         async def reconcile(self, axn: Axn[Any]) -> None:
             greeted.append((str(axn.key), axn.options["greeting"]))
