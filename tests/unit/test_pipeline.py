@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from bonny import Axn, Controller, Retry, Terminal
+from bonny import Axn, Controller, Retry, Terminal, testing
 from bonny.axn import Action
 from bonny.errors import OptionError
+from bonny.events import Event
 from bonny.pipeline import Pipeline, Step, failure_of
 from bonny.steps.apply_status import ApplyStatus
 from bonny.steps.calling import HandlerTimeout
@@ -150,3 +151,45 @@ async def test_a_coroutine_that_nobody_awaits_is_no_success() -> None:
 
     with pytest.raises(OptionError, match="reconcile of Careless is a `def` that returned a coroutine"):
         await DelegateToController()(token(controller=Careless()))
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def recorded(axn: Axn[Any]) -> list[tuple[str, str]]:
+    return [(event.type.value, event.reason) for event in cast("Any", axn.workplace).recorded]
+
+
+@pytest.mark.parametrize(("error", "told"), [(ValueError("x"), [("Warning", "HandlerFailed")]), (Retry("later"), [])])
+async def test_a_failure_is_told_also_when_the_handler_emitted_its_events_before(
+    error: Exception, told: list[tuple[str, str]]
+) -> None:
+    def handler(axn: Axn[Any]) -> None:
+        axn.failure_event(reason="Early")
+        axn.emit_events()
+        raise error
+
+    axn = testing.axn(token().resource)
+    with pytest.raises(type(error)):
+        await Pipeline([handler]).run(axn)
+
+    assert recorded(axn) == [("Warning", "Early"), *told]
+
+
+async def test_a_hook_that_raises_for_one_event_takes_no_other_with_it() -> None:
+    """Regression: what came behind it was never told, the failure of the handling for one."""
+
+    def hook(event: Event, _: Axn[Any]) -> Event:
+        if event.reason == "First":
+            raise ValueError
+        return event
+
+    def handler(axn: Axn[Any]) -> None:
+        axn.register_before_emit_event(hook)
+        for reason in ("First", "Second"):
+            axn.failure_event(reason=reason)
+
+    axn = testing.axn(token().resource)
+    await Pipeline([handler]).run(axn)
+
+    assert recorded(axn) == [("Warning", "Second")]
