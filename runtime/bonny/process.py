@@ -265,7 +265,7 @@ class Process:
 
     async def _end_term(self, *, grace: float) -> None:
         """Take up nothing more, let what runs end, and cancel what is left after `grace` seconds."""
-        log.info("stopping work", extra={"grace_seconds": grace})
+        log.info("stopping", extra={"grace_seconds": grace})
         ends = time.monotonic() + grace
         self.tasks.leading = False
         for worker in self.workers:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Owned, Resource, Retry
+from bonny import Axn, Controller, Kind, Owned, Resource, Retry, Terminal
 from bonny.api.crd import crds
 from bonny.kinds import Related
 from bonny.sandbox import Sandbox
+from bonny.servers.worker import Worker
 from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Stall, Status
 from tests.support.serving import serving
 from tests.support.things import (
@@ -348,6 +350,69 @@ def test_what_has_a_long_name_is_recreated_as_well(sandbox: Sandbox, namespace: 
         spec(sandbox, "t1", namespace, size=2)
         until_reconciled(sandbox, "t1", namespace)
     assert (sandbox.get("v1", "ConfigMap", name, namespace=namespace) or {})["data"] == {"size": "2"}
+
+
+def test_nothing_is_left_in_memory_of_objects_that_are_gone(sandbox: Sandbox, namespace: str) -> None:
+    """Whatever became of them: done, failed, given up, kept from a name that somebody else has."""
+
+    class Mixed(PartsController):
+        owns = (Owned("v1", "ConfigMap"), Owned("apps/v1", "Deployment"))
+
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            match axn.spec.label:
+                case "fails":
+                    raise ValueError
+                case "terminal":
+                    raise Terminal("never")
+                case "waits":
+                    axn.requeue_after(3600.0)
+            axn.register_descendant(deployment(axn.key.name, f"size-{axn.spec.size}"), group=1, recreate=True)
+            await super().reconcile(axn)
+
+        async def finalize(self, axn: Axn[Thing]) -> None: ...
+
+    labels = ("one", "fails", "terminal", "waits")
+    told = {"fails": ("False", "HandlerFailed"), "terminal": ("False", "Terminal")}
+    with serving(operator_of(Mixed.configured(namespace=namespace)), sandbox.kubeconfig) as at_work:
+        sandbox.apply(config_map("theirs", namespace=namespace))
+        for label in labels:
+            sandbox.apply(thing(label, namespace=namespace, label=label, parts=[f"{label}-a", f"{label}-b"]))
+            until_reconciled(sandbox, label, namespace, *told.get(label, ()))
+            spec(sandbox, label, namespace, parts=[f"{label}-a"], size=2)
+            until_reconciled(sandbox, label, namespace, *told.get(label, ()))
+        sandbox.apply(thing("foreign", namespace=namespace, parts=["theirs"]))
+        until_reconciled(sandbox, "foreign", namespace, "False", "ForeignObject")
+        for name in (*labels, "foreign"):
+            sandbox.request("DELETE", path_of(name, namespace))
+            sandbox.eventually(lambda name=name: sandbox.get(*THING, name, namespace=namespace) is None)
+        for collection in ("/api/v1", "configmaps"), ("/apis/apps/v1", "deployments"):
+            sandbox.request("DELETE", f"{collection[0]}/namespaces/{namespace}/{collection[1]}")
+        # What was written last is shown.
+        (worker,) = at_work.process.workers
+        sandbox.eventually(lambda: left_in(worker) == {})
+
+
+def left_in(worker: Worker) -> dict[str, object]:
+    intake = worker.intake
+    now = time.monotonic()
+    held = {
+        "handled": intake.ledger.handled,
+        "witnesses": intake.ledger.witnesses,
+        "tombstones": intake.ledger._tombstones,
+        "contested": intake._contested,
+        "parked": intake._parked,
+        "unsure": intake._unsure,
+        "stopped": worker._stopped,
+        "running": worker._running,
+        "queued": intake.queue._entries,
+        "timers": intake.queue._timers,
+        "children": [item for source in intake.owned_sources for item in source.store],
+    }
+    for source, memory in intake._memory.items():
+        waiting = (memory.writes, memory.barriers, memory.ends, memory.late)
+        held[f"{source}"] = [known for known in waiting if len(known)]
+    assert intake.queue.statistics(now=now).working == 0
+    return {name: known for name, known in held.items() if known}
 
 
 # --- nothing is said twice, or not at all -----------------------------------------------------------------------------

@@ -579,7 +579,7 @@ def test_an_autoscaler_keeps_the_field_that_it_owns(sandbox: Sandbox, namespace:
 def test_a_controller_can_be_configured_for_one_operator(sandbox: Sandbox, namespace: str) -> None:
     class Options(Controller[Any]):
         resource = Kind("v1", "ConfigMap")
-        options = {"greeting": "hello"}
+        options: ClassVar[dict[str, str]] = {"greeting": "hello"}
 
         async def reconcile(self, axn: Axn[Any]) -> None:
             greeted.append((str(axn.key), axn.options["greeting"]))

@@ -490,6 +490,29 @@ async def work_off(worker: Worker) -> None:
     await asyncio.gather(*await begun(worker))
 
 
+async def test_a_step_that_halts_does_not_undo_what_a_handler_asked_for(streams: Streams) -> None:
+    """Regression: a label's change, for which a step halted, put ten hours in the place of `requeue_after`."""
+
+    def handler(axn: Axn[Any]) -> None:
+        if axn.action is Action.MODIFY:
+            axn.halt()
+        else:
+            axn.requeue_after(60.0)
+
+    worker = worker_of(streams, handler)
+    streams.says(streams.widgets, "ADDED", of_size("w2", "1", version=11))
+    await work_off(worker)
+    changed = of_size("w2", "1", version=12)
+    changed["metadata"]["labels"] = {"a": "b"}
+    streams.says(streams.widgets, "MODIFIED", changed)
+    await work_off(worker)
+
+    due = streams.intake.queue.next_due()
+    assert due is not None
+    assert due <= time.monotonic() + 60.0
+    assert worker.handled == 2
+
+
 class Gate:
     """A step that notes the size of what it is given, and lets it pass when it is open."""
 

@@ -6,7 +6,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +14,7 @@ from bonny import Axn, Controller, Reason, Retry, Terminal, testing
 from bonny.axn import Action
 from bonny.calling import HandlerTimeout
 from bonny.errors import OptionError
+from bonny.events import Event
 from bonny.pipeline import Pipeline, Step, failure_of
 from bonny.steps import AddManagedByLabelToDescendants, AddMissingGVK, Finalizer, Logger, SkipObservedGenerations
 from bonny.steps.apply_status import ApplyStatus
@@ -303,3 +304,45 @@ async def test_the_logger_tells_names_and_never_contents(caplog: pytest.LogCaptu
 def test_a_finalizer_has_a_name_and_an_implementation_or_none_of_both(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="a name and an implementation, or none of both"):
         Finalizer(**options)
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def recorded(axn: Axn[Any]) -> list[tuple[str, str]]:
+    return [(event.type.value, event.reason) for event in cast("Any", axn.workplace).recorded]
+
+
+@pytest.mark.parametrize(("error", "told"), [(ValueError("x"), [("Warning", "HandlerFailed")]), (Retry("later"), [])])
+async def test_a_failure_is_told_also_when_the_handler_emitted_its_events_before(
+    error: Exception, told: list[tuple[str, str]]
+) -> None:
+    def handler(axn: Axn[Any]) -> None:
+        axn.failure_event(reason="Early")
+        axn.emit_events()
+        raise error
+
+    axn = testing.axn(token().resource)
+    with pytest.raises(type(error)):
+        await Pipeline([handler]).run(axn)
+
+    assert recorded(axn) == [("Warning", "Early"), *told]
+
+
+async def test_a_hook_that_raises_for_one_event_takes_no_other_with_it() -> None:
+    """Regression: what came behind it was never told, the failure of the handling for one."""
+
+    def hook(event: Event, _: Axn[Any]) -> Event:
+        if event.reason == "First":
+            raise ValueError
+        return event
+
+    def handler(axn: Axn[Any]) -> None:
+        axn.register_before_emit_event(hook)
+        for reason in ("First", "Second"):
+            axn.failure_event(reason=reason)
+
+    axn = testing.axn(token().resource)
+    await Pipeline([handler]).run(axn)
+
+    assert recorded(axn) == [("Warning", "Second")]

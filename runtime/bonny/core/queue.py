@@ -184,6 +184,10 @@ class Queue(Generic[K]):
         self._timers[key] = place
         self._push(place)
 
+    def has_timer(self, key: K) -> bool:
+        """Whether one is set."""
+        return key in self._timers
+
     def cancel_timer(self, key: K) -> None:
         """Harmless when there is none."""
         self._timers.pop(key, None)

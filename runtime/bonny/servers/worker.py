@@ -229,10 +229,12 @@ class Worker:
         if axn.outdated:
             # Queued while it is held, so it comes again once the streams show what was written.
             self.intake.queue.add(key, Reason.CHILD, now=time.monotonic())
+        # What a handler asked for stays when a step halts before it is asked again.
+        unasked = axn.halted and self.intake.queue.has_timer(key)
         if axn.requeue_seconds is not None:
             self.meters.requeued_after += 1
             self.intake.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
-        elif self._controller.reconcile_every < math.inf and action is not Action.FINALIZE:
+        elif self._controller.reconcile_every < math.inf and action is not Action.FINALIZE and not unasked:
             self.intake.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
 
     def _state(self, item: Item) -> Handled:
