@@ -384,7 +384,7 @@ class Axn(Generic[V_co]):
         when the API server refuses to change it, as with immutable fields. Registering a name again replaces it.
 
         Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name.
-        RBAC: create and patch, granted by `owns`; delete for `recreate`, which is granted where children are pruned, too.
+        RBAC: create and patch, granted by `owns`; delete for `recreate`, granted where children are pruned.
         """
         self._may_change(State.DESCENDANTS_APPLIED)
         if self.action in (Action.DELETE, Action.FINALIZE):
