@@ -16,7 +16,7 @@ from bonny import Axn, Controller, Owned, Resource
 from bonny.api.crd import crds
 from bonny.errors import AlreadyApplied
 from bonny.manifest.bundle import documents
-from bonny.manifest.rbac import grants
+from bonny.manifest.rbac import CLUSTER, grants
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import CommitThenDrop, Drop, Fault, FaultProxy, Hold, Request, is_write
 from tests.conftest import Start
@@ -308,7 +308,7 @@ class Allowed:
         sandbox.apply(documents(operator, image=None, namespace=operator.name, local=True))
         self.token = sandbox.service_account_token(operator.name, operator.name)
         self._sandbox = sandbox
-        (self._rules,) = grants(operator, namespace=operator.name).values()
+        self._rules = grants(operator, namespace=operator.name)[CLUSTER]
 
     def all_but(self, verb: str = "", group: str = "", resource: str = "") -> None:
         """From now on, and return when the API server knows."""
