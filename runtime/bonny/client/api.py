@@ -352,8 +352,10 @@ class Client:
 
 def _as_yaml(resource: Resource) -> bytes:
     """JSON that is read as YAML, as an apply is, and means the same: YAML refuses or changes some raw characters."""
-    text = msgspec.json.encode(resource).decode()
-    return UNLIKE_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+    encoded = msgspec.json.encode(resource)
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded
+    return UNLIKE_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded.decode()).encode()
 
 
 def target_of(path: str, query: Mapping[str, str] | None) -> str:
