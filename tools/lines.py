@@ -21,7 +21,7 @@ PATH: Final = ("core", "calling.py", "conditions.py", "client/api.py", "client/e
                "servers/workplace.py")  # fmt: skip
 ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")
 DEVELOPMENT: Final = ("tasks", "scaffold", "sandbox", "testing", "manifest")
-BUDGETS: Final = {"watch line to handler and back": 4_000, "runs in production": 9_800, "everything vendored": 13_000}
+BUDGETS: Final = {"watch line to handler and back": 4_000, "runs in production": 10_400, "everything vendored": 14_800}
 
 
 def code_lines(path: Path) -> int:
