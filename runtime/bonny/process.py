@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from . import health, metrics
@@ -87,8 +88,10 @@ class Process:
         self.abandoned = False
         """After the stop: whether a handler still runs that would not be cancelled."""
 
+        self._following: dict[Reflector, asyncio.Task[None]] = {}
+        self._shown_to_schedulers: list[Reflector] = []
         self._parts: list[asyncio.Task[None]] = []
-        """What goes on until the stop."""
+        """What else goes on until the stop."""
 
         self._work: list[asyncio.Task[None]] = []
         """What goes on while this replica leads."""
@@ -152,6 +155,7 @@ class Process:
             standing_by.cancel()
             if stop.is_set():
                 break
+            await self._list_anew()
             self._begin_term()
             await first_of(stop.wait(), leadership.lost.wait())
             if stop.is_set():
@@ -201,7 +205,7 @@ class Process:
         self.servers = self._new_servers()
         if operator.schedulers:
             # Of all namespaces, whatever is watched: what is not seen would be overcommitted.
-            everything = Everything(lambda kind: self._reflector(client, kind, None))
+            everything = Everything(partial(self._shown, client))
             self.schedulers = [
                 SchedulerServer(scheduler(), client, cluster=everything, recorder=self.recorder)
                 for scheduler in operator.schedulers
@@ -225,6 +229,13 @@ class Process:
             self.reflectors[name] = Reflector(client, kind, namespace=namespace, options=self.operator.watch_options)
         return self.reflectors[name]
 
+    def _shown(self, client: Client, kind: Kind) -> Reflector:
+        """A stream of all namespaces, for schedulers."""
+        stream = self._reflector(client, kind, None)
+        if stream not in self._shown_to_schedulers:
+            self._shown_to_schedulers.append(stream)
+        return stream
+
     def _ours(self, owned: Owned) -> Owned:
         """Only what this operator manages: the cluster's other Secrets stay out of its memory."""
         ours = f"{MANAGED_BY}={self.operator.name}"
@@ -244,8 +255,8 @@ class Process:
                 "port": self.probes.port,
             },
         )
-        standby: list[Part] = [*self.reflectors.values(), self.recorder, self.tasks]
-        self._parts = [self._spawn(part) for part in standby]
+        self._following = {stream: self._spawn(stream) for stream in self.reflectors.values()}
+        self._parts = [self._spawn(self.recorder), self._spawn(self.tasks)]
         self._once.append(asyncio.create_task(self._after_first_sync(time.monotonic()), name="the first sync"))
         self._started = True  # told apart from having parts: an operator without controllers is ready, too
 
@@ -256,6 +267,16 @@ class Process:
             self._work.append(self._spawn(worker, restart=worker.restart))
         self._ending = [self._spawn(server) for server in self.servers]
         self._work += [*self._ending, *map(self._spawn, self.schedulers)]
+
+    async def _list_anew(self) -> None:
+        """Bindings rest on streams alone, and those of a standby may have fallen silent without notice.
+
+        Everything else that is done on what a stream shows names the version or the UID that it showed, or reads first.
+        """
+        for stream in self._shown_to_schedulers:
+            await cancelled([self._following[stream]])
+            stream.begin_anew()
+            self._following[stream] = self._spawn(stream)
 
     async def _finish(self) -> None:
         """The end of the last term: nothing follows it."""
@@ -335,7 +356,7 @@ class Process:
                 worker.intake.forget_ends(before=time.monotonic() - kept)
 
     async def _cancel(self) -> None:
-        await cancelled([*self._work, *self._parts, *self._once])
+        await cancelled([*self._work, *self._following.values(), *self._parts, *self._once])
         await asyncio.gather(*(worker.drain(seconds=0.0) for worker in self.workers))
 
     # --- probes -------------------------------------------------------------------------------------------------------
@@ -345,7 +366,9 @@ class Process:
         watchers = self._watchers()
         streams = [*self.reflectors.values(), *(stream for watcher in watchers for stream in watcher.reflectors)]
         workers = [*self.workers, *(watcher.worker for watcher in watchers)]
-        return health.liveness(self.operator.watch_options, streams, workers, [*self._parts, *self._work])
+        return health.liveness(
+            self.operator.watch_options, streams, workers, [*self._following.values(), *self._parts, *self._work]
+        )
 
     def readiness(self) -> Report:
         """What /readyz answers."""

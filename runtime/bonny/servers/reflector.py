@@ -132,6 +132,10 @@ class Reflector:
             self._changed.clear()
             await self._changed.wait()
 
+    def begin_anew(self) -> None:
+        """Let the next `run` list everything again, and trust what was told before. Only while it does not run."""
+        self._ran = False
+
     async def run(self) -> None:
         """Follow until cancelled. Run anew after an error, it trusts nothing that it told its subscribers before."""
         begun = watch.again(self._stream, self._options, distrust=self._ran)
