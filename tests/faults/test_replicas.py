@@ -1,8 +1,9 @@
-"""Whole operators as replicas: one acts, the others stand by with warm caches; L1, L2 and the rolling restart."""
+"""Whole operators as replicas: one acts, the others stand by with warm caches; I4, L1, L2 and the rolling restart."""
 
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ import pytest
 
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
-from bonny.testing.faults import Drop, Fault, FaultProxy, Request, is_write
+from bonny.testing.faults import Drop, Fault, FaultProxy, Hold, Request, is_write
 from tests.conftest import Start
 from tests.faults.scene import SLOW, widget
 from tests.support.processes import OperatorProcess, handwritten
@@ -21,6 +22,7 @@ LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 # As short as two busy cores allow; the longest of it is what a failover takes.
 SCALED: Final = "4 2.6 0.4"
 DURATION: Final = 4.0
+GRACE: Final = 4.0
 
 
 def of_the_lease(request: Request) -> bool:
@@ -29,6 +31,10 @@ def of_the_lease(request: Request) -> bool:
 
 def work(request: Request) -> bool:
     return is_write(request) and not of_the_lease(request)
+
+
+def applies_a_child(request: Request) -> bool:
+    return request.method == "PATCH" and "/configmaps/" in request.path
 
 
 class Replica:
@@ -67,6 +73,7 @@ class Replicas:
             "BONNY_POD_NAMESPACE": "default",
             "BONNY_WATCH_NAMESPACE": "__ALL__",
             "TEST_LEASE_SECONDS": lease,
+            "BONNY_GRACE_SECONDS": str(GRACE),
         }
         return Replica(self._start(handwritten(), kubeconfig=proxy.kubeconfig, **settings).wait_ready(), proxy)
 
@@ -127,6 +134,59 @@ def test_l_after_kill_9_the_standby_takes_over_in_time_and_nothing_is_lost(
     assert taken - killed < within
     assert standby.role == "leading"
     assert max(leader.writes) < min(standby.writes)
+
+
+@SLOW
+def test_l_of_ten_leaders_that_are_killed_one_after_the_other_each_has_a_successor_in_time(replicas: Replicas) -> None:
+    leader, standby = replicas.pair()
+    took = []
+    for _ in range(10):
+        next_standby = replicas.join()
+        replicas.until_done(replicas.ask())
+        leader.operator.process.kill()
+        killed = time.monotonic()
+        took.append(replicas.until_done(replicas.ask(), within_seconds=DURATION + 3.0) - killed)
+
+        # Either of those who stood by may be faster.
+        successor, other = (standby, next_standby) if standby.writes else (next_standby, standby)
+        assert (successor.role, other.role) == ("leading", "standing by")
+        assert max(leader.writes) < min(successor.writes)
+        assert other.writes == []
+        leader, standby = successor, other
+
+    assert len(took) == 10
+    print("seconds from kill -9 to the first object done by the next:", " ".join(f"{each:.1f}" for each in sorted(took)))
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["answered", "held"])
+def test_i4_sigterm_while_a_write_of_a_handling_is_on_its_way(replicas: Replicas, answered: bool) -> None:
+    leader = replicas.join()
+    released = threading.Event()
+    held = leader.proxy.add(Fault(Hold(released), on=applies_a_child))
+    name = replicas.ask()
+    replicas.sandbox.eventually(lambda: held.hits == 1)
+    began = time.monotonic()
+    leader.operator.process.terminate()
+    replicas.sandbox.eventually(lambda: bool(leader.operator.lines("stopping")))
+    if answered:
+        released.set()
+
+    assert leader.operator.process.wait(GRACE + 5.0) == 0
+    assert time.monotonic() - began < GRACE + 1.0
+    released.set()
+    (lease,) = replicas.sandbox.items("coordination.k8s.io/v1", "Lease", namespace="default")
+    assert lease["spec"]["holderIdentity"] == "", "released"
+    seen = replicas.sandbox.get("example.com/v1", "Widget", name)
+    assert seen is not None
+    if answered:
+        assert replicas.done(name), "the handling went on to its end"
+        assert seen["status"]["observedGeneration"] == seen["metadata"]["generation"]
+        assert all(each["status"] == "True" for each in seen["status"]["conditions"])
+    else:
+        assert "observedGeneration" not in seen.get("status", {}), "what did not succeed is not told as if it had"
+    # Whoever follows does what is left.
+    replicas.join()
+    replicas.until_done(name)
 
 
 def test_l_after_sigterm_the_standby_takes_over_within_three_seconds(replicas: Replicas) -> None:
