@@ -1,7 +1,7 @@
 """Makes `runtime/bonny/api/builtin_schemas.json`: structural schemas of the built-in types that custom resources embed.
 
-    python tools/builtin_schemas.py                                     # starts a control plane of its own
-    python tools/builtin_schemas.py --server URL --token T --ca-file F  # asks a running one
+    python -m tools.builtin_schemas                                     # starts a control plane of its own
+    python -m tools.builtin_schemas --server URL --token T --ca-file F  # asks a running one
 
 Run it when the newest supported Kubernetes minor changes. The source is the API server's own OpenAPI document; what a
 CustomResourceDefinition cannot say, or would bind users to one minor, is left out:
@@ -13,16 +13,14 @@ CustomResourceDefinition cannot say, or would bind users to one minor, is left o
 
 from __future__ import annotations
 
-import argparse
 import json
-import ssl
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from bonny.api.values import IntOrString, Quantity
+from tools.asked import Server, from_options, lines
 
 TABLE = Path(__file__).resolve().parent.parent / "runtime" / "bonny" / "api" / "builtin_schemas.json"
 DOCUMENTS = {"io.k8s.api.core.v1": "api/v1", "io.k8s.api.batch.v1": "apis/batch/v1"}
@@ -117,44 +115,25 @@ def _short(full: str) -> tuple[str, str]:
     return VERSIONS[package], name
 
 
-def fetch(url: str, *, token: str, ca_file: Path | None) -> dict[str, Schema]:
+def fetch(server: Server) -> dict[str, Schema]:
     """The definitions of the documents that the roots are in."""
-    context = ssl.create_default_context(cafile=str(ca_file)) if ca_file else ssl.create_default_context()
     definitions: dict[str, Schema] = {}
     for path in DOCUMENTS.values():
-        request = urllib.request.Request(f"{url}/openapi/v3/{path}", headers={"Authorization": f"Bearer {token}"})
-        with urllib.request.urlopen(request, context=context, timeout=60) as answer:
-            definitions |= json.load(answer)["components"]["schemas"]
+        definitions |= server.get(f"/openapi/v3/{path}")["components"]["schemas"]
     return definitions
 
 
 def render(made: dict[str, dict[str, Schema]]) -> str:
-    """One line a definition, sorted, so that a change of the file reads as what Kubernetes changed."""
-    blocks = []
-    for api_version in sorted(made):
-        lines = [
-            f'    "{name}": {json.dumps(schema, sort_keys=True, separators=(",", ":"))}'
-            for name, schema in sorted(made[api_version].items())
-        ]
-        blocks.append(f'  "{api_version}": {{\n' + ",\n".join(lines) + "\n  }")
-    return "{\n" + ",\n".join(blocks) + "\n}\n"
+    return lines({version: [_line(*entry) for entry in sorted(made[version].items())] for version in made})
+
+
+def _line(name: str, schema: Schema) -> str:
+    return f'"{name}": {json.dumps(schema, sort_keys=True, separators=(",", ":"))}'
 
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--server", help="URL of a running API server; default: start one")
-    parser.add_argument("--token", default="", help="bearer token for --server")
-    parser.add_argument("--ca-file", type=Path, help="certificate of --server")
-    options = parser.parse_args()
-    if options.server:
-        definitions = fetch(options.server, token=options.token, ca_file=options.ca_file)
-    else:
-        from bonny.sandbox import Sandbox  # noqa: PLC0415  (only this branch needs a control plane)
-
-        with Sandbox() as sandbox:
-            definitions = fetch(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file)
-    made = table(definitions)
+    made = table(from_options(__doc__ or "", fetch))
     TABLE.write_text(render(made), encoding="utf-8")
     print(f"{TABLE.name}: {sum(map(len, made.values()))} types, {TABLE.stat().st_size / 1024:.0f} KiB")
 

@@ -155,7 +155,9 @@ def test_l_of_ten_leaders_that_are_killed_one_after_the_other_each_has_a_success
         leader, standby = successor, other
 
     assert len(took) == 10
-    print("seconds from kill -9 to the first object done by the next:", " ".join(f"{each:.1f}" for each in sorted(took)))
+    print(
+        "seconds from kill -9 to the first object done by the next:", " ".join(f"{each:.1f}" for each in sorted(took))
+    )
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["answered", "held"])

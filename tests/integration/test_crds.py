@@ -34,6 +34,7 @@ from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
 from tools import builtin_schemas
+from tools.asked import Server
 from tools.builtin_kinds import TABLE, fetch
 
 pytestmark = pytest.mark.server
@@ -349,14 +350,14 @@ def test_the_pod_security_of_the_namespace_would_have_warned(server: Administrat
 
 
 def test_the_table_of_built_in_kinds_is_what_the_api_server_serves(sandbox: Sandbox) -> None:
-    served = fetch(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file)
+    served = fetch(Server(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file))
     table = json.loads(TABLE.read_text(encoding="utf-8"))
 
     assert {api_version: served.get(api_version) for api_version in table} == table
 
 
 def test_the_table_of_built_in_schemas_is_that_of_the_api_server(sandbox: Sandbox) -> None:
-    definitions = builtin_schemas.fetch(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file)
+    definitions = builtin_schemas.fetch(Server(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file))
 
     made = builtin_schemas.render(builtin_schemas.table(definitions))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Field, Kind, Owned, Retry, Spec, Status, Terminal, Version, WithConditions, testing
+from bonny import Axn, Controller, Kind, Owned, Retry, Terminal, testing
 from bonny.axn import Action, State
 from bonny.calling import HandlerTimeout
 from bonny.client.errors import Forbidden, refusal
@@ -27,33 +27,7 @@ from bonny.steps.apply_descendants import ApplyDescendants, prepared
 from bonny.steps.calling import call_handler
 from bonny.steps.delegate import DelegateToController
 from bonny.steps.finalizer import Finalizer
-
-
-class WidgetSpec(Spec):
-    """What the user wants."""
-
-    size: int = Field(1, ge=1, le=100)
-
-
-class WidgetStatus(Status, WithConditions):
-    """What is."""
-
-
-class Widget(Version):
-    """A thing of some size."""
-
-    kind = "Widget"
-    plural = "widgets"
-    version = "v1"
-    storage = True
-    hub = True
-    spec: WidgetSpec
-    status: WidgetStatus
-
-
-def widget(*, size: object = 3) -> Resource:
-    metadata = {"name": "w1", "namespace": "default", "uid": "u-1", "generation": 4}
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": size}}
+from tests.support.widget import Widget, widget
 
 
 def config_map(name: str = "c", *, namespace: str = "") -> Resource:

@@ -8,38 +8,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bonny import Axn, Controller, Field, Kind, Resource, Retry, Spec, Status, Version, WithConditions, testing
+from bonny import Axn, Controller, Kind, Resource, Retry, testing
 from bonny.api import Model
 from bonny.axn import State
 from bonny.calling import HandlerTimeout
 from bonny.errors import AlreadyApplied, InvalidObject, OptionError
-
-
-class WidgetSpec(Spec):
-    """What the user wants."""
-
-    size: int = Field(1, ge=1, le=100)
-
-
-class WidgetStatus(Status, WithConditions):
-    """What is."""
-
-
-class Widget(Version):
-    """A thing of some size."""
-
-    kind = "Widget"
-    plural = "widgets"
-    version = "v1"
-    storage = True
-    hub = True
-    spec: WidgetSpec
-    status: WidgetStatus
-
-
-def widget(*, size: object = 3) -> Resource:
-    metadata = {"name": "w1", "namespace": "default", "uid": "u-1", "generation": 4}
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": size}}
+from tests.support.widget import Widget, WidgetSpec, widget
 
 
 def pod(**labels: str) -> Resource:
