@@ -293,7 +293,9 @@ class Process:
             worker.stop()
         for server in self.servers:
             server.stop()
-        drained = await asyncio.gather(*(worker.drain(seconds=grace) for worker in self.workers))
+        drained = await asyncio.gather(
+            self.tasks.drain(seconds=grace), *(worker.drain(seconds=grace) for worker in self.workers)
+        )
         if self._ending:
             await asyncio.wait(self._ending, timeout=max(ends - time.monotonic(), 0.0))
         self.abandoned = any(worker.abandoned for worker in self.workers)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from bonny import telemetry
 from bonny.client.api import Client
+from bonny.client.errors import NotLeading
 from bonny.errors import OptionError
 from bonny.sandbox.guard import Guard
 from bonny.servers.periodic import REMEMBERED_HALTS, Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
@@ -133,6 +134,62 @@ def test_a_standby_leaves_out_what_is_for_the_leader(clock: Clock) -> None:
     tasks = PeriodicTask("ours", ours.run), PeriodicTask("everybodys", everybodys.run, leader_only=False)
     for_seconds(clock, 11, *tasks, leading=False)
     assert (ours.times, everybodys.times) == ([], [5, 10])
+
+
+def test_a_run_that_is_under_way_when_the_lease_is_lost_is_cancelled_and_the_next_term_runs_it_again(
+    clock: Clock,
+) -> None:
+    ours, everybodys = Diary(clock, takes=3.0, result=Next("later")), Diary(clock, takes=3.0)
+
+    async def main() -> tuple[bool, PeriodicTasks]:
+        tasks = PeriodicTasks(
+            NO_CLIENT,
+            [PeriodicTask("ours", ours.run, state="first"), PeriodicTask("all", everybodys.run, leader_only=False)],
+        )
+        running = asyncio.create_task(tasks.run())
+        await asyncio.sleep(6.0)
+        tasks.leading = False
+        by_themselves = await tasks.drain(seconds=0.0)
+        await asyncio.sleep(5.0)
+        tasks.leading = True
+        await asyncio.sleep(5.0)
+        running.cancel()
+        return by_themselves, tasks
+
+    by_themselves, tasks = clock.run(main)
+    assert not by_themselves
+    assert (ours.times, ours.states) == ([5, 15], ["first", "first"])
+    assert everybodys.times == [5, 10, 15]
+    assert (tasks.failed, tasks.halted) == (0, {})
+
+
+@pytest.mark.parametrize("seconds", [1.0, 3.0])
+def test_after_a_stop_every_run_is_waited_for_and_cancelled_when_its_time_is_over(clock: Clock, seconds: float) -> None:
+    diary = Diary(clock, takes=2.0)
+
+    async def main() -> tuple[bool, float]:
+        tasks = PeriodicTasks(NO_CLIENT, [PeriodicTask("t", diary.run, leader_only=False)])
+        running = asyncio.create_task(tasks.run())
+        await asyncio.sleep(5.5)
+        tasks.stop()
+        began = clock.now
+        by_themselves = await tasks.drain(seconds=seconds)
+        took = clock.now - began
+        await running
+        return by_themselves, took
+
+    by_themselves, took = clock.run(main)
+    assert (by_themselves, took) == (seconds > 1.5, pytest.approx(min(seconds, 1.5), abs=0.01))
+
+
+def test_a_task_whose_writes_are_refused_because_the_lease_was_lost_is_not_halted(clock: Clock) -> None:
+    fenced, wrong = Diary(clock, result=NotLeading("no")), Diary(clock, result=NotLeading("no"))
+    tasks = for_seconds(
+        clock, 16, PeriodicTask("fenced", fenced.run), PeriodicTask("wrong", wrong.run, leader_only=False)
+    )
+    assert fenced.times == [5, 10, 15]
+    assert wrong.times == [5], "a standby never writes"
+    assert set(tasks.halted) == {"wrong"}
 
 
 @given(

@@ -23,6 +23,7 @@ from typing import Any, Final, TypeAlias
 
 from ..calling import call, report
 from ..client.api import Client
+from ..client.errors import NotLeading
 from ..errors import BonnyError, OptionError
 from ..resource import Resource
 from ..telemetry import execute
@@ -96,7 +97,8 @@ class PeriodicTask:
     """What the first run finds in `run.state`. Default None."""
 
     leader_only: bool = True
-    """Run only where the operator leads. Default True."""
+    """Run only where the operator leads. Default True. A run that is under way when the lease is lost is cancelled; it
+    counts as not having been."""
 
     rules: tuple[Resource, ...] = ()
     """The RBAC rules that the handler needs, as a Role writes them."""
@@ -114,6 +116,8 @@ class _Entry:
     state: Any
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     repeating: asyncio.Task[None] | None = None
+    run: asyncio.Task[None] | None = None
+    """What is under way."""
 
 
 class PeriodicTasks:
@@ -133,6 +137,7 @@ class PeriodicTasks:
 
         self._entries: dict[str, _Entry] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: set[_Entry] = set()
         self._stopped = asyncio.Event()
         for task in tasks:
             if not self.register(task):
@@ -185,6 +190,22 @@ class PeriodicTasks:
         for entry in list(self._entries.values()):
             entry.ended.set()
 
+    async def drain(self, *, seconds: float) -> bool:
+        """Wait so long for the runs that are for the leader (after `stop`: for all), then cancel what is left of them.
+
+        Returns: whether all ended by themselves.
+        """
+        stopped = self._stopped.is_set()
+        runs = {entry.run for entry in self._running if entry.run and (stopped or entry.task.leader_only)}
+        if not runs:
+            return True
+        _, left = await asyncio.wait(runs, timeout=seconds)
+        for run in left:
+            run.cancel()
+        if left:
+            await asyncio.wait(left)
+        return not left
+
     # --- one task -----------------------------------------------------------------------------------------------------
 
     def _begin(self, entry: _Entry) -> None:
@@ -202,7 +223,19 @@ class PeriodicTasks:
             if entry.ended.is_set():
                 return
             if self.leading or not task.leader_only:
-                await self._run_once(entry)
+                await self._run(entry)
+
+    async def _run(self, entry: _Entry) -> None:
+        """One run, which can be cancelled without an end of those that follow."""
+        entry.run = asyncio.create_task(self._run_once(entry), name=f"task {entry.task.id}")
+        self._running.add(entry)
+        try:
+            await asyncio.wait({entry.run})
+        finally:
+            if not entry.run.done():
+                entry.run.cancel()
+                await asyncio.wait({entry.run})
+            self._running.discard(entry)
 
     async def _run_once(self, entry: _Entry) -> None:
         task, began = entry.task, time.monotonic()
@@ -213,6 +246,9 @@ class PeriodicTasks:
             if not (result is None or isinstance(result, Next | Stop)):
                 raise BonnyError(f"it returned {type(result).__name__}: return None, Next(state) or Stop(reason)")
         except Exception as error:  # noqa: BLE001  whatever it is, it halts this task and no other
+            if task.leader_only and (isinstance(error, NotLeading) or not self.leading):
+                report(log.warning, "task interrupted: not leading any more", error, told)
+                return
             self._end(entry)
             self.failed += 1
             self.halted[task.id] = str(error) or type(error).__name__
