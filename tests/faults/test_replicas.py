@@ -176,7 +176,8 @@ def test_i4_sigterm_while_a_write_of_a_handling_is_on_its_way(replicas: Replicas
     assert leader.operator.process.wait(GRACE + 5.0) == 0
     assert time.monotonic() - began < GRACE + 1.0
     released.set()
-    (lease,) = replicas.sandbox.items("coordination.k8s.io/v1", "Lease", namespace="default")
+    lease = replicas.sandbox.get("coordination.k8s.io/v1", "Lease", "handwritten")
+    assert lease is not None
     assert lease["spec"]["holderIdentity"] == "", "released"
     seen = replicas.sandbox.get("example.com/v1", "Widget", name)
     assert seen is not None
