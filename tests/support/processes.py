@@ -97,18 +97,9 @@ def frozen(sandbox: Sandbox) -> Iterator[None]:
     """The API server takes connections and answers nothing."""
     sandbox.apiserver.pause()
     try:
-        sandbox.eventually(lambda: _stands_still(sandbox.apiserver.pid))
         yield
     finally:
         sandbox.apiserver.resume()
-
-
-def _stands_still(pid: int) -> bool:
-    """Whether every thread has stopped, which takes a moment (Linux)."""
-    states = (
-        stat.read_text("utf-8").rpartition(")")[2].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")
-    )
-    return all(state == "T" for state in states)
 
 
 def handwritten() -> list[str]:

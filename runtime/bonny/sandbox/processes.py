@@ -7,6 +7,7 @@ ports, stays the same over restarts.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -99,8 +100,11 @@ class Server:
             self.kill()
 
     def pause(self) -> None:
-        """Freeze it with SIGSTOP: its port still accepts connections, nothing answers."""
-        self._started().send_signal(signal.SIGSTOP)
+        """Freeze it with SIGSTOP: its port still accepts connections, nothing answers. Returns when it stands still."""
+        process = self._started()
+        process.send_signal(signal.SIGSTOP)
+        # All of its threads; on a busy machine that takes a moment. Its end is left for others to see.
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let it go on after `pause`."""

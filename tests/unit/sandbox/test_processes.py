@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,18 @@ def test_a_killed_server_can_be_started_again(guard: Guard) -> None:
 
     assert sleeper.running
     assert sleeper.pid != first
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_paused_server_stands_still_at_once(guard: Guard) -> None:
+    """Regression: on a busy machine it still answered what was asked right after `pause`."""
+    busy = server(guard, "while :; do :; done")
+    busy.start()
+    for _ in range(20):
+        busy.pause()
+        state = Path(f"/proc/{busy.pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+        busy.resume()
+        assert state == "T"
 
 
 def test_terminate_ends_a_paused_server(guard: Guard) -> None:
