@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from bonny.sandbox import Sandbox
+from bonny.scheduler import Scheduler
 from bonny.testing.faults import CommitThenDrop, Drop, Fault, FaultProxy, Hold, Request, is_write
 from tests.conftest import Start
 from tests.support.processes import OperatorProcess, scheduled
@@ -22,6 +23,8 @@ LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 # As short as two busy cores allow.
 SCALED: Final = "4 2.6 0.4"
 SEEN_SECONDS: Final = 60.0
+# What is on its way for longer when a leader is told to stop is taken back.
+GRACE_SECONDS: Final = 4.0
 CROWD: Final = 120
 ROOM: Final = 10
 # Of the leader's bindings the first are carried out, of some more the answers are lost, and the rest are on their way.
@@ -76,6 +79,7 @@ class Replicas:
             "BONNY_LEADER_ELECTION": "true",
             "BONNY_POD_NAMESPACE": "default",
             "BONNY_WATCH_NAMESPACE": "__ALL__",
+            "BONNY_GRACE_SECONDS": str(GRACE_SECONDS),
             "TEST_LEASE_SECONDS": SCALED,
         }
         process = self._start(scheduled(), kubeconfig=proxy.kubeconfig, **settings)
@@ -161,6 +165,26 @@ def test_b7_a_leader_that_ends_in_the_middle_of_a_backlog_leaves_no_pod_behind_a
         process.send_signal(signal.SIGCONT)
         assert process.wait(10) == 3, "the watchdog ends it"
     assert {seen.status for seen in late} == {409 if end == "frozen" else None}
+    replicas.check()
+
+
+def test_b7_a_leader_that_is_told_to_stop_lets_its_bindings_arrive_before_another_one_leads(replicas: Replicas) -> None:
+    """Regression: it took them back and released the lease; who leads next does not see one that arrives after all."""
+    sandbox = replicas.sandbox
+    leader, standby = replicas.pair()
+    effect = Hold()
+    leader.proxy.add(Fault(effect, on=of_binding, times=None))
+    replicas.create(range(CROWD))
+    sandbox.eventually(lambda: len(leader.bindings) == Scheduler.max_bindings, within_seconds=SEEN_SECONDS)
+
+    leader.operator.process.terminate()
+    sandbox.eventually(lambda: leader.operator.lines("stopping"))
+    assert standby.role == "standing by"
+    effect.until.set()
+
+    assert leader.operator.process.wait(10) == 0
+    assert [seen.status for seen in leader.bindings] == [201] * Scheduler.max_bindings
+    replicas.until_all_are_placed()
     replicas.check()
 
 
