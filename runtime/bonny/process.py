@@ -252,6 +252,7 @@ class Process:
                 "cluster": self.cluster.source,
                 "watches": self.config.watched,
                 "controllers": ",".join(worker.name for worker in self.workers) or "none",
+                "schedulers": ",".join(server.scheduler.name for server in self.schedulers) or "none",
                 "port": self.probes.port,
             },
         )
@@ -293,8 +294,9 @@ class Process:
             worker.stop()
         for server in self.servers:
             server.stop()
-        drained = await asyncio.gather(
-            self.tasks.drain(seconds=grace), *(worker.drain(seconds=grace) for worker in self.workers)
+        drained, _ = await asyncio.gather(
+            asyncio.gather(self.tasks.drain(seconds=grace), *(worker.drain(seconds=grace) for worker in self.workers)),
+            asyncio.gather(*(scheduler.drain(seconds=grace) for scheduler in self.schedulers)),
         )
         if self._ending:
             await asyncio.wait(self._ending, timeout=max(ends - time.monotonic(), 0.0))

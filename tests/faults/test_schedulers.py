@@ -63,6 +63,12 @@ def of_nodes(request: Request) -> bool:
     return request.path == NODES and (is_list(request) or is_watch(request))
 
 
+def fetches(at_work: AtWork, of: str) -> list[str]:
+    """What was told of the stream of nodes or pods, in order."""
+    name = f"bonny.scheduler.{of}.fetch."
+    return [told.removeprefix(name) for told, _, _ in at_work.told if told.startswith(name)]
+
+
 LOST = [
     pytest.param(CommitThenDrop(), id="stored, and the answer lost"),
     pytest.param(Drop(), id="never arrived"),
@@ -88,6 +94,8 @@ def test_b1_bindings_that_fail_are_made_good_and_leak_no_room(sandbox: Sandbox, 
         free = at_work.do(lambda: {known.name: known.free["cpu"] for known in server.nodes})
 
     assert fault.hits > 0
+    if isinstance(effect, Drop | CommitThenDrop):
+        assert "bonny.scheduler.binding.failed" in at_work.names_told()
     assert set(free.values()) == {0}
     stored = [request for request in proxy.requests if of_binding(request) and request.status == 201]
     assert len(stored) <= CROWD
@@ -142,11 +150,12 @@ def test_b3_nothing_is_bound_to_nodes_that_went_while_nobody_looked(sandbox: San
             lambda: found if len(found := placed(sandbox)) == 10 else None, within_seconds=SEEN_SECONDS
         )
     assert set(found.values()) == {"n3"}
+    assert fetches(at_work, "nodes") == ["succeeded", "failed", "succeeded"]
 
 
 def test_b4_room_that_became_free_while_nobody_looked_is_found(sandbox: Sandbox, empty: None) -> None:
     add_nodes(sandbox, [node("n1", cpu="1")])
-    with FaultProxy(sandbox) as proxy, AtWork(sandbox, Even(), kubeconfig=proxy.kubeconfig):
+    with FaultProxy(sandbox) as proxy, AtWork(sandbox, Even(), kubeconfig=proxy.kubeconfig) as at_work:
         add_pods(sandbox, [pod("first", scheduler="even", cpu="1"), pod("second", scheduler="even", cpu="1")])
         (there,) = sandbox.eventually(lambda: placed(sandbox))
         other = "second" if there == "first" else "first"
@@ -159,6 +168,7 @@ def test_b4_room_that_became_free_while_nobody_looked_is_found(sandbox: Sandbox,
         proxy.remove(down)
 
         sandbox.eventually(lambda: placed(sandbox) == {other: "n1"}, within_seconds=SEEN_SECONDS)
+    assert fetches(at_work, "pods") == ["succeeded", "failed", "succeeded"]
 
 
 def test_b5_of_two_replicas_that_work_at_once_one_binds_each_pod(sandbox: Sandbox, empty: None) -> None:

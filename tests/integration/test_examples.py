@@ -30,6 +30,8 @@ from tests.support.things import condition_of
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 NAMES: Final = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+# What they handle passes through no pipeline, and nothing is done by the clock.
+SCHEDULERS: Final = ("cheap_node", "gpu_node", "random_node")
 MERGE: Final = "application/merge-patch+json"
 # Ten hours by default.
 PERIOD_SECONDS: Final = 0.3
@@ -69,6 +71,7 @@ class Stage:
             name=given.name,
             group=given.group,
             controllers=controllers,
+            schedulers=given.schedulers,
             crds=given.crds,
             steps=(self._count, *given.steps),
         )
@@ -91,6 +94,11 @@ class Stage:
     def get(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Any:
         """Its type is `Any`, so that what is missing becomes a `TypeError`, which `eventually` waits out."""
         return self.sandbox.get(api_version, kind, name, namespace=namespace)
+
+    def node_of(self, pod: str) -> str:
+        """Where it is bound to; empty while it waits."""
+        node: str = self.get("v1", "Pod", pod)["spec"].get("nodeName", "")
+        return node
 
     def delete(self, resource: Resource) -> None:
         self.sandbox.delete(resource["apiVersion"], resource["kind"], resource["metadata"]["name"])
@@ -124,9 +132,14 @@ class Stage:
         """What the operator wrote, for the message of a test that fails."""
         return [told(request) for request in self.proxy.requests if is_write(request) and request.time >= since]
 
+    def refused(self) -> list[str]:
+        """What it was not permitted to do."""
+        return [told(request) for request in self.proxy.requests if request.status in (401, 403)]
+
     def until_quiet(self) -> None:
         """Return when every sample was handled, and nothing was written for longer than a period."""
-        self.eventually(lambda: all(self.processed[identify(made)] for made in self._made.values()))
+        if self.operator.controllers:
+            self.eventually(lambda: all(self.processed[identify(made)] for made in self._made.values()))
         self.eventually(lambda: not self.writes(since=time.monotonic() - QUIET_SECONDS))
 
     def for_periods(self, number: int) -> None:
@@ -169,7 +182,7 @@ def _verbose(caplog: pytest.LogCaptureFixture) -> None:
 # --- all --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stage", NAMES, indirect=True)
+@pytest.mark.parametrize("stage", sorted({*NAMES} - {*SCHEDULERS}), indirect=True)
 def test_e1_an_example_at_rest_writes_nothing_and_a_restart_neither(stage: Stage) -> None:
     stage.apply(*stage.samples)
     with stage.running(reconcile_every=PERIOD_SECONDS):
@@ -181,8 +194,26 @@ def test_e1_an_example_at_rest_writes_nothing_and_a_restart_neither(stage: Stage
     with stage.running(reconcile_every=PERIOD_SECONDS):
         stage.for_periods(2)
     assert stage.writes(since=restarted) == []
-    refused = [told(request) for request in stage.proxy.requests if request.status in (401, 403)]
-    assert refused == [], "the manifest grants what the example does"
+    assert stage.refused() == [], "the manifest grants what the example does"
+
+
+@pytest.mark.parametrize("stage", SCHEDULERS, indirect=True)
+def test_e1_a_scheduler_at_rest_writes_nothing_and_a_restart_neither(stage: Stage) -> None:
+    stage.apply(*stage.samples)
+    pod = stage.samples[-1]
+    with stage.running():
+        stage.eventually(lambda: stage.node_of(pod["metadata"]["name"]))
+        stage.until_quiet()
+    restarted = time.monotonic()
+    with stage.running():
+        stage.apply({**pod, "metadata": {"name": "late"}})
+        stage.eventually(lambda: stage.node_of("late") and len(stage.writes(since=restarted)) == 2)
+        stage.until_quiet()
+    assert sorted(stage.writes(since=restarted)) == [
+        "POST /api/v1/namespaces/default/pods/late/binding 201",
+        "POST /apis/events.k8s.io/v1/namespaces/default/events 201",
+    ]
+    assert stage.refused() == [], "the manifest grants what the example does"
 
 
 def test_every_example_has_a_sample_and_a_row_in_the_readme() -> None:
@@ -453,3 +484,51 @@ def test_a_bucket_goes_with_its_object_and_a_copy_is_kept_if_wanted(stage: Stage
         stage.eventually(lambda: live("lost") is None)
     (left,) = tmp_path.iterdir()
     assert (left.name, (left / "file").read_text()) == (f"{folders['kept'].name}.kept", "kept")
+
+
+# --- 000, schedulers --------------------------------------------------------------------------------------------------
+
+
+def asking(pod: Resource, name: str, *, cpu: str) -> Resource:
+    """Another pod like this one, of that size."""
+    (container,) = pod["spec"]["containers"]
+    containers = [{**container, "resources": {"requests": {"cpu": cpu}}}]
+    return {**pod, "metadata": {"name": name}, "spec": {**pod["spec"], "containers": containers}}
+
+
+@example("cheap_node")
+def test_pods_go_to_a_cheap_node_or_wait_with_a_reason(stage: Stage) -> None:
+    *_, pod = stage.samples
+    with stage.running():
+        stage.apply(*stage.samples, asking(pod, "large", cpu="4"))
+        stage.eventually(lambda: stage.node_of("thrifty") == "cheap")
+        stage.eventually(lambda: condition_of(stage.get("v1", "Pod", "large"), "PodScheduled")[0] == "False")
+
+    (told,) = [known["message"] for known in stage.get("v1", "Pod", "large")["status"]["conditions"]]
+    assert told == ("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were not chosen by scheduler cheap-node.")
+    assert stage.node_of("large") == ""
+
+
+@example("random_node")
+def test_pods_go_to_any_node_but_to_none_that_is_full(stage: Stage) -> None:
+    *nodes, pod = stage.samples
+    wanted = [asking(pod, f"r{number}", cpu="1") for number in range(4)]
+    with stage.running():
+        stage.apply(*nodes, *wanted)
+        stage.eventually(lambda: all(stage.node_of(f"r{number}") for number in range(4)), within_seconds=180.0)
+
+    assert Counter(stage.node_of(f"r{number}") for number in range(4)) == {"heads": 2, "tails": 2}
+
+
+@example("gpu_node")
+def test_pods_go_to_nodes_with_gpus_as_their_labels_say_by_then(stage: Stage) -> None:
+    plain, with_gpus, pod = stage.samples
+    label = with_gpus["metadata"]["labels"]
+    with stage.running():
+        stage.apply(plain, with_gpus, pod)
+        stage.eventually(lambda: stage.node_of("trainer") == "with-gpus")
+        stage.patch("/api/v1/nodes/with-gpus", {"metadata": {"labels": dict.fromkeys(label)}})
+        stage.apply(asking(pod, "later", cpu="1"))
+        stage.eventually(lambda: condition_of(stage.get("v1", "Pod", "later"), "PodScheduled")[0] == "False")
+        stage.patch("/api/v1/nodes/plain", {"metadata": {"labels": label}})
+        stage.eventually(lambda: stage.node_of("later") == "plain")

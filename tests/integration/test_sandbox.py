@@ -249,6 +249,14 @@ def test_a_refused_object_shows_the_message_of_the_api_server(sandbox: Sandbox) 
         sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not A Name"}})
 
 
+def test_a_node_is_as_it_was_made_since_nothing_would_say_later_that_it_is_ready(sandbox: Sandbox) -> None:
+    """Regression: it had the taint not-ready for ever, so a scheduler found no node for anything."""
+    (node,) = sandbox.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    sandbox.delete("v1", "Node", "n1")
+
+    assert "taints" not in node["spec"]
+
+
 def test_an_unknown_kind_is_one_sentence(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bonny.sandbox.admin.DISCOVERY_SECONDS", 0.2)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -193,6 +195,92 @@ def test_who_opts_out_of_the_check_may_overcommit(sandbox: Sandbox) -> None:
         until_placed(sandbox, 2)
 
 
+TERM: Final = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+CLAIM: Final = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+RESTART: Final = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
+
+
+def waiting(volume: Resource) -> Resource:
+    return {"volumes": [{"name": "v", **volume}]}
+
+
+# By row of docs/scheduler.md: specs of pods that ask for it. Empty where the API server refuses or leaves out what its
+# feature gates do not open; tests/unit/scheduler/test_demand.py asks for those.
+NOT_HONOURED: Final[dict[str, list[Resource]]] = {
+    "required pod affinity or anti-affinity of its own": [
+        {"affinity": {"podAffinity": {REQUIRED: [TERM]}}},
+        {"affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}},
+    ],
+    "topologySpreadConstraints with DoNotSchedule": [
+        {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]}
+    ],
+    "volumes other than configMap, csi, downwardAPI, emptyDir, hostPath, image, nfs, projected, secret": [
+        waiting({"persistentVolumeClaim": {"claimName": "c"}}),
+        waiting({"ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}),
+        waiting({"iscsi": {"targetPortal": "192.0.2.1:3260", "iqn": "iqn.2001-04.com.example:disk", "lun": 0}}),
+        waiting({"awsElasticBlockStore": {"volumeID": "v"}}),
+    ],
+    "resourceClaims, or an extended resource that a DeviceClass provides": [
+        {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
+        {"containers": [{"name": "main", "image": "x", "resources": {"limits": {"devices.example.com/gpu": "1"}}}]},
+    ],
+    "restarts of all containers of the pod by a rule": [
+        {"containers": [{"name": "main", "image": "x", "restartPolicy": "Never", "restartPolicyRules": [RESTART]}]}
+    ],
+    "a scheduling group, or user namespaces in the host's network, where feature gates let pods ask for that": [],
+}
+
+
+def rows_that_wait() -> list[str]:
+    text = (Path(__file__).parents[2] / "docs" / "scheduler.md").read_text("utf-8")
+    return re.findall(r"^\| (.+?) \| waits, with a reason \|$", text, re.MULTILINE)
+
+
+def test_a_pod_that_asks_for_what_is_not_honoured_waits_with_a_reason_unless_the_scheduler_opted_out(
+    sandbox: Sandbox,
+) -> None:
+    """What is not honoured may be refused by a node only after the pod was bound to it, or never."""
+    assert list(NOT_HONOURED) == rows_that_wait()
+    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpus"}}
+    sandbox.apply({**device_class, "spec": {"extendedResourceName": "devices.example.com/gpu"}})
+    specs = [spec for row in NOT_HONOURED.values() for spec in row]
+    add_nodes(sandbox, [node("n1", labels={"cheap": "true", "zone": "a"})])
+    with AtWork(sandbox, LeastAllocated(), Careless()):
+        for scheduler in ("least-allocated", "careless"):
+            asked = [pod(f"{scheduler}-{number}", scheduler=scheduler, **spec) for number, spec in enumerate(specs)]
+            add_pods(sandbox, asked)
+        told = [
+            sandbox.eventually(lambda number=number: condition(sandbox, f"least-allocated-{number}"))
+            for number in range(len(specs))
+        ]
+
+        assert set(until_placed(sandbox, len(specs))) == {f"careless-{number}" for number in range(len(specs))}
+
+    assert {known["reason"] for known in told} == {"Unschedulable"}
+    reasons = [known["message"].removeprefix("0/1 nodes are available: ") for known in told]
+    named = ["required pod affinity", "required pod anti-affinity", "topology spread constraints"]
+    named += ["volumes that may bind it to nodes"] * 4 + ["resource claims"]
+    said = [f"pod has {name}, which this scheduler does not honour." for name in named]
+    restarts = "pod has restarts of all containers, which this scheduler does not honour."
+    assert reasons == [*said, "1 Insufficient devices.example.com/gpu.", restarts]
+
+
+def test_nobody_is_evicted_for_a_pod_of_higher_priority(sandbox: Sandbox) -> None:
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}}
+    sandbox.apply({**urgent, "value": 1000})
+    add_nodes(sandbox, [node("n1", cpu="1")])
+    with AtWork(sandbox, LeastAllocated()):
+        add_pods(sandbox, [pod("humble", scheduler="least-allocated", cpu="1")])
+        until_placed(sandbox, 1)
+        add_pods(sandbox, [pod("urgent", scheduler="least-allocated", cpu="1", priorityClassName="urgent")])
+
+        assert sandbox.eventually(lambda: condition(sandbox, "urgent"))["reason"] == "Unschedulable"
+    humble: Any = sandbox.get("v1", "Pod", "humble")
+    assert "deletionTimestamp" not in humble["metadata"]
+    assert placed(sandbox) == {"humble": "n1"}
+
+
 class Inventive(Scheduler):
     """Chooses what is not there."""
 
@@ -361,8 +449,24 @@ def test_the_telemetry_events_of_the_original_are_told(sandbox: Sandbox) -> None
         parts += [(f"{of}.fetch", how) for of in ("nodes", "pods") for how in ("failed", "succeeded")]
         sandbox.eventually(lambda: at_work.names_told() >= {f"bonny.scheduler.{of}.{how}" for of, how in parts})
 
-    bound = [metadata for name, _, metadata in at_work.told if name == "bonny.scheduler.binding.succeeded"]
-    assert bound == [{"scheduler": "least-allocated", "pod": "default/least-allocated-0", "node": "n1"}]
+    def told(name: str, scheduler: str) -> list[tuple[Mapping[str, float], dict[str, Any]]]:
+        return [
+            (figures, {key: value for key, value in metadata.items() if key != "scheduler"})
+            for known, figures, metadata in at_work.told
+            if known == f"bonny.scheduler.{name}" and metadata["scheduler"] == scheduler
+        ]
+
+    ((figures, bound),) = told("binding.succeeded", "least-allocated")
+    assert bound == {"pod": "default/least-allocated-0", "node": "n1"}
+    assert 0.0 < figures["duration"] < 10.0
+    assert told("binding.failed", "least-allocated") == told("binding.succeeded", "refused") == []
+    _, failed = told("binding.failed", "refused")[0]
+    assert (failed["pod"], failed["node"], str(failed["error"])) == ("default/refused-0", "n1", "not today")
+    for of in ("nodes", "pods"):
+        assert told(f"{of}.fetch.succeeded", "least-allocated") == [({}, {"error": None})]
+        assert told(f"{of}.fetch.failed", "least-allocated") == told(f"{of}.fetch.succeeded", "unlisted") == []
+        ((_, unlisted),) = told(f"{of}.fetch.failed", "unlisted")
+        assert str(unlisted["error"]) == "no list today"
 
 
 def test_its_own_rules_are_all_that_it_needs(sandbox: Sandbox) -> None:

@@ -21,6 +21,7 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 HANDWRITTEN = Path(__file__).with_name("handwritten.py")
 FLOODED = Path(__file__).with_name("flooded.py")
 PIPELINED = Path(__file__).with_name("pipelined.py")
+SCHEDULED = Path(__file__).with_name("scheduled.py")
 
 
 class OperatorProcess:
@@ -115,6 +116,11 @@ def flooded() -> list[str]:
 def pipelined() -> list[str]:
     """The command line of the operator that uses all of the pipeline."""
     return [sys.executable, str(PIPELINED)]
+
+
+def scheduled() -> list[str]:
+    """The command line of the operator with a scheduler."""
+    return [sys.executable, str(SCHEDULED)]
 
 
 def writes(sandbox: Sandbox, *resources: str) -> dict[tuple[str, str, str], int]:

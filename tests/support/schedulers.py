@@ -114,11 +114,6 @@ def add_nodes(sandbox: Sandbox, nodes: Iterable[Resource]) -> None:
     for node in nodes:
         answer = sandbox.request("POST", NODES, node)
         assert answer.status == 201, answer
-        # Admission taints what is new as not ready, and replaces the taints that were given.
-        taints = node["spec"].get("taints")
-        patch = {"spec": {"taints": taints, "unschedulable": node["spec"].get("unschedulable")}}
-        answer = sandbox.request("PATCH", f"{NODES}/{node['metadata']['name']}", patch, content_type=MERGE)
-        assert answer.status == 200, answer
 
 
 def add_pods(sandbox: Sandbox, pods: Iterable[Resource]) -> None:

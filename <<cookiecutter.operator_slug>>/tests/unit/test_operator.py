@@ -24,4 +24,5 @@ def test_every_sample_fits_its_version() -> None:
 
     for path in sorted(SAMPLES.glob("*.yaml")):
         sample = yaml.safe_load(path.read_text("utf-8"))
-        versions[sample["apiVersion"], sample["kind"]].spec_of(sample)
+        if sample["apiVersion"] != "v1":  # Kubernetes' own: a pod for a scheduler
+            versions[sample["apiVersion"], sample["kind"]].spec_of(sample)

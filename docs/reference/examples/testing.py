@@ -5,6 +5,7 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 from __future__ import annotations
 
 from bonny import Axn, Controller, testing
+from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
 from docs.reference.examples.widgets import Publishes, Widget, config_map, widget
 
 
@@ -71,3 +72,19 @@ async def assert_requeued() -> None:
             axn.requeue_after(30.0)
 
     testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)
+
+
+async def schedule() -> None:
+    class Emptiest(Scheduler):
+        name = "emptiest"
+
+        def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+            return nodes.fitting(pod).best(least_allocated)
+
+    allocatable = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    nodes = [{"metadata": {"name": name}, "status": {"allocatable": allocatable}} for name in ("n1", "n2")]
+    container = {"name": "main", "resources": {"requests": {"cpu": "3"}}}
+    pod = {"metadata": {"name": "p1", "namespace": "default"}, "spec": {"containers": [container]}}
+    there = {"metadata": {"name": "p0", "namespace": "default"}, "spec": {"containers": [container], "nodeName": "n1"}}
+    assert await testing.schedule(Emptiest, pod, nodes=nodes, pods=[there]) == "n2"
+    assert await testing.schedule(Emptiest, pod, nodes=nodes[:1], pods=[there]) is None

@@ -221,7 +221,8 @@ def apiserver_flags(folder: Path, port: int, etcd_port: int) -> list[str]:
         f"--token-auth-file={folder}/tokens.csv",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--allow-privileged=true",
-        # It would refuse every Pod until a controller manager made the namespace's default ServiceAccount.
-        "--disable-admission-plugins=ServiceAccount",
+        # What waits for controllers that do not run here: every Pod would be refused until the namespace has a default
+        # ServiceAccount, and a Node would have the taint not-ready for ever.
+        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
         "--profiling=false",
     ]

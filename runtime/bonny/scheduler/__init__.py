@@ -2,7 +2,21 @@
 
 from .binding import Binding
 from .fits import fits
-from .scheduler import Scheduler
+from .nodes import Nodes
+from .scheduler import Choice, Scheduler
 from .score import balanced, least_allocated, most_allocated, spread
+from .views import NodeView, PodView
 
-__all__ = ["Binding", "Scheduler", "balanced", "fits", "least_allocated", "most_allocated", "spread"]
+__all__ = [
+    "Binding",
+    "Choice",
+    "NodeView",
+    "Nodes",
+    "PodView",
+    "Scheduler",
+    "balanced",
+    "fits",
+    "least_allocated",
+    "most_allocated",
+    "spread",
+]

@@ -111,6 +111,7 @@ class SchedulerServer:
         """Bound, as the server said and the stream has yet to show."""
 
         self._wake = asyncio.Event()
+        self._stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched: dict[str, str] = {}
         """What was last told of each stream."""
@@ -173,7 +174,7 @@ class SchedulerServer:
 
     async def run(self) -> None:
         """Schedule until cancelled. Run again, it tries everything that has no node yet."""
-        self._pending, self._parked = Pending(), {}
+        self._pending, self._parked, self._stopping = Pending(), {}, False
         for pod in list(self._pods.values()):
             self.pod_seen(pod)
         try:
@@ -188,6 +189,12 @@ class SchedulerServer:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def drain(self, *, seconds: float) -> None:
+        """Decide nothing more, and let arrive what is on its way: who decides next has to see it."""
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
 
     async def _ready(self) -> bool:
         """Whether all that decisions rest on is known, and as new as it can be."""
@@ -223,7 +230,7 @@ class SchedulerServer:
 
     @property
     def _has_slots(self) -> bool:
-        return len(self._tasks) < self.scheduler.max_bindings
+        return not self._stopping and len(self._tasks) < self.scheduler.max_bindings
 
     # --- deciding -----------------------------------------------------------------------------------------------------
 
@@ -246,7 +253,7 @@ class SchedulerServer:
             self._wait(pod, f"{self} failed with {type(error).__name__}", parked=False)
             report(log.warning, "choosing a node failed", error, self._about(pod))
         else:
-            if pod.uid in self._pods:
+            if pod.uid in self._pods and not self._stopping:
                 self._place(pod, node)
 
     async def _choose(self, pod: PodView) -> tuple[PodView, NodeView]:

@@ -15,7 +15,7 @@ from ..scaffold.project import Project
 from . import sandbox
 from .failure import in_one_sentence
 
-__all__ = ["dashboards", "gen_controller", "lint", "manifest", "run_locally", "run_tests", "sandbox"]
+__all__ = ["dashboards", "gen_controller", "gen_scheduler", "lint", "manifest", "run_locally", "run_tests", "sandbox"]
 
 
 @task(
@@ -40,6 +40,17 @@ def gen_controller(
         print(f"wrote {path}")
     for note in report.notes:
         print(note)
+
+
+@task(help={"name": "what pods write in spec.schedulerName: cheap-node"})
+def gen_scheduler(c: Context, name: str) -> None:
+    """Add a scheduler: its class, a sample pod and tests."""
+    with in_one_sentence():
+        from .generate_scheduler import generate_scheduler
+
+        report = generate_scheduler(Project.at(Path(c.root)), name)
+    for path in report.written:
+        print(f"wrote {path}")
 
 
 @task(

@@ -23,7 +23,7 @@ from ..naming import check_group, check_kind, check_plural, check_version, snake
 from ..scaffold.project import Project
 from .survey import ApiVersion, api_versions, group_of_operator
 
-__all__ = ["Report", "Request", "generate"]
+__all__ = ["Report", "Request", "generate", "render", "write_new"]
 
 # What generated files import beside the names that `check_kind` refuses: a kind of that name would hide it.
 IN_USE = {"Path", "RunningOperator"}
@@ -74,19 +74,12 @@ def generate(project: Project, request: Request) -> Report:
         "label": request.kind.lower(),
         "hub": next((version.version for version in siblings if version.hub), ""),
     }
-    texts = {path: _render(name, values, path) for path, name in _targets(project, request, module, first=not siblings)}
-    taken = [path for path in texts if path.exists()]
-    if taken:
-        names = ", ".join(str(path.relative_to(project.root)) for path in taken)
-        raise UsageError(f"{names} exists already, so nothing was written: move it away, or choose another name")
+    texts = {path: render(name, values, path) for path, name in _targets(project, request, module, first=not siblings)}
     package = project.source / "api" / request.version / "__init__.py"
     if not package.exists():
         texts[package] = f'"""API version {request.version}: one module a kind."""\n'
-    _write_all(texts)
-    return Report(
-        written=tuple(sorted(str(path.relative_to(project.root)) for path in texts)),
-        notes=tuple(_notes(project, request, siblings, module)),
-    )
+    written = write_new(project, texts)
+    return Report(written=written, notes=tuple(_notes(project, request, siblings, module)))
 
 
 def _check_names(request: Request) -> None:
@@ -157,7 +150,8 @@ def _targets(project: Project, request: Request, module: str, *, first: bool) ->
         yield tests / "integration" / f"test_{module}_{request.version}.py", "test_version.py.j2"
 
 
-def _render(name: str, values: Mapping[str, Any], path: Path) -> str:
+def render(name: str, values: Mapping[str, Any], path: Path) -> str:
+    """The text of `path`, made from the template `name`."""
     source = files("bonny").joinpath("scaffold", name).read_text(encoding="utf-8")
     environment = Environment(  # noqa: S701  (Python and YAML, not HTML)
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
@@ -173,6 +167,19 @@ def _formatted(text: str, path: Path) -> str:
     command = [sys.executable, "-m", "ruff", "format", "--quiet", "--stdin-filename", str(path), "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
     return done.stdout if done.returncode == 0 else text
+
+
+def write_new(project: Project, texts: Mapping[Path, str]) -> tuple[str, ...]:
+    """Write files that do not exist yet, all or none; returns their names, relative to the repository.
+
+    Raises: `UsageError` when one exists, or cannot be written.
+    """
+    taken = [path for path in texts if path.exists()]
+    if taken:
+        names = ", ".join(str(path.relative_to(project.root)) for path in taken)
+        raise UsageError(f"{names} exists already, so nothing was written: move it away, or choose another name")
+    _write_all(texts)
+    return tuple(sorted(str(path.relative_to(project.root)) for path in texts))
 
 
 def _write_all(texts: Mapping[Path, str]) -> None:

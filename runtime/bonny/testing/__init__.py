@@ -1,8 +1,8 @@
 """Testing: what tests of an operator need.
 
 `axn` builds the token for a handler test without a server, `handle` lets it pass through the handler, and what begins
-with `assert_` reads what is registered then; `round_trip` checks conversion functions. `plugin` holds pytest fixtures
-for tests with a real server: `running_operator` is a `RunningOperator`.
+with `assert_` reads what is registered then; `schedule` asks a scheduler for a node; `round_trip` checks conversion
+functions. `plugin` holds pytest fixtures for tests with a real server: `running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .assertions import (
 )
 from .conversion import round_trip
 from .running import RunningOperator, is_ready
+from .scheduling import schedule
 from .token import axn, handle
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "handle",
     "is_ready",
     "round_trip",
+    "schedule",
 ]

@@ -325,6 +325,63 @@ async def test_a_stopped_scheduler_knows_what_was_on_its_way_when_it_runs_again(
     assert choosy.bound == [("p1", "n1")]
 
 
+async def test_who_stops_decides_nothing_more_and_waits_for_what_is_on_its_way() -> None:
+    choosy = Choosy()
+    choosy.go_on.clear()
+    bench = Bench(choosy)
+    at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        stopping = asyncio.create_task(at_work.drain(seconds=WITHIN_SECONDS))
+        await asyncio.sleep(0)
+        bench.shows(POD, "ADDED", waiting("p2"))
+        assert not stopping.done()
+        choosy.go_on.set()
+        await stopping
+
+        assert choosy.bound == [("p1", "n1")]
+        assert at_work.statistics()[State.READY] == 1
+
+    async with At(at_work):
+        await until(lambda: len(choosy.bound) == 2)
+
+
+async def test_a_choice_that_is_made_while_it_stops_is_not_bound() -> None:
+    class Slow(Choosy):
+        chosen = asyncio.Event()
+
+        async def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+            await self.go_on.wait()
+            self.chosen.set()
+            return nodes[0]
+
+    slow = Slow()
+    slow.go_on.clear()
+    bench = Bench(slow)
+    at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await at_work.drain(seconds=WITHIN_SECONDS)
+        slow.go_on.set()
+        await slow.chosen.wait()
+        bench.shows(POD, "ADDED", waiting("p2"))
+        await until(lambda: not at_work._wake.is_set())
+
+    assert slow.bound == []
+
+
+async def test_what_does_not_arrive_in_time_is_not_waited_for() -> None:
+    choosy = Choosy()
+    choosy.go_on.clear()
+    bench = Bench(choosy)
+    at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await at_work.drain(seconds=0.01)
+
+    assert choosy.bound == []
+
+
 async def test_code_that_fails_holds_up_its_own_pod_only(caplog: pytest.LogCaptureFixture) -> None:
     class Moody(Choosy):
         timeout = 0.01

@@ -1,1 +1,1 @@
-"""What is done about each kind: one module a kind. `invoke gen-controller` adds them."""
+"""What the operator does: one module a kind, or a scheduler. `invoke gen-controller` and `gen-scheduler` add them."""

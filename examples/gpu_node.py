@@ -1,0 +1,23 @@
+"""GpuNode: pods with `schedulerName: gpu-node` go to a random node of those with GPUs into which they fit.
+
+`nodes` says which nodes there are to choose from. A label selector is kept up to date by a watch.
+"""
+
+import random
+
+from bonny import Kind, Operator, Scheduler
+from bonny.scheduler import Choice, Nodes, PodView
+
+
+class GpuNode(Scheduler):
+    name = "gpu-node"
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        fitting = nodes.fitting(pod)
+        return random.choice(fitting) if fitting else None
+
+    def nodes(self) -> Kind:
+        return Kind("v1", "Node", label_selector="my.label.on.gpu.instances")
+
+
+operator = Operator(name="gpu-node", group="example.com", schedulers=[GpuNode])

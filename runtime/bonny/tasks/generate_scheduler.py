@@ -1,0 +1,54 @@
+"""Generate scheduler: writes the files of a scheduler of one's own.
+
+You need it for `invoke gen-scheduler`. The class goes to `controllers/`, where the operator discovers it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+
+from ..errors import UsageError
+from ..naming import check_dns_label, module_to_kind, snake_case
+from ..scaffold.project import Project
+from .generate import Report, render, write_new
+
+__all__ = ["generate_scheduler"]
+
+# What the generated files import: a class of that name would hide it.
+IN_USE = {"Choice", "Nodes", "Path", "PodView", "Resource", "RunningOperator", "Scheduler"}
+# What pods have that name no scheduler.
+KUBE_SCHEDULER = "default-scheduler"
+
+
+def generate_scheduler(project: Project, name: str) -> Report:
+    """Write class, tests and sample pod of the scheduler `name` into `project`.
+
+    Guarantees: all files are written or none; a file that exists is never changed.
+    Raises: `UsageError` when the name cannot be used, or when a file exists.
+    """
+    values = {"name": name, "class": _class_name(name), "package": project.package}
+    values["module"] = module = snake_case(values["class"])
+    tests = project.root / "tests"
+    targets = {
+        project.source / "controllers" / f"{module}.py": "scheduler.py.j2",
+        project.root / "samples" / f"{name}.yaml": "scheduler_sample.yaml.j2",
+        tests / "unit" / f"test_{module}.py": "scheduler_test_unit.py.j2",
+        tests / "integration" / f"test_{module}.py": "scheduler_test_integration.py.j2",
+    }
+    texts = {path: render(template, values, path) for path, template in targets.items()}
+    return Report(written=write_new(project, texts), notes=())
+
+
+def _class_name(name: str) -> str:
+    """CheapNode for cheap-node. Raises: `UsageError` when `name` is not one, or no class can be called so."""
+    check_dns_label(name, "scheduler name")
+    if name == KUBE_SCHEDULER:
+        raise UsageError(f"{name!r} is what pods have that name no scheduler: choose another, for example cheap-node")
+    made = module_to_kind(name.replace("-", "_"))
+    if not made.isidentifier() or keyword.iskeyword(made) or made in IN_USE or hasattr(builtins, made):
+        raise UsageError(
+            f"{name!r} cannot be a scheduler here: no class can be called {made}, as Python or the generated files do "
+            f"not leave that name free; use for example my-{name}"
+        )
+    return made

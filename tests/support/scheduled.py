@@ -1,0 +1,35 @@
+"""An operator with a scheduler and nothing else, for tests of several replicas. Run as a script."""
+
+import os
+import sys
+
+from bonny import Operator, Scheduler
+from bonny.core.lease import LeaseTiming
+from bonny.core.watch import WatchOptions
+from bonny.main import main
+from bonny.scheduler import Choice, Nodes, PodView, least_allocated
+
+# Duration, renew deadline and retry period of the lease.
+DURATION, DEADLINE, RETRY = os.environ.get("TEST_LEASE_SECONDS", "15 10 2").split()
+
+
+class Even(Scheduler):
+    """Each pod to the emptiest node into which it fits."""
+
+    name = "even"
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        return nodes.fitting(pod).best(least_allocated)
+
+
+operator = Operator(
+    name="scheduled",
+    group="example.com",
+    schedulers=[Even],
+    version="1.0.0",
+    lease=LeaseTiming(lease_duration=int(DURATION), renew_deadline=float(DEADLINE), retry_period=float(RETRY)),
+    watch_options=WatchOptions(timeout=(3.0, 3.0), grace=3.0),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(operator))

@@ -1,0 +1,166 @@
+"""gen-scheduler: adds a scheduler that needs no hand edit, and changes nothing when it cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bonny.errors import UsageError
+from bonny.scaffold.project import Project
+from bonny.tasks.generate import Request, generate
+from bonny.tasks.generate_scheduler import generate_scheduler
+from tests.support.baking import bake, install, invoke
+from tests.template.conftest import ANSWER_SETS
+from tests.template.test_generator import state
+
+
+def test_a_scheduler_gets_class_sample_and_tests(project: Path) -> None:
+    before = state(project)
+
+    report = generate_scheduler(Project.at(project), "cheap-node")
+
+    assert report.written == (
+        "samples/cheap-node.yaml",
+        "src/widgets_operator/controllers/cheap_node.py",
+        "tests/integration/test_cheap_node.py",
+        "tests/unit/test_cheap_node.py",
+    )
+    after = state(project)
+    assert {name for name in after if name not in before} == set(report.written)
+    assert {name: after[name] for name in before} == before
+    sample = yaml.safe_load(after["samples/cheap-node.yaml"])
+    assert (sample["kind"], sample["spec"]["schedulerName"]) == ("Pod", "cheap-node")
+    assert 'class CheapNode(Scheduler):\n    name = "cheap-node"\n' in after[report.written[1]]
+
+
+def test_the_same_again_says_so_and_changes_nothing(project: Path) -> None:
+    generate_scheduler(Project.at(project), "cheap-node")
+    before = state(project)
+
+    with pytest.raises(UsageError, match=r"controllers/cheap_node\.py.* exists already, so nothing was written"):
+        generate_scheduler(Project.at(project), "cheap-node")
+
+    assert state(project) == before
+
+
+def test_a_controller_of_the_same_name_is_not_overwritten(project: Path) -> None:
+    generate(Project.at(project), Request(kind="CheapNode", plural="cheapnodes"))
+    before = state(project)
+
+    with pytest.raises(UsageError, match="exists already, so nothing was written"):
+        generate_scheduler(Project.at(project), "cheap-node")
+
+    assert state(project) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("CheapNode", "'CheapNode' is not a scheduler name: use lower-case letters"),
+        ("", "'' is not a scheduler name"),
+        ("cheap_node", "'cheap_node' is not a scheduler name"),
+        ("../cheap", "'../cheap' is not a scheduler name"),
+        ("x" * 64, "is not a scheduler name"),
+        ("default-scheduler", "'default-scheduler' is what pods have that name no scheduler"),
+        ("3-nodes", "'3-nodes' cannot be a scheduler here: no class can be called 3Nodes"),
+        ("none", "'none' cannot be a scheduler here: no class can be called None"),
+        ("exception", "no class can be called Exception"),
+        ("scheduler", "no class can be called Scheduler"),
+        ("running-operator", "no class can be called RunningOperator"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
+    project: Path, name: str, sentence: str
+) -> None:
+    before = state(project)
+
+    with pytest.raises(UsageError) as caught:
+        generate_scheduler(Project.at(project), name)
+
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert state(project) == before
+
+
+def test_a_scheduler_named_like_a_word_of_python_gets_an_importable_module(project: Path) -> None:
+    assert "src/widgets_operator/controllers/class_.py" in generate_scheduler(Project.at(project), "class").written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["cheap-node"], 0, "wrote src/widgets_operator/controllers/cheap_node.py"),
+        (["CheapNode"], 2, "'CheapNode' is not a scheduler name"),
+        ([], 1, "did not receive"),
+    ],
+)
+def test_the_task_ends_with_a_sentence_and_a_code(project: Path, arguments: list[str], code: int, said: str) -> None:
+    command = [sys.executable, "-m", "invoke", "gen-scheduler", *arguments]
+    done = subprocess.run(command, cwd=project / "src", capture_output=True, text=True, check=False)
+
+    assert (done.returncode, said in (done.stdout if code == 0 else done.stderr)) == (code, True), done
+    assert "Traceback" not in done.stderr
+
+
+# --- at work ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scheduling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installed project with two schedulers and nothing else; it watches one namespace, but schedulers see all."""
+    baked = bake(tmp_path_factory.mktemp("scheduling") / "bake", ANSWER_SETS["namespaced"])
+    assert baked.code == 0, baked.said
+    install(baked.project)
+    for name in ("cheap-node", "x" * 63):
+        done = invoke(baked.project, "gen-scheduler", name)
+        assert done.returncode == 0, done.stderr
+    return baked.project
+
+
+def test_lint_and_types_of_a_generated_scheduler_are_green(scheduling: Path) -> None:
+    done = invoke(scheduling, "lint")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tests_of_a_generated_scheduler_pass(scheduling: Path) -> None:
+    done = invoke(scheduling, "test", "--unit")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 passed" in done.stdout
+
+
+@pytest.mark.server
+def test_a_generated_scheduler_binds_on_a_real_api_server_with_the_manifests_permissions(scheduling: Path) -> None:
+    done = invoke(scheduling, "test")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "9 passed" in done.stdout
+
+
+def test_the_manifest_grants_what_a_scheduler_needs_and_the_lease_and_nothing_else(scheduling: Path) -> None:
+    done = invoke(scheduling, "manifest", "--out", "-")
+
+    documents = list(yaml.safe_load_all(done.stdout))
+    granted = {
+        (document["kind"], group, resource): set(rule["verbs"])
+        for document in documents
+        for rule in document.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    seen, anew = {"get", "list", "watch"}, {"create", "patch"}
+    lease: Any = {granted.pop(key) and key for key in list(granted) if key[2] == "leases"}
+    assert {kind for kind, _, _ in lease} == {"Role"}
+    assert granted == {
+        ("ClusterRole", "", "nodes"): seen,
+        ("ClusterRole", "", "pods"): seen,
+        ("ClusterRole", "", "pods/binding"): {"create"},
+        ("ClusterRole", "", "pods/status"): {"patch"},
+        ("ClusterRole", "events.k8s.io", "events"): anew,
+    }
