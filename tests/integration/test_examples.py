@@ -20,9 +20,12 @@ import pytest
 import yaml
 
 from bonny import Axn, Kind, Operator, Resource
+from bonny.events import EVENT
 from bonny.manifest import bundle
+from bonny.manifest.rbac import permissions
 from bonny.resource import MANAGED_BY, identify
 from bonny.sandbox import Sandbox
+from bonny.testing import record_permissions
 from bonny.testing.faults import FaultProxy, Request, is_write
 from tests.conftest import Start
 from tests.support.serving import Serving, serving
@@ -61,7 +64,7 @@ class Stage:
     # --- running ------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def running(self, **attributes: Any) -> Iterator[Serving]:
+    def running(self, *, leader_election: bool = False, **attributes: Any) -> Iterator[Serving]:
         """The operator at work; `attributes` replace those of its controllers."""
         given = self.operator
         controllers = [known.configured(**self._attributes, **attributes) for known in given.controllers]
@@ -72,7 +75,8 @@ class Stage:
             crds=given.crds,
             steps=(self._count, *given.steps),
         )
-        with serving(counted, self.proxy.kubeconfig) as at_work:
+        settings = {"leader_election": leader_election, "pod_namespace": given.name}
+        with serving(counted, self.proxy.kubeconfig, **settings) as at_work:
             yield at_work
 
     def _count(self, axn: Axn[Any]) -> None:
@@ -129,6 +133,14 @@ class Stage:
         self.eventually(lambda: all(self.processed[identify(made)] for made in self._made.values()))
         self.eventually(lambda: not self.writes(since=time.monotonic() - QUIET_SECONDS))
 
+    def until_gone(self) -> None:
+        """Return when the samples are gone, as far as it is the operator's to let them, and nothing is written."""
+        for made in self._made.values():
+            place = made["metadata"].get("namespace") or ""
+            like = (made["apiVersion"], made["kind"], made["metadata"]["name"])
+            self.eventually(lambda like=like, place=place: self.get(*like, namespace=place) is None)
+        self.eventually(lambda: not self.writes(since=time.monotonic() - QUIET_SECONDS))
+
     def for_periods(self, number: int) -> None:
         """Return when every sample was handled so many times more."""
         before = self.processed.copy()
@@ -183,6 +195,33 @@ def test_e1_an_example_at_rest_writes_nothing_and_a_restart_neither(stage: Stage
     assert stage.writes(since=restarted) == []
     refused = [told(request) for request in stage.proxy.requests if request.status in (401, 403)]
     assert refused == [], "the manifest grants what the example does"
+
+
+@pytest.mark.parametrize("stage", NAMES, indirect=True)
+def test_an_example_asks_for_what_its_manifest_grants_and_for_nothing_else(stage: Stage) -> None:
+    """Promise 9. It runs as the ServiceAccount of its manifest, with a lease, and RBAC decides.
+
+    Two things it may do and need not: report an event, and delete a child that its handler registers no more.
+    """
+    with record_permissions() as recorder:
+        stage.apply(*stage.samples)
+        with stage.running(leader_election=True):
+            stage.until_quiet()
+            for sample in stage.samples:
+                stage.delete(sample)
+            stage.until_gone()
+    refused = [told(request) for request in stage.proxy.requests if request.status in (401, 403)]
+    assert refused == []
+    compared = recorder.compared_with_manifest(stage.operator)
+    assert compared.missing == {}, str(compared)
+    owned = {(kind.group, kind.plural) for controller in stage.operator.controllers for kind in controller.owns}
+    needless = {
+        str(unused)
+        for unused in permissions(compared.unused)
+        if (unused.group, unused.resource) != (EVENT.group, EVENT.plural)
+        and (unused.verb != "delete" or (unused.group, unused.resource) not in owned)
+    }
+    assert needless == set()
 
 
 def test_every_example_has_a_sample_and_a_row_in_the_readme() -> None:

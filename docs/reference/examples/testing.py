@@ -4,7 +4,7 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 
 from __future__ import annotations
 
-from bonny import Axn, Controller, testing
+from bonny import Axn, Controller, Operator, testing
 from docs.reference.examples.widgets import Publishes, Widget, config_map, widget
 
 
@@ -71,3 +71,34 @@ async def assert_requeued() -> None:
             axn.requeue_after(30.0)
 
     testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)
+
+
+def record_permissions() -> None:
+    operator = Operator(name="widgets", group="example.com", controllers=[Publishes], leader_election=False)
+    with testing.record_permissions() as recorder:
+        ...  # run the operator, or call what uses a client
+    compared = recorder.compared_with_manifest(operator)
+    assert compared.missing == {}
+    assert compared.unused != {}  # nothing was asked for
+
+
+def saw() -> None:
+    recorder = testing.PermissionRecorder()
+    recorder.saw("PATCH", "/api/v1/namespaces/default/configmaps/w1", {"fieldManager": "widgets"}, 201)
+    assert {used.verb for used in recorder.used} == {"patch", "create"}
+
+
+def compared_with_manifest() -> None:
+    operator = Operator(name="widgets", group="example.com", controllers=[Publishes])
+    recorder = testing.PermissionRecorder()
+    recorder.saw("GET", "/api/v1/namespaces/default/secrets/password", {}, 403)
+    compared = recorder.compared_with_manifest(operator)
+    assert compared.missing == {"default": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]}
+
+
+def compared_with() -> None:
+    recorder = testing.PermissionRecorder()
+    recorder.saw("GET", "/api/v1/namespaces/default/secrets/password", {}, 200)
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "delete"]}
+    compared = recorder.compared_with({"default": [rule]})
+    assert compared.unused == {"default": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["delete"]}]}

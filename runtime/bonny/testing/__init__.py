@@ -1,12 +1,14 @@
 """Testing: what tests of an operator need.
 
 `axn` builds the token for a handler test without a server, `handle` lets it pass through the handler, and what begins
-with `assert_` reads what is registered then; `round_trip` checks conversion functions. `plugin` holds pytest fixtures
-for tests with a real server: `running_operator` is a `RunningOperator`.
+with `assert_` reads what is registered then; `round_trip` checks conversion functions. `record_permissions` compares
+what is asked of a server with what the manifest grants. `plugin` holds pytest fixtures for tests with a real server:
+`running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
 
+from ..manifest.recorder import Comparison, PermissionRecorder, record_permissions
 from .assertions import (
     assert_condition,
     assert_descendant,
@@ -21,6 +23,8 @@ from .running import RunningOperator, is_ready
 from .token import axn, handle
 
 __all__ = [
+    "Comparison",
+    "PermissionRecorder",
     "RunningOperator",
     "assert_condition",
     "assert_descendant",
@@ -32,5 +36,6 @@ __all__ = [
     "axn",
     "handle",
     "is_ready",
+    "record_permissions",
     "round_trip",
 ]
