@@ -7,7 +7,6 @@ from pathlib import Path
 
 from bonny.sandbox import Sandbox
 from tests.conftest import Start
-from tests.support.undeclared import operator
 
 ROOT = Path(__file__).parents[2]
 DOOR = {
