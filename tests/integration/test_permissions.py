@@ -50,7 +50,11 @@ def roles(sandbox: Sandbox) -> dict[str, Resource]:
     """What the manifest grants, by kind, after it was applied."""
     documents = bundle.documents(operator, image=None, namespace=NAME, local=True)
     sandbox.apply(documents)
-    return {document["kind"]: document for document in documents if document["kind"] in {"ClusterRole", "Role"}}
+    return {
+        document["kind"]: document
+        for document in documents
+        if document["kind"] in {"ClusterRole", "Role"} and document["metadata"]["name"] == NAME
+    }
 
 
 @pytest.fixture
