@@ -19,7 +19,7 @@ from .manifest.rbac import CLUSTER, Permission, as_rules, needs, permissions
 from .manifest.reviews import refused
 from .resource import Resource
 
-__all__ = ["PermissionCheck", "as_yaml_line"]
+__all__ = ["PermissionCheck", "missing_lines"]
 
 # Whoever adds a rule sees within a minute that it was the right one.
 AGAIN_SECONDS: Final = 30.0
@@ -61,7 +61,7 @@ class PermissionCheck:
                 await asyncio.sleep(AGAIN_SECONDS)
 
     def _report(self, missing: set[Permission]) -> None:
-        before, self.missing = self.missing, _lines(missing)
+        before, self.missing = self.missing, missing_lines(missing)
         if before and not missing:
             log.info("no permission is missing any more")
         for line in self.missing:
@@ -70,13 +70,14 @@ class PermissionCheck:
                 log.warning("a permission is missing", extra={"then": line})
 
 
-def as_yaml_line(rule: Resource) -> str:
+def _as_yaml(rule: Resource) -> str:
     """A policy rule as one line of YAML, to paste into a Role or ClusterRole."""
     told = {key: f"[{', '.join(values)}]" if key == "verbs" else json.dumps(values) for key, values in rule.items()}
     return f"- {{{', '.join(f'{key}: {text}' for key, text in told.items())}}}"
 
 
-def _lines(missing: set[Permission]) -> list[str]:
+def missing_lines(missing: set[Permission]) -> list[str]:
+    """What to add to which role, in a line for each rule."""
     roles = {place: f"the Role in {place}" if place != CLUSTER else "the ClusterRole" for place, *_ in missing}
     rules = as_rules(missing).items()
-    return [f"add to {roles[place]}: {as_yaml_line(rule)}" for place, of_place in rules for rule in of_place]
+    return [f"add to {roles[place]}: {_as_yaml(rule)}" for place, of_place in rules for rule in of_place]

@@ -125,12 +125,13 @@ def test_a_standby_that_may_not_hold_the_lease_is_told_so(
     ]
 
 
-def test_reviews_that_are_not_answered_hold_nothing_up_and_few_are_sent_at_once(proxy: FaultProxy) -> None:
+def test_reviews_that_are_not_answered_hold_nothing_up_and_are_sent_one_by_one(proxy: FaultProxy) -> None:
     held = threading.Event()
     proxy.add(Fault(Hold(held), on=of_a_permission, times=None))
     with serving(operator, proxy.kubeconfig) as at_work:
-        Sandbox.eventually(lambda: proxy.count(of_a_permission) == 4)
+        Sandbox.eventually(lambda: proxy.count(of_a_permission) == 1)
         assert at_work.process.readiness().ok
+        assert proxy.count(of_a_permission) == 1
         held.set()
         Sandbox.eventually(lambda: proxy.count(of_a_permission) > 4)
 

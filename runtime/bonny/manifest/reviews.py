@@ -5,7 +5,6 @@ RBAC: none to ask about oneself (every user has system:basic-user); create of su
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Final
 
@@ -19,8 +18,6 @@ __all__ = ["refused"]
 
 ABOUT_ONESELF: Final = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview")
 ABOUT_OTHERS: Final = Kind("authorization.k8s.io/v1", "SubjectAccessReview")
-# A review is decided in memory; more at once would only get in the way of the lists that an operator begins with.
-AT_ONCE: Final = 4
 SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 
 
@@ -29,28 +26,27 @@ async def refused(
 ) -> set[Permission]:
     """Those of `permissions` that are not granted to the client's user, or to a ServiceAccount (namespace, name).
 
+    They are asked for one after the other: whoever begins has more urgent things to ask, and may be throttled.
     Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
     """
-    slots = asyncio.Semaphore(AT_ONCE)
+    found = set()
+    for permission in permissions:
+        for name in permission.names or ("",):
+            if not await _is_granted(client, permission, name, service_account):
+                found.add(permission)
+    return found
 
-    async def is_granted(permission: Permission, name: str) -> bool:
-        spec = {**_attributes(permission, name), **_subject(service_account)}
-        kind = ABOUT_ONESELF if service_account is None else ABOUT_OTHERS
-        review: Resource = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": spec}
-        async with slots:
-            answer = await client.create(kind, review)
-        match answer:
-            case {"status": {"allowed": bool(allowed)}}:
-                return allowed
-        raise ApiError(f"the answer to a {kind.kind} says neither yes nor no")
 
-    asked = [(permission, name) for permission in permissions for name in permission.names or ("",)]
-    try:
-        async with asyncio.TaskGroup() as group:
-            answers = [group.create_task(is_granted(*each)) for each in asked]
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return {permission for (permission, _), answer in zip(asked, answers, strict=True) if not answer.result()}
+async def _is_granted(
+    client: Client, permission: Permission, name: str, service_account: tuple[str, str] | None
+) -> bool:
+    kind = ABOUT_ONESELF if service_account is None else ABOUT_OTHERS
+    spec = {**_attributes(permission, name), **_subject(service_account)}
+    review: Resource = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": spec}
+    match await client.create(kind, review):
+        case {"status": {"allowed": bool(allowed)}}:
+            return allowed
+    raise ApiError(f"the answer to a {kind.kind} says neither yes nor no")
 
 
 def _attributes(permission: Permission, name: str) -> Resource:
