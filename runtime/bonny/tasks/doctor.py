@@ -25,7 +25,7 @@ from ..client.config import Cluster, Kubeconfig, find_cluster
 from ..client.errors import Forbidden, Invalid, NotFound, NotServed, Unauthorized, refusal
 from ..config import Config
 from ..core.objects import decode_failure
-from ..errors import ApiError, OptionError
+from ..errors import ApiError, OptionError, UsageError
 from ..kinds import Kind
 from ..main import defaults
 from ..manifest.bundle import to_yaml
@@ -76,11 +76,13 @@ class _Wrong(Exception):
 def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, context: str) -> bool:
     """Look, and print as it goes; returns whether all is well. `samples` is a folder of YAML files.
 
-    Raises: `UsageError` when there is no cluster to ask, or no sandbox to be had.
+    Raises: `UsageError` for flags that cannot be, when there is no cluster to ask, or no sandbox to be had.
     """
     config = Config.from_environment(base=defaults(operator))
     where = check_dns_label(namespace or operator.name, "namespace")
     texts = {path.name: path.read_bytes() for path in sorted(samples.glob("*.y*ml"))}
+    if sandbox and (context or namespace):
+        raise UsageError("--sandbox and --context or --namespace exclude each other: a sandbox is a cluster of its own")
     if not sandbox:
         cluster = find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
         return asyncio.run(_told(examine(operator, cluster, namespace=where, samples=texts)))
@@ -133,14 +135,21 @@ async def _look(part: str, check: Awaitable[str]) -> Finding:
         return Finding(part, True, await check)
     except _Wrong as wrong:
         return Finding(part, False, str(wrong), wrong.detail)
-    except Unauthorized as error:
-        return Finding(part, False, f"{error}: log in again")
-    except Forbidden as error:
-        return Finding(part, False, f"{error}: ask an administrator to run this")
-    except Invalid as error:
-        return Finding(part, False, f"{error}: mend it in the code")
     except ApiError as error:
-        return Finding(part, False, f"{error}: see that the API server runs, and can be reached from here")
+        # A rule in CEL is refused with a picture of it.
+        first, *others = str(error).splitlines()
+        return Finding(part, False, f"{first}: {_advice(error)}", tuple(others))
+
+
+def _advice(error: ApiError) -> str:
+    match error:
+        case Unauthorized():
+            return "log in again"
+        case Forbidden():
+            return "ask an administrator to run this"
+        case Invalid():
+            return "mend it in the code"
+    return "see that the API server runs, and can be reached from here"
 
 
 async def _reached(client: Client) -> str:
