@@ -56,6 +56,7 @@ class GateController(Controller[Gate]):
 
 
 operator = Operator(name=NAME, group="gates.example.com", controllers=[GateController])
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: kube-system}\n"
 SAMPLE = "apiVersion: gates.example.com/v1\nkind: Gate\nmetadata: {name: front}\nspec: {width: 3}\n"
 
 
@@ -275,10 +276,12 @@ def test_what_one_may_not_look_at_leads_to_an_administrator(sandbox: Sandbox, ex
     [
         (SAMPLE.replace("3", "30"), "spec.width"),
         (SAMPLE.replace("width", "widht"), "widht"),
+        (SAMPLE.replace("{width: 3}", "{width: 3}\nspce: {}"), "spce"),
+        (SAMPLE.replace("Gate", "Wicket"), "plural and scope of Wicket"),
+        (f"{CONFIG_MAP}dta: {{}}\n", "dta"),
         ("{", "is no YAML"),
         ("- a", "holds no object"),
         ("apiVersion: v1\nkind: ConfigMap\n", "holds no object"),
-        ("apiVersion: example.com/v1\nkind: Stranger\nmetadata: {name: a}\n", "plural and scope of Stranger"),
     ],
 )
 def test_a_sample_that_would_be_refused_is_named(
@@ -294,8 +297,7 @@ def test_a_sample_that_would_be_refused_is_named(
 def test_a_sample_may_hold_several_objects_of_any_kind(
     installed: list[dict[str, Any]], examined: Doctor, samples: Path
 ) -> None:
-    other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: kube-system}\n"
-    (samples / "gate-v1.yaml").write_text(f"---\n{other}---\n{SAMPLE}", "utf-8")
+    (samples / "gate-v1.yaml").write_text(f"---\n{CONFIG_MAP}---\n{SAMPLE}", "utf-8")
     told = "gate-v1.yaml: ConfigMap kube-system/settings, Gate default/front would be accepted"
     assert of("sample", examined()) == f"ok    sample       {told}"
 

@@ -34,14 +34,17 @@ from ..manifest.reviews import refused
 from ..naming import check_dns_label
 from ..operator import Operator
 from ..permissions import missing_lines
-from ..resource import Resource, identify
+from ..resource import Resource, identify, key_of
 from ..sandbox import Sandbox, versions
 from ..testing.running import install
 from .run_local import CRD
 
 __all__ = ["Finding", "examine", "run"]
 
-MANAGER: Final = "doctor"
+# As kubectl does: a field that the schema does not know is an error.
+DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
+# What is JSON is YAML, too.
+TYPES: Final = {"PATCH": "application/apply-patch+yaml", **dict.fromkeys(("POST", "PUT"), "application/json")}
 # It is a person who waits.
 SECONDS: Final = 10.0
 # Of a difference; the rest of it is shown by `kubectl diff`.
@@ -101,7 +104,8 @@ async def _told(findings: AsyncIterator[Finding]) -> bool:
         mark = f"{green}ok  {plain}" if found.ok else f"{red}FAIL{plain}"
         print(f"{mark}  {found.part:<11}  {found.text}", flush=True)
         for line in found.detail:
-            print(f"{'':19}{dim}{line}{plain}", flush=True)
+            tint = {"+": green, "-": red}.get(line[:1], dim)
+            print(f"{'':19}{tint}{line}{plain}", flush=True)
     print(f"{red}{wrong} of {looks} to mend{plain}" if wrong else f"{green}all is well{plain}", flush=True)
     return not wrong
 
@@ -220,7 +224,9 @@ async def _accepted(client: Client, own: list[Kind], file: str, text: bytes) -> 
             known = next(ours, None) or Kind(api_version, kind)
             place = {"namespace": "default"} if known.namespaced else {}
             resource = {**document, "metadata": {**place, **document["metadata"]}}
-            found.append((await client.apply(known, resource, manager=MANAGER, dry_run=True))[0])
+            key = key_of(resource)
+            path = path_of(known, key.namespace or None, key.name)
+            found.append(await _asked(client, "PATCH", path, "apply", f"{known.resource} {key}", body=resource))
     except yaml.YAMLError as error:
         raise _Wrong(f"{file} is no YAML ({' '.join(str(error).split())}): mend it") from None
     except (KeyError, TypeError, AttributeError):
@@ -236,9 +242,10 @@ async def _asked(
     client: Client, method: str, path: str, verb: str, what: str, *, body: Resource | None = None
 ) -> dict[str, Any]:
     """The decoded answer; what has a body is a dry run. Raises: `ApiError`."""
-    content, query = (msgspec.json.encode(body), {"dryRun": "All"}) if body else (None, {})
-    sent_as = "application/json" if body else ""
-    answer = await client.exchange(method, path, query=query, body=content, content_type=sent_as)
+    content, query = (msgspec.json.encode(body), DRY_RUN) if body else (None, {})
+    if method == "PATCH":
+        query = {**query, "force": "true"}
+    answer = await client.exchange(method, path, query=query, body=content, content_type=TYPES.get(method, ""))
     if answer.status >= 300:
         raise refusal(decode_failure(answer.status, answer.body, None), verb=verb, resource=what)
     try:
