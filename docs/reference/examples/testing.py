@@ -4,7 +4,10 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 
 from __future__ import annotations
 
-from bonny import Axn, Controller, Operator, testing
+from bonny import Axn, Controller, Kind, Operator, testing
+from bonny.client.api import Client
+from bonny.client.config import Kubeconfig
+from bonny.sandbox import Sandbox
 from docs.reference.examples.widgets import Publishes, Widget, config_map, widget
 
 
@@ -73,13 +76,15 @@ async def assert_requeued() -> None:
     testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)
 
 
-def record_permissions() -> None:
-    operator = Operator(name="widgets", group="example.com", controllers=[Publishes], leader_election=False)
+async def record_permissions(sandbox: Sandbox) -> None:
+    operator = Operator(name="widgets", group="example.com", controllers=[Publishes])
+    cluster = Kubeconfig(str(sandbox.kubeconfig))
     with testing.record_permissions() as recorder:
-        ...  # run the operator, or call what uses a client
+        async with Client(cluster, user_agent="tests") as client:
+            await client.list(Kind("v1", "ConfigMap"))
+            await client.list(Kind("v1", "Secret"))
     compared = recorder.compared_with_manifest(operator)
-    assert compared.missing == {}
-    assert compared.unused != {}  # nothing was asked for
+    assert compared.missing == {"": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}]}
 
 
 def saw() -> None:
