@@ -21,8 +21,8 @@ from .resource import Resource
 
 __all__ = ["PermissionCheck", "missing_lines"]
 
-# Whoever adds a rule sees within a minute that it was the right one.
-AGAIN_SECONDS: Final = 30.0
+# Whoever adds a rule sees soon that it was the right one.
+AGAIN_SECONDS: Final = 10.0
 
 log = logging.getLogger("bonny.permissions")
 
@@ -46,7 +46,7 @@ class PermissionCheck:
         except OptionError as error:
             log.warning("permissions are not checked", extra={"because": str(error)})
             return
-        left = set(permissions(rules))
+        left, asked_before = set(permissions(rules)), False
         while left:
             try:
                 left = await refused(client, left)
@@ -56,18 +56,22 @@ class PermissionCheck:
             except (ApiError, UsageError) as error:
                 log.debug("permissions are not known yet", extra={"because": str(error)})
             else:
-                self._report(left)
+                # A role that was applied a moment ago is not known to every API server yet: so it is asked for twice.
+                if asked_before or not left:
+                    self._report(left)
+                asked_before = True
             if left:
                 await asyncio.sleep(AGAIN_SECONDS)
 
     def _report(self, missing: set[Permission]) -> None:
-        before, self.missing = self.missing, missing_lines(missing)
-        if before and not missing:
+        lines = missing_lines(missing)
+        if self.missing and not lines:
             log.info("no permission is missing any more")
-        for line in self.missing:
+        for line in lines:
             # Once some of a rule's verbs are granted, another line says the rest.
-            if line not in before:
+            if line not in self.missing:
                 log.warning("a permission is missing", extra={"then": line})
+        self.missing = lines
 
 
 def _as_yaml(rule: Resource) -> str:

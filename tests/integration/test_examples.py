@@ -203,11 +203,15 @@ def test_an_example_asks_for_what_its_manifest_grants_and_for_nothing_else(stage
 
     Two things it may do and need not: report an event, and delete a child that its handler registers no more.
     """
+    samples = stage.samples
+    if stage.operator.name == "workspaces":
+        # A Namespace that was deleted never goes here, so each name of one is used once.
+        samples = [{**sample, "metadata": {"name": "recorded"}} for sample in samples]
     with record_permissions() as recorder:
-        stage.apply(*stage.samples)
+        stage.apply(*samples)
         with stage.running(leader_election=True):
             stage.until_quiet()
-            for sample in stage.samples:
+            for sample in samples:
                 stage.delete(sample)
             stage.until_gone()
     refused = [told(request) for request in stage.proxy.requests if request.status in (401, 403)]

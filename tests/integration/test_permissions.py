@@ -111,6 +111,19 @@ def test_a_missing_rule_is_told_with_the_yaml_to_add_and_until_it_is_there(
     assert len(said(caplog, "no permission is missing any more")) == 1
 
 
+def test_what_is_missing_only_at_first_is_not_told(
+    sandbox: Sandbox, proxy: FaultProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: an operator that was applied together with its role warned of rules that were there."""
+    refused = b'{"kind": "SelfSubjectAccessReview", "status": {"allowed": false}}'
+    first = proxy.add(Fault(Status(201, refused), on=of_a_permission))
+    with serving(operator, proxy.kubeconfig) as at_work:
+        asking = next(task for task in at_work.process._once if task.get_name() == "the permissions")
+        Sandbox.eventually(asking.done)
+    assert first.hits == 1
+    assert said(caplog, "a permission is missing") == []
+
+
 def test_a_standby_that_may_not_hold_the_lease_is_told_so(
     sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource]
 ) -> None:
