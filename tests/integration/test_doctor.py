@@ -14,6 +14,7 @@ import pytest
 
 from bonny import Controller, Field, Operator, Owned, Status
 from bonny.api import Rule, Spec, Version
+from bonny.errors import UsageError
 from bonny.manifest import bundle
 from bonny.sandbox import Sandbox, versions
 from bonny.tasks.doctor import run as examine_and_tell
@@ -300,6 +301,12 @@ def test_a_sample_may_hold_several_objects_of_any_kind(
     (samples / "gate-v1.yaml").write_text(f"---\n{CONFIG_MAP}---\n{SAMPLE}", "utf-8")
     told = "gate-v1.yaml: ConfigMap kube-system/settings, Gate default/front would be accepted"
     assert of("sample", examined()) == f"ok    sample       {told}"
+
+
+def test_a_sample_that_cannot_be_read_is_bad_input(examined: Doctor, samples: Path) -> None:
+    (samples / "folder.yaml").mkdir()
+    with pytest.raises(UsageError, match=r"the sample .*folder\.yaml cannot be read \(Is a directory\)"):
+        examined()
 
 
 # --- the task ---------------------------------------------------------------------------------------------------------

@@ -83,7 +83,10 @@ def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, con
     """
     config = Config.from_environment(base=defaults(operator))
     where = check_dns_label(namespace or operator.name, "namespace")
-    texts = {path.name: path.read_bytes() for path in sorted(samples.glob("*.y*ml"))}
+    try:
+        texts = {path.name: path.read_bytes() for path in sorted(samples.glob("*.y*ml"))}
+    except OSError as error:
+        raise UsageError(f"the sample {error.filename} cannot be read ({error.strerror}): mend that") from error
     if sandbox and (context or namespace):
         raise UsageError("--sandbox and --context or --namespace exclude each other: a sandbox is a cluster of its own")
     if not sandbox:
