@@ -30,6 +30,7 @@ from .events import EventRecorder
 from .kinds import Kind, Owned
 from .leader import Leadership, own_identity
 from .operator import Operator
+from .permissions import PermissionCheck
 from .pipeline import Pipeline
 from .resource import MANAGED_BY
 from .scheduler.cluster import Cluster as Everything
@@ -104,6 +105,12 @@ class Process:
         """What failed and is not to be started again."""
 
         self._leadership: Leadership | None = None
+        self._permissions = PermissionCheck(
+            operator,
+            namespace=config.pod_namespace or own_namespace(),
+            watched=config.watch_namespaces,
+            leader_election=config.leader_election,
+        )
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then stop in order.
@@ -111,7 +118,7 @@ class Process:
         Raises: `UsageError` when the credentials cannot be read or the probes' port is taken.
         """
         async with AsyncExitStack() as closing:
-            fence = None
+            fence = voter = None
             if self.config.leader_election:
                 # A client of its own: what the lease needs must not wait behind anything else.
                 voter = await closing.enter_async_context(self._connected())
@@ -125,6 +132,9 @@ class Process:
             closing.push_async_callback(self._cancel)
             self._assemble(client)
             self._start()
+            # A standby asks, too, and a fenced client would not: to ask is to POST.
+            asking = self._permissions.run(voter or client)
+            self._once.append(asyncio.create_task(asking, name="the permissions"))
             await self._serve(stop)
         log.info("stopped")
 
@@ -381,7 +391,8 @@ class Process:
             *(stream for watcher in self._watchers() for stream in watcher.reflectors),
         ]
         role = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
-        return health.readiness(streams, started=self._started, roles=role, dropped=self._dropped)
+        roles = [*role, *(f"a permission is missing: {line}" for line in self._permissions.missing)]
+        return health.readiness(streams, started=self._started, roles=roles, dropped=self._dropped)
 
     def _watchers(self) -> list[Watcher]:
         """Those that run: they have streams and workers of their own."""

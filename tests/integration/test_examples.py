@@ -20,9 +20,12 @@ import pytest
 import yaml
 
 from bonny import Axn, Kind, Operator, Resource
+from bonny.events import EVENT
 from bonny.manifest import bundle
+from bonny.manifest.rbac import permissions
 from bonny.resource import MANAGED_BY, identify
 from bonny.sandbox import Sandbox
+from bonny.testing import record_permissions
 from bonny.testing.faults import FaultProxy, Request, is_write
 from tests.conftest import Start
 from tests.support.serving import Serving, serving
@@ -63,7 +66,7 @@ class Stage:
     # --- running ------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def running(self, **attributes: Any) -> Iterator[Serving]:
+    def running(self, *, leader_election: bool = False, **attributes: Any) -> Iterator[Serving]:
         """The operator at work; `attributes` replace those of its controllers."""
         given = self.operator
         controllers = [known.configured(**self._attributes, **attributes) for known in given.controllers]
@@ -75,7 +78,8 @@ class Stage:
             crds=given.crds,
             steps=(self._count, *given.steps),
         )
-        with serving(counted, self.proxy.kubeconfig) as at_work:
+        settings = {"leader_election": leader_election, "pod_namespace": given.name}
+        with serving(counted, self.proxy.kubeconfig, **settings) as at_work:
             yield at_work
 
     def _count(self, axn: Axn[Any]) -> None:
@@ -101,7 +105,11 @@ class Stage:
         return node
 
     def delete(self, resource: Resource) -> None:
-        self.sandbox.delete(resource["apiVersion"], resource["kind"], resource["metadata"]["name"])
+        """At once, also a Pod that has a node: no kubelet says that it has ended."""
+        name = resource["metadata"]["name"]
+        path = self.sandbox._path(resource["apiVersion"], resource["kind"], namespace="default", name=name)
+        answer = self.sandbox.request("DELETE", path, {"gracePeriodSeconds": 0})
+        assert answer.status in (200, 202), answer.body
 
     def patch(self, path: str, change: Resource) -> None:
         answer = self.sandbox.request("PATCH", path, change, content_type=MERGE)
@@ -140,6 +148,14 @@ class Stage:
         """Return when every sample was handled, and nothing was written for longer than a period."""
         if self.operator.controllers:
             self.eventually(lambda: all(self.processed[identify(made)] for made in self._made.values()))
+        self.eventually(lambda: not self.writes(since=time.monotonic() - QUIET_SECONDS))
+
+    def until_gone(self) -> None:
+        """Return when the samples are gone, as far as it is the operator's to let them, and nothing is written."""
+        for made in self._made.values():
+            place = made["metadata"].get("namespace") or ""
+            like = (made["apiVersion"], made["kind"], made["metadata"]["name"])
+            self.eventually(lambda like=like, place=place: self.get(*like, namespace=place) is None)
         self.eventually(lambda: not self.writes(since=time.monotonic() - QUIET_SECONDS))
 
     def for_periods(self, number: int) -> None:
@@ -214,6 +230,39 @@ def test_e1_a_scheduler_at_rest_writes_nothing_and_a_restart_neither(stage: Stag
         "POST /apis/events.k8s.io/v1/namespaces/default/events 201",
     ]
     assert stage.refused() == [], "the manifest grants what the example does"
+
+
+@pytest.mark.parametrize("stage", NAMES, indirect=True)
+def test_an_example_asks_for_what_its_manifest_grants_and_for_nothing_else(stage: Stage) -> None:
+    """Promise 9. It runs as the ServiceAccount of its manifest, with a lease, and RBAC decides.
+
+    Three things it may do and need not: report an event, delete a child that its handler registers no more, and say of
+    a pod that no node takes it.
+    """
+    samples = stage.samples
+    if stage.operator.name == "workspaces":
+        # A Namespace that was deleted never goes here, so each name of one is used once.
+        samples = [{**sample, "metadata": {"name": "recorded"}} for sample in samples]
+    with record_permissions() as recorder:
+        stage.apply(*samples)
+        with stage.running(leader_election=True):
+            stage.until_quiet()
+            for sample in samples:
+                stage.delete(sample)
+            stage.until_gone()
+    refused = [told(request) for request in stage.proxy.requests if request.status in (401, 403)]
+    assert refused == []
+    compared = recorder.compared_with_manifest(stage.operator)
+    assert compared.missing == {}, str(compared)
+    owned = {(kind.group, kind.plural) for controller in stage.operator.controllers for kind in controller.owns}
+    needless = {
+        str(unused)
+        for unused in permissions(compared.unused)
+        if (unused.group, unused.resource) != (EVENT.group, EVENT.plural)
+        and (unused.verb != "delete" or (unused.group, unused.resource) not in owned)
+        and (unused.resource != "pods/status" or not stage.operator.schedulers)
+    }
+    assert needless == set()
 
 
 def test_every_example_has_a_sample_and_a_row_in_the_readme() -> None:

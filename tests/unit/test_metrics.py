@@ -64,7 +64,7 @@ def test_the_buckets_of_a_histogram_hold_what_is_not_above_them() -> None:
 async def test_the_parser_of_prometheus_client_reads_all_of_it() -> None:
     parser = pytest.importorskip("prometheus_client.parser")
     made = await parts()
-    made.requests.under_way("GET")
+    made.requests.under_way("GET", "/version", None)
     written = exposition(families(made))
 
     read = {family.name: family for family in parser.text_string_to_metric_families(written)}

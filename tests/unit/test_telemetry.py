@@ -71,7 +71,9 @@ def test_the_runtime_tells_of_no_event_that_is_not_listed() -> None:
         name
         for path in RUNTIME.rglob("*.py")
         if path.name != "events.py"
-        for name in re.findall(r'"(bonny\.(?:task|scheduler|reconciler|watcher)\.[a-z.]+)"', path.read_text("utf-8"))
+        for name in re.findall(
+            r'"(bonny\.(?:task|scheduler|reconciler|watcher|client)\.[a-z.]+)"', path.read_text("utf-8")
+        )
     }
     loggers = {name for name in told if "." + name.removeprefix("bonny.") in MODULES}
     unlisted = {name for name in told - loggers if not any(event.startswith(name) for event in telemetry.EVENTS)}
@@ -82,7 +84,7 @@ def test_the_runtime_tells_of_no_event_that_is_not_listed() -> None:
 
 def test_every_event_has_a_row_in_the_reference() -> None:
     reference = (RUNTIME.parents[1] / "docs" / "reference" / "from-bonny.md").read_text("utf-8")
-    listed = re.findall(r"`(bonny\.(?:task|scheduler|reconciler|watcher)\.[a-z.]+)`\]\(", reference)
+    listed = re.findall(r"`(bonny\.(?:task|scheduler|reconciler|watcher|client)\.[a-z.]+)`\]\(", reference)
     assert set(listed) == set(telemetry.EVENTS)
 
 

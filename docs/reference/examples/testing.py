@@ -4,7 +4,10 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 
 from __future__ import annotations
 
-from bonny import Axn, Controller, testing
+from bonny import Axn, Controller, Kind, Operator, testing
+from bonny.client.api import Client
+from bonny.client.config import Kubeconfig
+from bonny.sandbox import Sandbox
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
 from docs.reference.examples.widgets import Publishes, Widget, config_map, widget
 
@@ -88,3 +91,36 @@ async def schedule() -> None:
     there = {"metadata": {"name": "p0", "namespace": "default"}, "spec": {"containers": [container], "nodeName": "n1"}}
     assert await testing.schedule(Emptiest, pod, nodes=nodes, pods=[there]) == "n2"
     assert await testing.schedule(Emptiest, pod, nodes=nodes[:1], pods=[there]) is None
+
+
+async def record_permissions(sandbox: Sandbox) -> None:
+    operator = Operator(name="widgets", group="example.com", controllers=[Publishes])
+    cluster = Kubeconfig(str(sandbox.kubeconfig))
+    with testing.record_permissions() as recorder:
+        async with Client(cluster, user_agent="tests") as client:
+            await client.list(Kind("v1", "ConfigMap"))
+            await client.list(Kind("v1", "Secret"))
+    compared = recorder.compared_with_manifest(operator)
+    assert compared.missing == {"": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}]}
+
+
+def saw() -> None:
+    recorder = testing.PermissionRecorder()
+    recorder.saw("PATCH", "/api/v1/namespaces/default/configmaps/w1", {"fieldManager": "widgets"}, 201)
+    assert {used.verb for used in recorder.used} == {"patch", "create"}
+
+
+def compared_with_manifest() -> None:
+    operator = Operator(name="widgets", group="example.com", controllers=[Publishes])
+    recorder = testing.PermissionRecorder()
+    recorder.saw("GET", "/api/v1/namespaces/default/secrets/password", {}, 403)
+    compared = recorder.compared_with_manifest(operator)
+    assert compared.missing == {"default": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]}
+
+
+def compared_with() -> None:
+    recorder = testing.PermissionRecorder()
+    recorder.saw("GET", "/api/v1/namespaces/default/secrets/password", {}, 200)
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "delete"]}
+    compared = recorder.compared_with({"default": [rule]})
+    assert compared.unused == {"default": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["delete"]}]}

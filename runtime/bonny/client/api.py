@@ -284,7 +284,7 @@ class Client:
                 left = min(left, self._fence())
                 if left <= 0.0:
                     raise NotLeading(f"{method} {path} was not sent: this replica does not lead")
-            with self.requests.under_way(method) as request:
+            with self.requests.under_way(method, path, query) as request:
                 answer = await self._transport.request(
                     connection,
                     method,
@@ -333,7 +333,7 @@ class Client:
         connection = await self._connection_until(time.monotonic() + self._timeout)
         target = target_of(path, query)
         opening = self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout)
-        with self.requests.under_way("GET") as request:
+        with self.requests.under_way("GET", path, query) as request:
             async with opening as answer:
                 request.answered(answer.status)
                 yield answer

@@ -1,12 +1,14 @@
-"""Metering: counts and times the requests of a client."""
+"""Metering: counts and times the requests of a client, and tells listeners of each (`bonny.telemetry`)."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from ..core.meters import Histogram
+from ..telemetry import execute
 
 __all__ = ["Request", "Requests"]
 
@@ -30,17 +32,19 @@ class Requests:
         self.throttled_seconds = 0.0
         """Waited because the server asked for it (429)."""
 
-    def under_way(self, method: str) -> Request:
-        """Wrap a request in it: `with requests.under_way("GET") as request: ...; request.answered(200)`."""
-        return Request(self, method)
+    def under_way(self, method: str, path: str, query: Mapping[str, str] | None) -> Request:
+        """Wrap a request in it: `with requests.under_way("GET", path, {}) as request: ...; request.answered(200)`."""
+        return Request(self, method, path, query or {})
 
 
 class Request:
     """One request; it counts itself when it is answered, or left without an answer."""
 
-    def __init__(self, requests: Requests, method: str) -> None:
+    def __init__(self, requests: Requests, method: str, path: str, query: Mapping[str, str]) -> None:
         self._requests = requests
         self._method = method
+        self._path = path
+        self._query = query
         self._counted = False
 
     def __enter__(self) -> Request:
@@ -58,4 +62,7 @@ class Request:
     def _count(self, code: str) -> None:
         self._counted = True
         self._requests.answers[self._method, code] += 1
-        self._requests.seconds.setdefault(self._method, Histogram()).observe(time.monotonic() - self._began)
+        took = time.monotonic() - self._began
+        self._requests.seconds.setdefault(self._method, Histogram()).observe(took)
+        asked = {"method": self._method, "path": self._path, "query": self._query, "status": code}
+        execute("bonny.client.request.answered", {"duration": took}, asked)

@@ -16,6 +16,7 @@ from ..resource import Resource
 from .deployment import deployment, labels
 from .operatorlike import OperatorLike
 from .rbac import CLUSTER, grants
+from .roles import aggregated_roles
 
 __all__ = ["documents", "to_yaml"]
 
@@ -34,6 +35,7 @@ def documents(operator: OperatorLike, *, image: str | None, namespace: str, loca
     parts = [_namespace(namespace), *crds(operator.crds, operator.group), _service_account(operator, namespace)]
     for place, rules in grants(operator, namespace=namespace).items():
         parts += _role(operator, rules, place=place, namespace=namespace)
+    parts += aggregated_roles(operator)
     for part in parts:
         part["metadata"]["labels"] = {**marks, **part["metadata"].get("labels", {})}
     if image is not None and not local:

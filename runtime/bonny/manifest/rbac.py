@@ -21,7 +21,7 @@ Rules for namespaced kinds go where the operator watches: into a ClusterRole for
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Final, NamedTuple
@@ -33,7 +33,7 @@ from ..leader import LEASE
 from ..resource import Resource
 from .operatorlike import ControllerLike, OperatorLike
 
-__all__ = ["CLUSTER", "grants", "watched_namespaces"]
+__all__ = ["CLUSTER", "READ", "VERBS", "Permission", "as_rules", "grants", "needs", "permissions", "watched_namespaces"]
 
 CLUSTER: Final = ""
 """In the place of a namespace: the rules of the ClusterRole."""
@@ -41,17 +41,21 @@ CLUSTER: Final = ""
 READ: Final = ("get", "list", "watch")
 WRITE: Final = ("create", "patch")
 # For readers: from looking to destroying; verbs that are not here follow by name.
-_ORDER: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 _KEYS: Final = frozenset(("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs"))
 
 
-class _Grant(NamedTuple):
-    """One verb on one resource in one place."""
+class Permission(NamedTuple):
+    """One verb on one resource in one place; a non-resource URL stands for a resource, and begins with a slash."""
 
     place: str
+    """A namespace, or `CLUSTER`."""
+
     group: str
     resource: str
     names: tuple[str, ...]
+    """Of which objects; empty: of all."""
+
     verb: str
 
 
@@ -73,25 +77,50 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
     """
     watched = watched_namespaces(operator, namespace=namespace)
+    return needs(operator, namespace=namespace, watched=watched, leader_election=operator.leader_election)
+
+
+def needs(
+    operator: OperatorLike, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
+) -> dict[str, list[Resource]]:
+    """As `grants`, for an operator that is run with other settings than those of its manifest."""
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
-    wanted: dict[str, set[_Grant]] = {}
+    wanted: set[Permission] = set()
     for controller in operator.controllers:
-        for grant in _of_controller(operator, controller, everywhere):
-            wanted.setdefault(grant.place, set()).add(grant)
-    if operator.leader_election:
+        wanted.update(_of_controller(operator, controller, everywhere))
+    if leader_election:
         for names, verb in (((operator.name,), "get"), ((operator.name,), "update"), ((), "create")):
             # A create cannot be bound to a name: it is not known yet when permissions are asked for.
-            wanted.setdefault(namespace, set()).add(_Grant(namespace, LEASE.group, LEASE.plural, names, verb))
+            wanted.add(Permission(namespace, LEASE.group, LEASE.plural, names, verb))
     for who, where, rule in operator.rules():
-        for grant in _extra(rule, who, everywhere if where is None else (where,)):
-            wanted.setdefault(grant.place, set()).add(grant)
-    for place in wanted.keys() - {CLUSTER}:
+        wanted.update(_extra(rule, who, everywhere if where is None else (where,)))
+    return as_rules(wanted)
+
+
+def as_rules(wanted: Iterable[Permission]) -> dict[str, list[Resource]]:
+    """Policy rules by place that grant these permissions and no others."""
+    places: dict[str, set[Permission]] = {}
+    for permission in wanted:
+        places.setdefault(permission.place, set()).add(permission)
+    for place in places.keys() - {CLUSTER}:
         # What is granted everywhere need not be granted in one place again.
-        wanted[place] -= {grant._replace(place=place) for grant in wanted.get(CLUSTER, ())}
-    return {place: _merged(wanted[place]) for place in sorted(wanted) if wanted[place]}
+        places[place] -= {permission._replace(place=place) for permission in places.get(CLUSTER, ())}
+    return {place: _merged(places[place]) for place in sorted(places) if places[place]}
 
 
-def _of_controller(operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
+def permissions(rules: Mapping[str, Iterable[Resource]]) -> Iterator[Permission]:
+    """What policy rules by place grant, one by one: the reverse of `as_rules`."""
+    for place, rule in ((place, rule) for place, of_place in rules.items() for rule in of_place):
+        names = tuple(rule.get("resourceNames", ()))
+        resources = [*product(rule.get("apiGroups", ()), rule.get("resources", ()))]
+        urls = [("", url) for url in rule.get("nonResourceURLs", ())]
+        for (group, resource), verb in product(resources + urls, rule["verbs"]):
+            yield Permission(place, group, resource, names, verb)
+
+
+def _of_controller(
+    operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]
+) -> Iterator[Permission]:
     finalizes = bool(operator.finalizers(controller))
     for named, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
         if not isinstance(named, Kind) and named.status_model() is not None:
@@ -110,16 +139,18 @@ def _of_controller(operator: OperatorLike, controller: ControllerLike, everywher
         yield from _extra(rule, getattr(controller, "__name__", "a controller"), everywhere)
 
 
-def _on(kind: Kind, verbs: Iterable[str], everywhere: tuple[str, ...], *, subresource: str = "") -> Iterator[_Grant]:
+def _on(
+    kind: Kind, verbs: Iterable[str], everywhere: tuple[str, ...], *, subresource: str = ""
+) -> Iterator[Permission]:
     if not kind.namespaced:
         places: tuple[str, ...] = (CLUSTER,)
     else:
         places = everywhere if kind.namespace is None else (kind.namespace,)
     for place, verb in product(places, verbs):
-        yield _Grant(place, kind.group, f"{kind.plural}{subresource}", (), verb)
+        yield Permission(place, kind.group, f"{kind.plural}{subresource}", (), verb)
 
 
-def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iterator[_Grant]:
+def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iterator[Permission]:
     """A rule as a Role writes it; resources whose scope is not known count as namespaced."""
     where = f"a rule of {controller} ({json.dumps(rule)})"
     unknown = sorted(rule.keys() - _KEYS)
@@ -140,10 +171,10 @@ def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iter
     names = tuple(sorted(rule.get("resourceNames", ())))
     for (group, resource, places), verb in product(urls + resources, rule["verbs"]):
         for place in places:
-            yield _Grant(place, group, resource, names, verb)
+            yield Permission(place, group, resource, names, verb)
 
 
-def _merged(grants_here: set[_Grant]) -> list[Resource]:
+def _merged(grants_here: set[Permission]) -> list[Resource]:
     """As few rules as say the same: one for all resources of a group that have the same verbs."""
     verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
     for grant in grants_here:
@@ -166,4 +197,4 @@ def _rule(group: str, members: list[str], names: tuple[str, ...], verbs: tuple[s
 
 
 def _in_order(verbs: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(verbs, key=lambda verb: (_ORDER.index(verb) if verb in _ORDER else len(_ORDER), verb)))
+    return tuple(sorted(verbs, key=lambda verb: (VERBS.index(verb) if verb in VERBS else len(VERBS), verb)))

@@ -15,7 +15,17 @@ from ..scaffold.project import Project
 from . import sandbox
 from .failure import in_one_sentence
 
-__all__ = ["dashboards", "gen_controller", "gen_scheduler", "lint", "manifest", "run_locally", "run_tests", "sandbox"]
+__all__ = [
+    "dashboards",
+    "doctor",
+    "gen_controller",
+    "gen_scheduler",
+    "lint",
+    "manifest",
+    "run_locally",
+    "run_tests",
+    "sandbox",
+]
 
 
 @task(
@@ -109,6 +119,25 @@ def run_locally(c: Context, sandbox: bool = False, namespace: str = "", context:
         from .run_local import run
 
         run(Project.at(Path(c.root)).load_operator(), sandbox=sandbox, namespace=namespace, context=context)
+
+
+@task(
+    help={
+        "sandbox": "start a real API server on this machine, install the manifest there, and look at that",
+        "namespace": "namespace that the operator is deployed to (default: its name)",
+        "context": "context of your kubeconfig (default: the current one)",
+    }
+)
+def doctor(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> None:
+    """Look at the cluster: is it supported, are CRDs, permissions and samples right? Changes nothing."""
+    with in_one_sentence():
+        from .doctor import run
+
+        project = Project.at(Path(c.root))
+        samples = project.root / "samples"
+        well = run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context)
+    if not well:
+        raise Exit(code=1)
 
 
 @task(name="test", help={"unit": "only the quick tests, which need no API server"})

@@ -1,6 +1,7 @@
 """run-local: the operator on this machine, against a cluster of yours or a sandbox of its own.
 
-The CRDs are installed first, by server-side apply; then the operator runs in this process as it would in a pod.
+The CRDs are installed first, by server-side apply; then the operator runs in this process as it would in a pod. At the
+end it says how the permissions that were used differ from those of the manifest.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Final
 
 from ..api.crd import crds
 from ..client.api import Client
-from ..client.config import Cluster, Kubeconfig, find_cluster
+from ..client.config import Cluster, Kubeconfig, find_cluster, own_namespace
 from ..client.errors import Forbidden, Refusal, Unauthorized, Unreachable
 from ..config import Config, namespaces_of
 from ..errors import UsageError
 from ..kinds import Kind
 from ..main import defaults, serve
+from ..manifest.rbac import needs
+from ..manifest.recorder import record_permissions
 from ..operator import Operator
 from ..resource import Resource
 from ..sandbox import Sandbox
@@ -59,7 +62,13 @@ def run(operator: Operator, *, sandbox: bool, namespace: str, context: str) -> N
 def _serve(operator: Operator, config: Config, cluster: Cluster) -> None:
     names = asyncio.run(install_crds(operator, cluster))
     print(f"installed {', '.join(names) or 'no CRDs'}; watching {config.watched}; Ctrl-C ends it", flush=True)
-    serve(operator, config, cluster)
+    namespace = config.pod_namespace or own_namespace()
+    granted = needs(
+        operator, namespace=namespace, watched=config.watch_namespaces, leader_election=config.leader_election
+    )
+    with record_permissions() as recorder:
+        serve(operator, config, cluster)
+    print(recorder.compared_with(granted), end="", flush=True)
 
 
 async def install_crds(operator: Operator, cluster: Cluster) -> list[str]:

@@ -35,6 +35,7 @@ EVENTS: Final = (
     "bonny.scheduler.nodes.fetch.succeeded", "bonny.scheduler.nodes.fetch.failed",
     "bonny.scheduler.pods.fetch.succeeded", "bonny.scheduler.pods.fetch.failed",
     "bonny.scheduler.binding.succeeded", "bonny.scheduler.binding.failed",
+    "bonny.client.request.answered",
     "bonny.reconciler.initialized", "bonny.reconciler.genserver.down",
     "bonny.reconciler.run.started", "bonny.reconciler.run.finished",
     "bonny.reconciler.fetch.succeeded", "bonny.reconciler.fetch.failed",

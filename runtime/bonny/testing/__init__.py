@@ -2,11 +2,13 @@
 
 `axn` builds the token for a handler test without a server, `handle` lets it pass through the handler, and what begins
 with `assert_` reads what is registered then; `schedule` asks a scheduler for a node; `round_trip` checks conversion
-functions. `plugin` holds pytest fixtures for tests with a real server: `running_operator` is a `RunningOperator`.
+functions. `record_permissions` compares what is asked of a server with what the manifest grants. `plugin` holds pytest
+fixtures for tests with a real server: `running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
 
+from ..manifest.recorder import Comparison, PermissionRecorder, record_permissions
 from .assertions import (
     assert_condition,
     assert_descendant,
@@ -22,6 +24,8 @@ from .scheduling import schedule
 from .token import axn, handle
 
 __all__ = [
+    "Comparison",
+    "PermissionRecorder",
     "RunningOperator",
     "assert_condition",
     "assert_descendant",
@@ -33,6 +37,7 @@ __all__ = [
     "axn",
     "handle",
     "is_ready",
+    "record_permissions",
     "round_trip",
     "schedule",
 ]

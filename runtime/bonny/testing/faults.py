@@ -54,6 +54,7 @@ __all__ = [
 HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "content-length"}
 )
+REVIEWS: Final = "/apis/authorization.k8s.io/"
 STOP_SECONDS: Final = 5.0
 # A socket that was shut down is closed in the loop's next rounds.
 HANG_UP_SECONDS: Final = 2.0
@@ -97,8 +98,8 @@ def is_list(request: Request) -> bool:
 
 
 def is_write(request: Request) -> bool:
-    """Anything that changes something."""
-    return request.method in ("POST", "PUT", "PATCH", "DELETE")
+    """Anything that changes something. Reviews of permissions are sent by POST, and change nothing."""
+    return request.method in ("POST", "PUT", "PATCH", "DELETE") and not request.path.startswith(REVIEWS)
 
 
 # --- what can happen to a request -------------------------------------------------------------------------------------

@@ -82,8 +82,9 @@ class Declared:
 
 
 def objects(operator: Declared | None = None, **options: Any) -> dict[str, Resource]:
-    """The objects of a manifest by kind, in their order."""
-    return {each["kind"]: each for each in yaml.safe_load_all(render(operator or Declared(), **options))}
+    """The objects of a manifest by kind, in their order; the roles of people have tests of their own (test_roles)."""
+    parts = yaml.safe_load_all(render(operator or Declared(), **options))
+    return {part["kind"]: part for part in parts if "aggregate-to-" not in str(part["metadata"]["labels"])}
 
 
 def pod(operator: Declared | None = None, **options: Any) -> Resource:

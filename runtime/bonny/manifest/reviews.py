@@ -1,0 +1,72 @@
+"""Reviews: asks the API server whether it grants permissions, whoever grants them there.
+
+RBAC: none to ask about oneself (every user has system:basic-user); create of subjectaccessreviews to ask about others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from ..client.api import Client
+from ..errors import ApiError
+from ..kinds import Kind
+from ..resource import Resource
+from .rbac import Permission
+
+__all__ = ["refused"]
+
+ABOUT_ONESELF: Final = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview")
+ABOUT_OTHERS: Final = Kind("authorization.k8s.io/v1", "SubjectAccessReview")
+SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
+
+
+async def refused(
+    client: Client, permissions: Iterable[Permission], *, service_account: tuple[str, str] | None = None
+) -> set[Permission]:
+    """Those of `permissions` that are not granted to the client's user, or to a ServiceAccount (namespace, name).
+
+    They are asked for one after the other: whoever begins has more urgent things to ask, and may be throttled.
+    Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
+    """
+    found = set()
+    for permission in permissions:
+        for name in permission.names or ("",):
+            if not await _is_granted(client, permission, name, service_account):
+                found.add(permission)
+    return found
+
+
+async def _is_granted(
+    client: Client, permission: Permission, name: str, service_account: tuple[str, str] | None
+) -> bool:
+    kind = ABOUT_ONESELF if service_account is None else ABOUT_OTHERS
+    spec = {**_attributes(permission, name), **_subject(service_account)}
+    review: Resource = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": spec}
+    match await client.create(kind, review):
+        case {"status": {"allowed": bool(allowed)}}:
+            return allowed
+    raise ApiError(f"the answer to a {kind.kind} says neither yes nor no")
+
+
+def _attributes(permission: Permission, name: str) -> Resource:
+    if permission.resource.startswith("/"):
+        return {"nonResourceAttributes": {"path": permission.resource, "verb": permission.verb}}
+    resource, _, subresource = permission.resource.partition("/")
+    attributes = {
+        "namespace": permission.place,
+        "group": permission.group,
+        "resource": resource,
+        "subresource": subresource,
+        "verb": permission.verb,
+        "name": name,
+    }
+    return {"resourceAttributes": attributes}
+
+
+def _subject(service_account: tuple[str, str] | None) -> Resource:
+    if service_account is None:
+        return {}
+    namespace, name = service_account
+    groups = [SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", "system:authenticated"]
+    return {"user": f"system:serviceaccount:{namespace}:{name}", "groups": groups}
