@@ -35,6 +35,17 @@ ANSWER_SETS: dict[str, dict[str, str]] = {
 }
 
 
+GENERATED = (
+    "gen-controller Widget widgets --version v2alpha1 --short-name wd --short-name wdg,wgt --finalizer",
+    "gen-controller Widget widgets --version v1",
+    "gen-controller Fleet fleets --cluster-scoped --group fleets.example.org",
+    f"gen-controller W{'x' * 58} w{'x' * 62}",
+    "gen-controller Deployment deployments --for apps/v1/Deployment --finalizer",
+    "gen-task stale-reports",
+    "gen-reconciler MapCounter",
+)
+
+
 @pytest.fixture(scope="session", params=sorted(ANSWER_SETS))
 def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project rendered from one of the answer sets."""
@@ -53,16 +64,12 @@ def fresh(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def furnished(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The rendered project, installed, with two kinds, one of them in two versions and the other cluster-scoped."""
+    """The rendered project, installed, with what every generator adds: two kinds, one of them in two versions and the
+    other cluster-scoped, one with long names, a controller of a kind of others, a task and a reconciler."""
     project = Path(shutil.copytree(rendered, tmp_path_factory.mktemp("furnished") / rendered.name))
     install(project)
-    for words in (
-        "Widget widgets --version v2alpha1",
-        "Widget widgets --version v1",
-        "Fleet fleets --cluster-scoped --group fleets.example.org",
-        f"W{'x' * 58} w{'x' * 62}",
-    ):
-        done = invoke(project, "gen-controller", *words.split())
+    for words in GENERATED:
+        done = invoke(project, *words.split())
         assert done.returncode == 0, done.stderr
     return project
 
