@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bonny.scaffold.project import Project
+from bonny.tasks.generate import Request, plan_kind
 from tests.support.baking import bake, install, invoke
 
 # The default, and the two that differ most from it and from each other.
@@ -85,4 +87,19 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def project(pristine: Path, tmp_path: Path) -> Path:
     """A copy of the default project to change."""
-    return Path(shutil.copytree(pristine, tmp_path / pristine.name))
+    return copied(pristine, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def with_gadget(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The default project with a kind Gadget, for tests that change nothing."""
+    project = copied(pristine, tmp_path_factory.mktemp("with-gadget"))
+    plan_kind(Project.at(project), Request(kind="Gadget", plural="gadgets", short_names=("gd",))).write()
+    return project
+
+
+def copied(project: Path, folder: Path) -> Path:
+    """A copy of `project` in `folder`; the runtime, which no test changes, is shared and compiled once."""
+    copy = Path(shutil.copytree(project, folder / project.name, ignore=shutil.ignore_patterns("vendor")))
+    (copy / "vendor").symlink_to(project / "vendor")
+    return copy

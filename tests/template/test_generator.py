@@ -153,17 +153,16 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
     ],
 )
 def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
-    project: Path, request_: Request, sentence: str
+    with_gadget: Path, request_: Request, sentence: str
 ) -> None:
-    add(project, Request(kind="Gadget", plural="gadgets", short_names=("gd",)))
-    before = state(project)
+    before = state(with_gadget)
 
     with pytest.raises(UsageError) as caught:
-        add(project, request_)
+        add(with_gadget, request_)
 
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert state(project) == before
+    assert state(with_gadget) == before
 
 
 def test_two_kinds_of_one_plural_may_live_in_different_groups(project: Path) -> None:
