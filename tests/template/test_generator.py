@@ -131,6 +131,7 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
         (Request(kind="Widget", plural="widgets", short_names=("w", "w")), "short name w is a name of Widget already"),
         (Request(kind="Widget", plural="widgets", short_names=("gd",)), "would share the name gd in example.com"),
         (Request(kind="Widget", plural="widgets", short_names=("gadgets",)), "would share the name gadgets"),
+        (Request(kind=f"W{'x' * 53}", plural="ws", finalizer=True), "and 63 characters are allowed: choose a shorter"),
         (Request(kind="Gd", plural="gds"), "would share the name gd in example.com"),
         (Request(kind="Gadget", plural="gadgets", version="v2", short_names=("g",)), "Gadget has gd short names"),
         (Request(kind="Gadget", plural="gadgets", version="v2", finalizer=True), "Gadget has its controller already"),

@@ -18,7 +18,7 @@ from ..errors import UsageError
 from ..naming import check_group, check_kind, check_plural, check_version, snake_case
 from ..scaffold.project import Project
 from .another_version import copied_module, copied_sample, hub_of
-from .plan import Plan, check_free, formatted, render
+from .plan import Plan, check_finalizes, check_free, formatted, render
 from .survey import ApiVersion, api_versions, api_versions_in, group_of_operator
 
 __all__ = ["Request", "plan_kind"]
@@ -85,6 +85,8 @@ def _check_names(request: Request) -> None:
     check_kind(request.kind)
     check_plural(request.plural)
     check_version(request.version)
+    if request.finalizer:
+        check_finalizes(request.kind)
     for name in request.short_names:
         check_plural(name, "short name", example="ct")
         if name in (request.plural, request.kind.lower()) or request.short_names.count(name) > 1:

@@ -15,7 +15,7 @@ from ..kinds import Scope, builtin
 from ..naming import check_kind, check_plural, snake_case
 from ..scaffold.project import Project
 from .generate import Request
-from .plan import Plan, check_free, render
+from .plan import Plan, check_finalizes, check_free, render
 from .survey import api_versions, group_of_operator
 
 __all__ = ["plan_controller_of", "plan_reconciler", "plan_task"]
@@ -31,6 +31,8 @@ def plan_controller_of(project: Project, request: Request, of: str) -> Plan:
     """
     check_kind(request.kind, "name of a controller", example="Deployment")
     check_plural(request.plural)
+    if request.finalizer:
+        check_finalizes(request.kind)
     match = OF.fullmatch(of)
     if match is None:
         raise UsageError(f"--for is {of!r}: use API version and kind, for example apps/v1/Deployment or v1/Pod")

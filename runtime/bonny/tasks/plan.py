@@ -24,8 +24,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from ..errors import UsageError
+from ..naming import LABEL_LENGTH, kebab_case
 
-__all__ = ["Plan", "check_free", "formatted", "render"]
+__all__ = ["Plan", "check_finalizes", "check_free", "formatted", "render"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +108,16 @@ def check_free(name: str, what: str, texts: Mapping[Path, str]) -> None:
         raise UsageError(
             f"{name!r} cannot be {what} here: Python or the generated files use this name themselves; "
             f"use for example {longer}"
+        )
+
+
+def check_finalizes(kind: str) -> None:
+    """Raises: `UsageError` when the finalizer of a controller of that name would have a name that is too long."""
+    name = kebab_case(f"{kind}Controller")
+    if len(name) > LABEL_LENGTH:
+        raise UsageError(
+            f"the finalizer of {kind} would be called {name}, and {LABEL_LENGTH} characters are allowed: choose a "
+            "shorter name, or leave out --finalizer"
         )
 
 
