@@ -105,7 +105,7 @@ GENERATORS = st.sampled_from([kind, further, controller, task, reconciler])
 
 # Each example costs seconds, so that what fails is shown as it is and not made smaller.
 @settings(
-    max_examples=5,
+    max_examples=3,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -119,7 +119,7 @@ GENERATORS = st.sampled_from([kind, further, controller, task, reconciler])
         (task, "Print", "print", "v1"),
     ]
 )
-@given(st.lists(st.tuples(GENERATORS, CAMEL, KEBAB, VERSION), min_size=10, max_size=16))
+@given(st.lists(st.tuples(GENERATORS, CAMEL, KEBAB, VERSION), min_size=8, max_size=12))
 def test_whatever_is_accepted_is_clean_and_can_be_imported(
     folders: Path, wanted: list[tuple[Any, str, str, str]]
 ) -> None:
