@@ -35,7 +35,7 @@ def test_generated_tests_pass(furnished: Path) -> None:
     done = invoke(furnished, "test", "--unit")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "8 passed" in done.stdout
+    assert "15 passed" in done.stdout
 
 
 @pytest.mark.server
@@ -51,7 +51,7 @@ def test_generated_controllers_work_on_a_real_api_server_with_the_manifests_perm
     done = invoke(furnished, "test")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "13 passed" in done.stdout
+    assert "23 passed" in done.stdout
 
 
 def test_a_check_that_fails_is_the_tasks_exit_code(fresh: Path) -> None:

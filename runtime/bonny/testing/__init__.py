@@ -1,8 +1,9 @@
 """Testing: what tests of an operator need.
 
 `axn` builds the token for a handler test without a server, `handle` lets it pass through the handler, and what begins
-with `assert_` reads what is registered then; `schedule` asks a scheduler for a node; `round_trip` checks conversion
-functions. `plugin` holds pytest fixtures for tests with a real server: `running_operator` is a `RunningOperator`.
+with `assert_` reads what is registered then. `run_task` and `reconcile` do the same for periodic tasks and reconcilers,
+`schedule` asks a scheduler for a node, `round_trip` checks conversion functions. `plugin` holds pytest fixtures for
+tests with a real server: `running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .assertions import (
 from .conversion import round_trip
 from .running import RunningOperator, is_ready
 from .scheduling import schedule
+from .servers import reconcile, run_task
 from .token import axn, handle
 
 __all__ = [
@@ -33,6 +35,8 @@ __all__ = [
     "axn",
     "handle",
     "is_ready",
+    "reconcile",
     "round_trip",
+    "run_task",
     "schedule",
 ]
