@@ -33,8 +33,8 @@ def generate_scheduler(project: Project, name: str) -> Report:
     targets = {
         project.source / "controllers" / f"{module}.py": "scheduler.py.j2",
         project.root / "samples" / f"{name}.yaml": "scheduler_sample.yaml.j2",
-        tests / "unit" / f"test_{module}.py": "scheduler_test_unit.py.j2",
-        tests / "integration" / f"test_{module}.py": "scheduler_test_integration.py.j2",
+        tests / "unit" / f"test_{module}.py": "test_scheduler_unit.py.j2",
+        tests / "integration" / f"test_{module}.py": "test_scheduler_integration.py.j2",
     }
     texts = {path: render(template, values, path) for path, template in targets.items()}
     return Report(written=write_new(project, texts), notes=())
