@@ -29,8 +29,8 @@ def plan_scheduler(project: Project, name: str) -> Plan:
     targets = {
         project.source / "controllers" / f"{module}.py": "scheduler.py.j2",
         project.root / "samples" / f"{name}.yaml": "scheduler_sample.yaml.j2",
-        tests / "unit" / f"test_{module}.py": "scheduler_test_unit.py.j2",
-        tests / "integration" / f"test_{module}.py": "scheduler_test_integration.py.j2",
+        tests / "unit" / f"test_{module}.py": "test_scheduler_unit.py.j2",
+        tests / "integration" / f"test_{module}.py": "test_scheduler_integration.py.j2",
     }
     texts = {path: render(template, values, path) for path, template in targets.items()}
     return Plan(root=project.root, texts=texts)
