@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -207,7 +208,7 @@ def test_what_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
     with_gadget: Path, words: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = state(with_gadget)
-    collection = Collection.from_module(tasks)
+    collection = deepcopy(Collection.from_module(tasks))  # a task hands out the help of its arguments once
     collection.configure({"root": str(with_gadget)})
 
     with pytest.raises(SystemExit) as caught:
