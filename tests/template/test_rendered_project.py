@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from tests.support.baking import invoke, uv
+from tests.support.generating import run_task, state
+from tests.template.conftest import GENERATED
 
 
 def test_lint_and_types_of_a_fresh_project_are_green(fresh: Path) -> None:
@@ -36,6 +38,20 @@ def test_generated_tests_pass(furnished: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "15 passed" in done.stdout
+
+
+def test_generating_only_added_files_and_the_same_again_changes_nothing(
+    rendered: Path, furnished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = state(rendered), state(furnished)
+    assert {name: after[name] for name in before} == before
+    capsys.readouterr()
+
+    for words in GENERATED:
+        assert run_task(furnished, words) == 0
+        assert capsys.readouterr().out == "it is all there already\n"
+
+    assert state(furnished) == after
 
 
 @pytest.mark.server
