@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from copy import deepcopy
 from pathlib import Path
 
@@ -20,6 +21,19 @@ def run_task(project: Path, words: str) -> int | str | None:
     except SystemExit as end:
         return end.code
     return 0
+
+
+def commit(project: Path) -> None:
+    """Keep everything that `project` has now in a repository of its own."""
+    who = ("-c", "user.name=test", "-c", "user.email=test@example.com")
+    for words in (("init", "--quiet"), ("add", "--all"), (*who, "commit", "--quiet", "--message", "rendered")):
+        subprocess.run(["git", *words], cwd=project, check=True)
+
+
+def changes(project: Path) -> list[str]:
+    """What git sees since the commit: a line a file, `?? NAME` for one that was added."""
+    command = ["git", "status", "--porcelain", "--untracked-files=all"]
+    return subprocess.run(command, cwd=project, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def state(project: Path) -> dict[str, str]:
