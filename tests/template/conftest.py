@@ -10,6 +10,7 @@ import pytest
 from bonny.scaffold.project import Project
 from bonny.tasks.generate import Request, plan_kind
 from tests.support.baking import bake, install, invoke
+from tests.support.generating import commit
 
 # The default, and the two that differ most from it and from each other.
 ANSWER_SETS: dict[str, dict[str, str]] = {
@@ -70,6 +71,7 @@ def furnished(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     other cluster-scoped, one with long names, a controller of a kind of others, a task and a reconciler."""
     project = Path(shutil.copytree(rendered, tmp_path_factory.mktemp("furnished") / rendered.name))
     install(project)
+    commit(project)
     for words in GENERATED:
         done = invoke(project, *words.split())
         assert done.returncode == 0, done.stderr

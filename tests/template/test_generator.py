@@ -133,7 +133,10 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
         (Request(kind="Widget", plural="widgets", short_names=("gadgets",)), "would share the name gadgets"),
         (Request(kind=f"W{'x' * 53}", plural="ws", finalizer=True), "and 63 characters are allowed: choose a shorter"),
         (Request(kind="Gd", plural="gds"), "would share the name gd in example.com"),
-        (Request(kind="Gadget", plural="gadgets", version="v2", short_names=("g",)), "Gadget has gd short names"),
+        (
+            Request(kind="Gadget", plural="gadgets", version="v2", short_names=("g",)),
+            "the short names of Gadget are gd (src",
+        ),
         (Request(kind="Gadget", plural="gadgets", version="v2", finalizer=True), "Gadget has its controller already"),
         (Request(kind="../Widget", plural="widgets"), "is not a kind"),
         (Request(kind="Widget", plural="Widgets"), "'Widgets' is not a plural"),
@@ -208,11 +211,11 @@ def test_a_module_that_is_half_edited_is_named(project: Path) -> None:
         add(project, WIDGET)
 
 
-def test_an_operator_without_a_written_group_asks_for_it(project: Path) -> None:
+def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project: Path) -> None:
     operator = project / "src/widgets_operator/operator.py"
     operator.write_text(operator.read_text("utf-8").replace('group="example.com"', "group=GROUP"), encoding="utf-8")
 
-    with pytest.raises(UsageError, match="name the group with --group"):
+    with pytest.raises(UsageError, match=r"no Operator\(group=.* that is written out: write it out"):
         add(project, WIDGET)
 
 

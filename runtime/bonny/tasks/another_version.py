@@ -25,12 +25,12 @@ __all__ = ["copied_module", "copied_sample", "hub_of"]
 CONVERSIONS: Final = '''
 @staticmethod
 def to_hub(resource: Resource) -> Resource:
-    """An object of this version in the fields of the hub: the same so far."""
+    """An object of this version in the fields of the hub. They are the same so far: the API server copies them."""
     return resource
 
 @staticmethod
 def from_hub(resource: Resource) -> Resource:
-    """An object of the hub in the fields of this version: the same so far."""
+    """An object of the hub in the fields of this version. They are the same so far: the API server copies them."""
     return resource
 '''
 # A successor is not deprecated because its predecessor is.

@@ -125,8 +125,8 @@ def _check_sibling(project: Project, other: ApiVersion, request: Request, *, gro
         )
     if request.short_names and set(request.short_names) != set(other.short_names):
         raise UsageError(
-            f"{other.kind} has {', '.join(other.short_names) or 'no'} short names ({where}) in all its versions: "
-            "leave out --short-name, and change it there"
+            f"the short names of {other.kind} are {', '.join(other.short_names) or 'none'} ({where}), in all its "
+            "versions: leave out --short-name, or change them there"
         )
 
 

@@ -7,7 +7,8 @@ controllers, where the operator discovers it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ..errors import UsageError
@@ -20,6 +21,7 @@ from .survey import api_versions, group_of_operator
 
 __all__ = ["plan_controller_of", "plan_reconciler", "plan_task"]
 
+TESTS: Final = ("unit", "integration")
 # As objects and their kinds are written: `v1/Pod`, `apps/v1/Deployment`.
 OF: Final = re.compile(r"(?P<api_version>(?:[a-z0-9]+(?:[-.][a-z0-9]+)*/)?v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)")
 
@@ -33,6 +35,25 @@ def plan_controller_of(project: Project, request: Request, of: str) -> Plan:
     check_plural(request.plural)
     if request.finalizer:
         check_finalizes(request.kind)
+    values = {
+        **_existing_kind(project, request, of),
+        "finalizer": request.finalizer,
+        "selector": _selector(project, request.kind),
+    }
+    # An object of any kind cannot be made up for an integration test: what it must hold is not known here.
+    plan = _planned(project, request.kind, "controller_of", values, tests=("unit",))
+    if values["known"]:
+        return plan
+    note = (
+        f"{values['kind']} is not a kind of Kubernetes itself, and is taken to be "
+        f"{'cluster-scoped' if values['cluster_scoped'] else 'namespaced'}. The operator is ready where its CRD is "
+        "installed."
+    )
+    return replace(plan, notes=(note, *plan.notes))
+
+
+def _existing_kind(project: Project, request: Request, of: str) -> dict[str, Any]:
+    """What the templates say about the kind `of`: from the table of Kubernetes' own kinds, else from the request."""
     match = OF.fullmatch(of)
     if match is None:
         raise UsageError(f"--for is {of!r}: use API version and kind, for example apps/v1/Deployment or v1/Pod")
@@ -48,43 +69,30 @@ def plan_controller_of(project: Project, request: Request, of: str) -> Plan:
         raise UsageError(f"the plural of {kind} ({api_version}) is {known[0]}: say that in place of {request.plural}")
     if known and request.cluster_scoped and known[1] is Scope.NAMESPACED:
         raise UsageError(f"{kind} ({api_version}) is namespaced: leave out --cluster-scoped")
-    cluster_scoped = request.cluster_scoped if known is None else known[1] is Scope.CLUSTER
-    values = {
+    return {
         "api_version": api_version,
         "kind": kind,
         "plural": request.plural,
         "known": known is not None,
-        "cluster_scoped": cluster_scoped,
-        "finalizer": request.finalizer,
+        "cluster_scoped": request.cluster_scoped if known is None else known[1] is Scope.CLUSTER,
     }
-    note = (
-        f"{kind} is not a kind of Kubernetes itself, and is taken to be "
-        f"{'cluster-scoped' if cluster_scoped else 'namespaced'}. The operator is ready where its CRD is installed."
-    )
-    templates = {"controllers": "controller_of.py.j2", "unit": "test_controller_of.py.j2"}
-    return _planned(project, request.kind, "a controller", templates, values, *([] if known else [note]))
 
 
 def plan_task(project: Project, name: str) -> Plan:
     """A periodic task. Raises: `UsageError` when the name cannot be used."""
     check_plural(name, "name of a task", example="stale-reports")
-    templates = {
-        "controllers": "periodic_task.py.j2",
-        "unit": "test_periodic_task.py.j2",
-        "integration": "test_periodic_task_integration.py.j2",
-    }
-    return _planned(project, name, "a task", templates, {"function": _module(name)})
+    return _planned(project, name, "task", {"function": _module(name)})
 
 
 def plan_reconciler(project: Project, name: str) -> Plan:
     """A reconciler. Raises: `UsageError` when the name cannot be used."""
     check_kind(name, "name of a reconciler", example="PodCounter")
-    templates = {
-        "controllers": "reconciler.py.j2",
-        "unit": "test_reconciler.py.j2",
-        "integration": "test_reconciler_integration.py.j2",
-    }
-    return _planned(project, name, "a reconciler", templates, {})
+    return _planned(project, name, "reconciler", {"selector": _selector(project, name)})
+
+
+def _selector(project: Project, name: str) -> str:
+    """A label of the operator's own: what was just generated should not touch every object of a cluster."""
+    return f"{group_of_operator(project)}/{name.lower()}"
 
 
 def _module(name: str) -> str:
@@ -92,26 +100,16 @@ def _module(name: str) -> str:
 
 
 def _planned(
-    project: Project, name: str, what: str, templates: Mapping[str, str], values: Mapping[str, Any], *notes: str
+    project: Project, name: str, template: str, values: Mapping[str, Any], *, tests: Sequence[str] = TESTS
 ) -> Plan:
-    """A module in the folder of the controllers, and its tests; `templates` says which there are."""
-    module, tests = _module(name), project.root / "tests"
-    paths = {
-        "controllers": project.source / "controllers" / f"{module}.py",
-        "unit": tests / "unit" / f"test_{module}.py",
-        "integration": tests / "integration" / f"test_{module}.py",
-    }
-    values = {
-        **values,
-        "name": name,
-        "label": name.lower(),
-        "selector": f"{group_of_operator(project)}/{name.lower()}",
-        "package": project.package,
-        "module": module,
-    }
-    texts = {paths[place]: render(template, values, paths[place]) for place, template in templates.items()}
-    check_free(name, what, texts)
-    begin = (
-        f"Next: write in {paths['controllers'].relative_to(project.root)} what is done; `invoke test` runs its tests."
-    )
-    return Plan(root=project.root, texts=texts, notes=(*notes, begin))
+    """A module in the folder of the controllers, and its tests."""
+    module = _module(name)
+    path = project.source / "controllers" / f"{module}.py"
+    templates = {path: f"{template}.py.j2"}
+    for level in tests:
+        templates[project.root / "tests" / level / f"test_{module}.py"] = f"test_{template}_{level}.py.j2"
+    values = {**values, "name": name, "label": name.lower(), "package": project.package, "module": module}
+    texts = {path: render(template, values, path) for path, template in templates.items()}
+    check_free(name, f"a {template.partition('_')[0]}", texts)
+    note = f"Next: write in {path.relative_to(project.root)} what is done; `invoke test` runs its tests."
+    return Plan(root=project.root, texts=texts, notes=(note,))

@@ -59,7 +59,9 @@ def group_of_operator(project: Project) -> str:
             for keyword in node.keywords:
                 if keyword.arg == "group" and isinstance(keyword.value, ast.Constant):
                     return str(keyword.value.value)
-    raise UsageError(f'{path} has no Operator(group="...") that is written out: name the group with --group')
+    raise UsageError(
+        f'{path} has no Operator(group="...") that is written out: write it out, as in group="example.com"'
+    )
 
 
 def _parsed(path: Path) -> ast.Module:
