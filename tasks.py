@@ -141,8 +141,9 @@ def soak(c: Context, minutes: float = 10.0, seed: str = "", objects: int = 2000,
 
 @task
 def reference(c: Context) -> None:
-    """Write docs/reference anew from docstrings and examples."""
+    """Write docs/reference anew from docstrings, examples and tasks."""
     c.run("python tools/reference.py")
+    c.run("python tools/task_reference.py")
 
 
 @task

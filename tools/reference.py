@@ -120,6 +120,7 @@ PAGES: Final = (
             Part("testing/token.py", ("axn", "handle"), signed=True),
             Part("testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
             Part("testing/scheduling.py", ("schedule",), signed=True),
+            Part("testing/servers.py", ("run_task", "reconcile"), signed=True),
             Part("manifest/recorder.py", ("record_permissions",), signed=True),
             Part("manifest/recorder.py", ("PermissionRecorder",), methods=True),
             Part("manifest/recorder.py", ("Comparison",)),

@@ -126,31 +126,33 @@ def module_version(module: str) -> str:
     return next((version for version in versions if _VERSION.fullmatch(version)), "v1")
 
 
-def check_kind(kind: str) -> str:
-    """A kind as the API server takes it, and as Python can define it as a class."""
+def check_kind(kind: str, what: str = "kind", *, example: str = "CronTab") -> str:
+    """A kind as the API server takes it, and as Python can define it as a class; `what` and `example` are for other
+    classes that are named the same way."""
     if not _KIND.fullmatch(kind) or len(kind) > KIND_LENGTH:
         raise UsageError(
-            f"{kind!r} is not a kind: use CamelCase, an upper-case letter and then letters and digits, "
-            f"{KIND_LENGTH} at most, for example CronTab"
+            f"{kind!r} is not a {what}: use CamelCase, an upper-case letter and then letters and digits, "
+            f"{KIND_LENGTH} at most, for example {example}"
         )
     if keyword.iskeyword(kind):
         raise UsageError(
-            f"{kind!r} cannot be a kind here: it is a word of the Python language; use for example My{kind}"
+            f"{kind!r} cannot be a {what} here: it is a word of the Python language; use for example My{kind}"
         )
     if kind in RESERVED_KINDS:
         raise UsageError(
-            f"{kind!r} cannot be a kind here: a class of the runtime has this name; "
+            f"{kind!r} cannot be a {what} here: a class of the runtime has this name; "
             f"use a longer one, for example My{kind}"
         )
     return kind
 
 
-def check_plural(plural: str) -> str:
-    """A plural as the API server takes it in the names of resources and CRDs."""
+def check_plural(plural: str, what: str = "plural", *, example: str = "crontabs") -> str:
+    """A plural as the API server takes it in the names of resources and CRDs; `what` and `example` are for others that
+    are written the same way."""
     if not _DNS_1035_LABEL.fullmatch(plural) or len(plural) > LABEL_LENGTH:
         raise UsageError(
-            f"{plural!r} is not a plural: use lower-case letters, digits and hyphens, a letter first and no hyphen "
-            f"last, {LABEL_LENGTH} characters at most, for example crontabs"
+            f"{plural!r} is not a {what}: use lower-case letters, digits and hyphens, a letter first and no hyphen "
+            f"last, {LABEL_LENGTH} characters at most, for example {example}"
         )
     return plural
 

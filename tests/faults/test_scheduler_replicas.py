@@ -13,10 +13,22 @@ import pytest
 
 from bonny.sandbox import Sandbox
 from bonny.scheduler import Scheduler
-from bonny.testing.faults import CommitThenDrop, Drop, Fault, FaultProxy, Hold, Request, is_write
+from bonny.testing.faults import (
+    CommitThenDrop,
+    Drop,
+    Fault,
+    FaultProxy,
+    Hold,
+    Request,
+    Status,
+    is_list,
+    is_watch,
+    is_write,
+)
 from tests.conftest import Start
+from tests.faults.scene import compact
 from tests.support.processes import OperatorProcess, scheduled
-from tests.support.schedulers import PODS, add_nodes, placed, remove_all
+from tests.support.schedulers import NODES, PODS, add_nodes, placed, remove_all
 from tests.support.scheduling import node, pod
 
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -37,6 +49,10 @@ def of_the_lease(request: Request) -> bool:
 
 def of_binding(request: Request) -> bool:
     return request.method == "POST" and request.path.endswith("/binding")
+
+
+def of_nodes(request: Request) -> bool:
+    return request.path == NODES and (is_list(request) or is_watch(request))
 
 
 class Replica:
@@ -220,3 +236,25 @@ def test_b9_replicas_whose_api_server_is_killed_at_full_load_place_every_pod_onc
         replicas.check()
         for replica in replicas.all:
             assert replica.operator.stop()[0] == 0
+
+
+def test_b10_who_takes_over_binds_nothing_to_nodes_that_went_while_it_saw_none(replicas: Replicas) -> None:
+    """A standby's caches are warm, not true: it decides when its streams are current."""
+    sandbox = replicas.sandbox
+    leader, standby = replicas.pair()
+    down = standby.proxy.add(Fault(Status(503), on=of_nodes, times=None))
+    standby.proxy.cut_all()
+    sandbox.eventually(lambda: down.hits >= 1)
+    leader.operator.process.kill()
+    for number in range(1, CROWD // ROOM):
+        sandbox.delete("v1", "Node", f"n{number}")
+    compact(sandbox)
+    replicas.create(range(ROOM))
+    sandbox.eventually(lambda: standby.role == "leading", within_seconds=SEEN_SECONDS)
+    refused = down.hits
+    sandbox.eventually(lambda: down.hits > refused, within_seconds=SEEN_SECONDS)
+    assert standby.bindings == []
+    standby.proxy.remove(down)
+
+    sandbox.eventually(lambda: len(placed(sandbox)) == ROOM, within_seconds=SEEN_SECONDS)
+    assert set(placed(sandbox).values()) == {"n0"}

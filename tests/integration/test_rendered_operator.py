@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     baked = bake(tmp_path_factory.mktemp("end-to-end") / "bake")
     assert baked.code == 0, baked.said
     install(baked.project)
-    for words in ("Widget widgets --version v2alpha1", "Widget widgets --version v1", "Gadget gadgets"):
+    for words in ("Widget widgets --version v2alpha1 --short-name wd", "Widget widgets --version v1", "Gadget gadgets"):
         done = invoke(baked.project, "gen-controller", *words.split())
         assert done.returncode == 0, done.stderr
     (baked.project / "src/widgets_operator/controllers/deployment.py").write_text(DEPLOYMENTS, "utf-8")
@@ -155,6 +156,53 @@ def test_a_rendered_operator_serves_its_kinds_with_the_rights_of_its_manifest(
     assert (code, seconds < 5) == (0, True)
     assert not operator.lines("cannot follow")
     assert not operator.lines("handling failed")
+
+
+def watched_versions(sandbox: Sandbox, plural: str) -> set[str]:
+    """The versions in which somebody watches the kind now, by the API server's own count."""
+    found = set()
+    for line in sandbox.request("GET", "/metrics").body.splitlines():
+        if line.startswith("apiserver_longrunning_requests{") and not line.endswith(" 0"):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+            if (labels["resource"], labels["verb"]) == (plural, "WATCH"):
+                found.add(labels["version"])
+    return found
+
+
+def test_objects_of_two_generated_versions_are_readable_as_each_other_and_the_hub_is_what_is_watched(
+    own: Sandbox, project: Path, start: Any
+) -> None:
+    operator = start()
+    as_hub, as_v1 = sample(project, "widget-v2alpha1.yaml"), sample(project, "widget-v1.yaml")
+    as_hub["metadata"]["name"], as_v1["metadata"]["name"] = "written-as-hub", "written-as-v1"
+    owners = own.apply([as_hub, as_v1])
+
+    def read(version: str, name: str) -> Resource:
+        found = own.get(version, "Widget", name)
+        assert found is not None
+        return found
+
+    for owner in owners:
+        name = owner["metadata"]["name"]
+        own.eventually(lambda name=name: is_ready(own.get(V1, "Widget", name)))  # type: ignore[misc]
+        for part in ("spec", "status"):
+            assert read(V1, name)[part] == read(V2, name)[part]
+        assert {read(version, name)["metadata"]["uid"] for version in (V1, V2)} == {owner["metadata"]["uid"]}
+        assert [read(version, name)["apiVersion"] for version in (V1, V2)] == [V1, V2]
+
+    # a change in either version is the operator's business
+    for number, (owner, form) in enumerate(zip(owners, (V1, V2), strict=True), start=50):
+        own.apply(
+            {**owner, "apiVersion": form, "metadata": {"name": owner["metadata"]["name"]}, "spec": {"size": number}}
+        )
+        own.eventually(lambda owner=owner, number=number: data_of(own, owner) == [{"size": str(number)}])  # type: ignore[misc]
+
+    assert watched_versions(own, "widgets") == {"v2alpha1"}
+    crd = own.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets.example.com")
+    assert crd is not None
+    assert crd["status"]["storedVersions"] == ["v2alpha1"]
+    assert crd["spec"]["names"]["shortNames"] == ["wd"]
+    assert not operator.lines("cannot follow")
 
 
 def test_a_restart_takes_up_what_is_there_and_what_changed_meanwhile(own: Sandbox, project: Path, start: Any) -> None:

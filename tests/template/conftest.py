@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bonny.scaffold.project import Project
+from bonny.tasks.generate import Request, plan_kind
 from tests.support.baking import bake, install, invoke
+from tests.support.generating import commit
 
 # The default, and the two that differ most from it and from each other.
 ANSWER_SETS: dict[str, dict[str, str]] = {
@@ -35,6 +38,17 @@ ANSWER_SETS: dict[str, dict[str, str]] = {
 }
 
 
+GENERATED = (
+    "gen-controller Widget widgets --version v2alpha1 --short-name wd --short-name wdg,wgt --finalizer",
+    "gen-controller Widget widgets --version v1",
+    "gen-controller Fleet fleets --cluster-scoped --group fleets.example.org",
+    f"gen-controller W{'x' * 58} w{'x' * 62}",
+    "gen-controller Deployment deployments --for apps/v1/Deployment --finalizer",
+    "gen-task stale-reports",
+    "gen-reconciler MapCounter",
+)
+
+
 @pytest.fixture(scope="session", params=sorted(ANSWER_SETS))
 def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project rendered from one of the answer sets."""
@@ -53,16 +67,13 @@ def fresh(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def furnished(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The rendered project, installed, with two kinds, one of them in two versions and the other cluster-scoped."""
+    """The rendered project, installed, with what every generator adds: two kinds, one of them in two versions and the
+    other cluster-scoped, one with long names, a controller of a kind of others, a task and a reconciler."""
     project = Path(shutil.copytree(rendered, tmp_path_factory.mktemp("furnished") / rendered.name))
     install(project)
-    for words in (
-        "Widget widgets --version v2alpha1",
-        "Widget widgets --version v1",
-        "Fleet fleets --cluster-scoped --group fleets.example.org",
-        f"W{'x' * 58} w{'x' * 62}",
-    ):
-        done = invoke(project, "gen-controller", *words.split())
+    commit(project)
+    for words in GENERATED:
+        done = invoke(project, *words.split())
         assert done.returncode == 0, done.stderr
     return project
 
@@ -78,4 +89,19 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def project(pristine: Path, tmp_path: Path) -> Path:
     """A copy of the default project to change."""
-    return Path(shutil.copytree(pristine, tmp_path / pristine.name))
+    return copied(pristine, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def with_gadget(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The default project with a kind Gadget, for tests that change nothing."""
+    project = copied(pristine, tmp_path_factory.mktemp("with-gadget"))
+    plan_kind(Project.at(project), Request(kind="Gadget", plural="gadgets", short_names=("gd",))).write()
+    return project
+
+
+def copied(project: Path, folder: Path) -> Path:
+    """A copy of `project` in `folder`; the runtime, which no test changes, is shared and compiled once."""
+    copy = Path(shutil.copytree(project, folder / project.name, ignore=shutil.ignore_patterns("vendor")))
+    (copy / "vendor").symlink_to(project / "vendor")
+    return copy

@@ -12,48 +12,53 @@ import yaml
 
 from bonny.errors import UsageError
 from bonny.scaffold.project import Project
-from bonny.tasks.generate import Request, generate
-from bonny.tasks.generate_scheduler import generate_scheduler
+from bonny.tasks.generate import Request, plan_kind
+from bonny.tasks.generate_scheduler import plan_scheduler
 from tests.support.baking import bake, install, invoke
+from tests.support.generating import state
 from tests.template.conftest import ANSWER_SETS
-from tests.template.test_generator import state
 
 
 def test_a_scheduler_gets_class_sample_and_tests(project: Path) -> None:
     before = state(project)
 
-    report = generate_scheduler(Project.at(project), "cheap-node")
+    written = plan_scheduler(Project.at(project), "cheap-node").write()
 
-    assert report.written == (
+    assert written == (
         "samples/cheap-node.yaml",
         "src/widgets_operator/controllers/cheap_node.py",
         "tests/integration/test_cheap_node.py",
         "tests/unit/test_cheap_node.py",
     )
     after = state(project)
-    assert {name for name in after if name not in before} == set(report.written)
+    assert {name for name in after if name not in before} == set(written)
     assert {name: after[name] for name in before} == before
     sample = yaml.safe_load(after["samples/cheap-node.yaml"])
     assert (sample["kind"], sample["spec"]["schedulerName"]) == ("Pod", "cheap-node")
-    assert 'class CheapNode(Scheduler):\n    name = "cheap-node"\n' in after[report.written[1]]
+    assert 'class CheapNode(Scheduler):\n    name = "cheap-node"\n' in after[written[1]]
 
 
-def test_the_same_again_says_so_and_changes_nothing(project: Path) -> None:
-    generate_scheduler(Project.at(project), "cheap-node")
+def test_the_same_again_writes_nothing_and_what_was_edited_is_never_overwritten(project: Path) -> None:
+    plan_scheduler(Project.at(project), "cheap-node").write()
+    assert plan_scheduler(Project.at(project), "cheap-node").write() == ()
+    mine = project / "src/widgets_operator/controllers/cheap_node.py"
+    mine.write_text(mine.read_text("utf-8") + "# mine\n", encoding="utf-8")
     before = state(project)
 
-    with pytest.raises(UsageError, match=r"controllers/cheap_node\.py.* exists already, so nothing was written"):
-        generate_scheduler(Project.at(project), "cheap-node")
+    with pytest.raises(
+        UsageError, match=r"controllers/cheap_node\.py exists already with another text, so nothing was"
+    ):
+        plan_scheduler(Project.at(project), "cheap-node").write()
 
     assert state(project) == before
 
 
 def test_a_controller_of_the_same_name_is_not_overwritten(project: Path) -> None:
-    generate(Project.at(project), Request(kind="CheapNode", plural="cheapnodes"))
+    plan_kind(Project.at(project), Request(kind="CheapNode", plural="cheapnodes")).write()
     before = state(project)
 
-    with pytest.raises(UsageError, match="exists already, so nothing was written"):
-        generate_scheduler(Project.at(project), "cheap-node")
+    with pytest.raises(UsageError, match="exists already with another text, so nothing was written"):
+        plan_scheduler(Project.at(project), "cheap-node").write()
 
     assert state(project) == before
 
@@ -80,7 +85,7 @@ def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
     before = state(project)
 
     with pytest.raises(UsageError) as caught:
-        generate_scheduler(Project.at(project), name)
+        plan_scheduler(Project.at(project), name)
 
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -88,7 +93,9 @@ def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
 
 
 def test_a_scheduler_named_like_a_word_of_python_gets_an_importable_module(project: Path) -> None:
-    assert "src/widgets_operator/controllers/class_.py" in generate_scheduler(Project.at(project), "class").written
+    texts = plan_scheduler(Project.at(project), "class").texts
+
+    assert project / "src/widgets_operator/controllers/class_.py" in texts
 
 
 @pytest.mark.parametrize(

@@ -10,28 +10,29 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny.scaffold.project import Project
-from bonny.tasks.generate import Report, Request, generate
+from bonny.tasks.generate import Request, plan_kind
+from bonny.tasks.plan import Plan
+from tests.support.generating import state
 
 WIDGET = Request(kind="Widget", plural="widgets", version="v2alpha1")
 
 
-def add(project: Path, request: Request) -> Report:
-    return generate(Project.at(project), request)
+def add(project: Path, request: Request) -> Plan:
+    plan = plan_kind(Project.at(project), request)
+    plan.write()
+    return plan
 
 
-def state(project: Path) -> dict[str, str]:
-    """Every file that a generator could touch."""
-    folders = (project / "src", project / "samples", project / "tests")
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    return {str(path.relative_to(project)): path.read_text(encoding="utf-8") for path in files}
+def written(project: Path, plan: Plan) -> tuple[str, ...]:
+    return tuple(sorted(path.relative_to(project).as_posix() for path in plan.texts))
 
 
 def test_a_new_kind_gets_api_controller_sample_and_tests(project: Path) -> None:
     before = state(project)
 
-    report = add(project, WIDGET)
+    files = plan_kind(Project.at(project), WIDGET).write()
 
-    assert report.written == (
+    assert files == (
         "samples/widget-v2alpha1.yaml",
         "src/widgets_operator/api/v2alpha1/__init__.py",
         "src/widgets_operator/api/v2alpha1/widget.py",
@@ -39,62 +40,42 @@ def test_a_new_kind_gets_api_controller_sample_and_tests(project: Path) -> None:
         "tests/integration/test_widget.py",
         "tests/unit/test_widget.py",
     )
-    assert report.notes == ()
     after = state(project)
-    assert {name for name in after if name not in before} == set(report.written)
+    assert {name for name in after if name not in before} == set(files)
     assert {name: after[name] for name in before} == before
 
 
-def test_the_same_again_says_so_and_changes_nothing(project: Path) -> None:
+def test_the_same_again_writes_nothing(project: Path) -> None:
     add(project, WIDGET)
+    add(project, Request(kind="Widget", plural="widgets", version="v1"))
     before = state(project)
 
-    with pytest.raises(UsageError, match=r"Widget v2alpha1 exists already .*, so nothing was written"):
-        add(project, WIDGET)
+    for version in ("v2alpha1", "v1"):
+        assert plan_kind(Project.at(project), Request(kind="Widget", plural="widgets", version=version)).write() == ()
 
     assert state(project) == before
 
 
-def test_another_version_of_a_kind_gets_api_sample_and_one_test(project: Path) -> None:
+def test_a_file_that_was_removed_comes_back_when_nothing_else_was_touched(project: Path) -> None:
     add(project, WIDGET)
+    before = state(project)
+    (project / "samples/widget-v2alpha1.yaml").unlink()
 
-    report = add(project, Request(kind="Widget", plural="widgets", version="v1"))
-
-    assert report.written == (
-        "samples/widget-v1.yaml",
-        "src/widgets_operator/api/v1/__init__.py",
-        "src/widgets_operator/api/v1/widget.py",
-        "tests/integration/test_widget_v1.py",
-    )
-    text = (project / "src/widgets_operator/api/v1/widget.py").read_text(encoding="utf-8")
-    assert "    storage = False\n    hub = False\n" in text
+    assert plan_kind(Project.at(project), WIDGET).write() == ("samples/widget-v2alpha1.yaml",)
+    assert state(project) == before
 
 
-def test_another_version_comes_with_the_lines_to_change_for_a_flip(project: Path) -> None:
-    """Following the printed lines gives a project in which the new version is hub and storage."""
+@pytest.mark.parametrize("edited", ["api/v2alpha1/widget.py", "controllers/widget.py"])
+def test_the_same_again_after_an_edit_says_so_and_changes_nothing(project: Path, edited: str) -> None:
     add(project, WIDGET)
-    report = add(project, Request(kind="Widget", plural="widgets", version="v1"))
+    path = project / "src/widgets_operator" / edited
+    path.write_text(path.read_text("utf-8") + "\n\n# mine\n", "utf-8")
+    before = state(project)
 
-    assert "v2alpha1 stays the hub" in report.notes[0]
-    for line in report.notes[2:]:
-        name, number, text = (part.strip() for part in line.split(":", maxsplit=2))
-        lines = (project / name).read_text(encoding="utf-8").splitlines()
-        old = lines[int(number) - 1]
-        lines[int(number) - 1] = old[: len(old) - len(old.lstrip())] + text
-        (project / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"Widget v2alpha1 exists already .* and is not as it was generated"):
+        add(project, WIDGET)
 
-    flags = {
-        version: [
-            line.strip()
-            for line in (project / f"src/widgets_operator/api/{version}/widget.py").read_text("utf-8").splitlines()
-            if line.strip().startswith(("hub", "storage"))
-        ]
-        for version in ("v1", "v2alpha1")
-    }
-    assert flags == {"v1": ["storage = True", "hub = True"], "v2alpha1": ["storage = False", "hub = False"]}
-    text = (project / "src/widgets_operator/controllers/widget.py").read_text(encoding="utf-8")
-    assert "api.v1.widget import Widget" in text
-    assert "api.v2alpha1" not in text
+    assert state(project) == before
 
 
 def test_scope_and_group_of_a_kind_carry_over_to_its_other_versions(project: Path) -> None:
@@ -105,6 +86,26 @@ def test_scope_and_group_of_a_kind_carry_over_to_its_other_versions(project: Pat
     assert 'group = "fleet.example.org"' in text
     assert "scope = Scope.CLUSTER" in text
     assert (project / "samples/fleet-v2.yaml").read_text("utf-8").startswith("apiVersion: fleet.example.org/v2\n")
+
+
+def test_short_names_are_written_and_carry_over_to_other_versions(project: Path) -> None:
+    add(project, Request(kind="Widget", plural="widgets", short_names=("wd",)))
+    add(project, Request(kind="Widget", plural="widgets", version="v2"))
+
+    for version in ("v1", "v2"):
+        text = (project / f"src/widgets_operator/api/{version}/widget.py").read_text(encoding="utf-8")
+        assert 'short_names = ("wd",)' in text
+
+
+def test_a_finalizer_comes_with_its_tests(project: Path) -> None:
+    add(project, Request(kind="Widget", plural="widgets", finalizer=True))
+    add(project, Request(kind="Gadget", plural="gadgets"))
+
+    def has(name: str, word: str) -> bool:
+        return word in (project / name).read_text(encoding="utf-8")
+
+    for place in ("src/widgets_operator/controllers/{}.py", "tests/unit/test_{}.py", "tests/integration/test_{}.py"):
+        assert (has(place.format("widget"), "final"), has(place.format("gadget"), "final")) == (True, False)
 
 
 def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project: Path) -> None:
@@ -122,7 +123,21 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
         (Request(kind="None", plural="nones"), "'None' cannot be a kind"),
         (Request(kind="Controller", plural="controllers"), "'Controller' cannot be a kind"),
         (Request(kind="Exception", plural="exceptions"), "'Exception' cannot be a kind here: Python"),
-        (Request(kind="Path", plural="paths"), "'Path' cannot be a kind here: Python"),
+        (Request(kind="AGE", plural="ages"), "'AGE' cannot be a kind here: Python or the generated files"),
+        (Request(kind="Widget", plural="widgets", short_names=("W",)), "'W' is not a short name"),
+        (Request(kind="Widget", plural="widgets", short_names=("",)), "'' is not a short name"),
+        (Request(kind="Widget", plural="widgets", short_names=("widgets",)), "short name widgets is a name of Widget"),
+        (Request(kind="Widget", plural="widgets", short_names=("widget",)), "short name widget is a name of Widget"),
+        (Request(kind="Widget", plural="widgets", short_names=("w", "w")), "short name w is a name of Widget already"),
+        (Request(kind="Widget", plural="widgets", short_names=("gd",)), "would share the name gd in example.com"),
+        (Request(kind="Widget", plural="widgets", short_names=("gadgets",)), "would share the name gadgets"),
+        (Request(kind=f"W{'x' * 53}", plural="ws", finalizer=True), "and 63 characters are allowed: choose a shorter"),
+        (Request(kind="Gd", plural="gds"), "would share the name gd in example.com"),
+        (
+            Request(kind="Gadget", plural="gadgets", version="v2", short_names=("g",)),
+            "the short names of Gadget are gd (src",
+        ),
+        (Request(kind="Gadget", plural="gadgets", version="v2", finalizer=True), "Gadget has its controller already"),
         (Request(kind="../Widget", plural="widgets"), "is not a kind"),
         (Request(kind="Widget", plural="Widgets"), "'Widgets' is not a plural"),
         (Request(kind="Widget", plural=""), "'' is not a plural"),
@@ -142,36 +157,35 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
     ],
 )
 def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
-    project: Path, request_: Request, sentence: str
+    with_gadget: Path, request_: Request, sentence: str
 ) -> None:
-    add(project, Request(kind="Gadget", plural="gadgets"))
-    before = state(project)
+    before = state(with_gadget)
 
     with pytest.raises(UsageError) as caught:
-        add(project, request_)
+        add(with_gadget, request_)
 
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert state(project) == before
+    assert state(with_gadget) == before
 
 
 def test_two_kinds_of_one_plural_may_live_in_different_groups(project: Path) -> None:
     add(project, Request(kind="Gadget", plural="gadgets"))
 
-    assert add(project, Request(kind="Gizmo", plural="gadgets", group="gizmos.example.org")).written
+    assert add(project, Request(kind="Gizmo", plural="gadgets", group="gizmos.example.org")).texts
 
 
 def test_a_kind_named_like_a_word_of_python_gets_an_importable_module(project: Path) -> None:
-    written = add(project, Request(kind="Class", plural="classes")).written
+    files = written(project, add(project, Request(kind="Class", plural="classes")))
 
-    assert "src/widgets_operator/api/v1/class_.py" in written
+    assert "src/widgets_operator/api/v1/class_.py" in files
 
 
 def test_a_file_that_is_in_the_way_is_named_and_nothing_is_written(project: Path) -> None:
     (project / "samples" / "widget-v2alpha1.yaml").write_text("mine\n", encoding="utf-8")
     before = state(project)
 
-    with pytest.raises(UsageError, match=r"samples/widget-v2alpha1\.yaml exists already, so nothing was written"):
+    with pytest.raises(UsageError, match=r"samples/widget-v2alpha1\.yaml exists already with another text, so"):
         add(project, WIDGET)
 
     assert state(project) == before
@@ -197,11 +211,11 @@ def test_a_module_that_is_half_edited_is_named(project: Path) -> None:
         add(project, WIDGET)
 
 
-def test_an_operator_without_a_written_group_asks_for_it(project: Path) -> None:
+def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project: Path) -> None:
     operator = project / "src/widgets_operator/operator.py"
     operator.write_text(operator.read_text("utf-8").replace('group="example.com"', "group=GROUP"), encoding="utf-8")
 
-    with pytest.raises(UsageError, match="name the group with --group"):
+    with pytest.raises(UsageError, match=r"no Operator\(group=.* that is written out: write it out"):
         add(project, WIDGET)
 
 
@@ -212,6 +226,12 @@ def test_an_operator_without_a_written_group_asks_for_it(project: Path) -> None:
         (["widget", "widgets"], 2, "'widget' is not a kind"),
         (["Widget", "widgets", "--version", "two"], 2, "'two' is not an API version"),
         (["Widget"], 1, "did not receive"),
+        (["Widget", "widgets", "--short-name", "wd,wg", "--short-name", "wi", "--finalizer"], 0, "Next: say in src/"),
+        (["Widget", "widgets", "--short-name", "wd,"], 2, "'' is not a short name"),
+        (["Deployment", "deployments", "--for", "apps/v1/Deployment"], 0, "wrote tests/unit/test_deployment.py"),
+        (["Deployment", "deployments", "--for", "apps/v1"], 2, "--for is 'apps/v1': use API version and kind"),
+        (["Pod", "pods", "--for", "v1/Pod", "--version", "v1"], 2, "--version is for a kind of your own"),
+        (["Widget", "widgets", "--dry-run"], 0, "+++ b/src/widgets_operator/controllers/widget.py"),
     ],
 )
 def test_the_task_ends_with_a_sentence_and_a_code(project: Path, arguments: list[str], code: int, said: str) -> None:

@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from tests.support.baking import invoke, uv
+from tests.support.generating import changes, run_task, state
+from tests.template.conftest import GENERATED
 
 
 def test_lint_and_types_of_a_fresh_project_are_green(fresh: Path) -> None:
@@ -35,7 +37,22 @@ def test_generated_tests_pass(furnished: Path) -> None:
     done = invoke(furnished, "test", "--unit")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "8 passed" in done.stdout
+    assert "15 passed" in done.stdout
+
+
+def test_generating_only_added_files_and_the_same_again_changes_nothing(
+    furnished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added = changes(furnished)
+    assert {line[:3] for line in added} == {"?? "}
+    before = state(furnished)
+    capsys.readouterr()
+
+    for words in GENERATED:
+        assert run_task(furnished, words) == 0
+        assert capsys.readouterr().out == "it is all there already\n"
+
+    assert (changes(furnished), state(furnished)) == (added, before)
 
 
 @pytest.mark.server
@@ -51,7 +68,7 @@ def test_generated_controllers_work_on_a_real_api_server_with_the_manifests_perm
     done = invoke(furnished, "test")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "13 passed" in done.stdout
+    assert "23 passed" in done.stdout
 
 
 def test_a_check_that_fails_is_the_tasks_exit_code(fresh: Path) -> None:

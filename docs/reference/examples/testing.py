@@ -4,7 +4,19 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 
 from __future__ import annotations
 
-from bonny import Axn, Controller, Kind, Operator, testing
+from bonny import (
+    Axn,
+    Controller,
+    Kind,
+    List,
+    Next,
+    Operator,
+    PeriodicTask,
+    Reconciler,
+    Resource,
+    TaskRun,
+    testing,
+)
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.sandbox import Sandbox
@@ -75,6 +87,28 @@ async def assert_requeued() -> None:
             axn.requeue_after(30.0)
 
     testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)
+
+
+async def run_task() -> None:
+    def count(run: TaskRun) -> Next:
+        return Next(run.state + 1)
+
+    counter = PeriodicTask("counter", count, interval=60.0, state=0)
+    assert await testing.run_task(counter) == Next(1)
+    assert await testing.run_task(counter, state=7) == Next(8)
+
+
+async def reconcile() -> None:
+    seen = []
+
+    class Sizes(Reconciler):
+        operation = List("v1", "ConfigMap")
+
+        async def reconcile(self, resource: Resource) -> None:
+            seen.append(resource["data"]["size"])
+
+    await testing.reconcile(Sizes, config_map("w1-size", size="3"))
+    assert seen == ["3"]
 
 
 async def schedule() -> None:

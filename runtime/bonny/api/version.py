@@ -162,8 +162,10 @@ class Version:
             check_version(getattr(cls, "version", ""))
             if cls.group is not None:
                 check_group(cls.group)
-            for name in cls.short_names + cls.categories:
-                check_plural(name)
+            for name in cls.short_names:
+                check_plural(name, "short name", example="ct")
+            for name in cls.categories:
+                check_plural(name, "category", example="all")
             warning = cls.deprecation_warning
             if warning and not (cls.deprecated and warning.isprintable() and len(warning.encode()) <= WARNING_BYTES):
                 raise OptionError(

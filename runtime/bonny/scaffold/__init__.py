@@ -1,1 +1,1 @@
-"""Scaffold: what an operator repository is made of: its layout (`project`) and the templates of generated files."""
+"""Scaffold: what an operator repository is made of: its layout (`project`) and the templates of the generators."""

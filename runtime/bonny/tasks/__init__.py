@@ -6,20 +6,27 @@ You need it in tasks.py only. Imports at the top are light, so that `invoke --li
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from invoke.context import Context
 from invoke.exceptions import Exit
 from invoke.tasks import task
 
+from ..errors import UsageError
 from ..scaffold.project import Project
 from . import sandbox
 from .failure import in_one_sentence
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 __all__ = [
     "dashboards",
     "doctor",
     "gen_controller",
+    "gen_reconciler",
     "gen_scheduler",
+    "gen_task",
     "lint",
     "manifest",
     "run_locally",
@@ -28,39 +35,90 @@ __all__ = [
 ]
 
 
+DRY_RUN = "show what would be written, as a diff, and write nothing"
+
+
 @task(
+    iterable=["short_name"],
     help={
-        "kind": "name of one object, in CamelCase: Widget",
+        "kind": "name of one object, in CamelCase: Widget; with --for the name of the controller",
         "plural": "name of many, in lower case: widgets",
         "version": "v1, v1beta1, v2alpha1 (default v1)",
         "cluster_scoped": "its objects belong to no namespace",
+        "short_name": "another name for kubectl; say it again for more, or part them by commas",
         "group": "API group, if not the operator's own",
-    }
+        "for": "a kind that exists, such as apps/v1/Deployment: a controller for it, and no API",
+        "finalizer": "the controller cleans up before an object may go",
+        "dry_run": DRY_RUN,
+    },
 )
 def gen_controller(
-    c: Context, kind: str, plural: str, version: str = "v1", cluster_scoped: bool = False, group: str = ""
+    c: Context,
+    kind: str,
+    plural: str,
+    version: str = "",
+    cluster_scoped: bool = False,
+    short_name: list[str] | None = None,
+    group: str = "",
+    for_: str = "",
+    finalizer: bool = False,
+    dry_run: bool = False,
 ) -> None:
     """Add a kind: its API, controller, sample and tests. With another --version: a version of it."""
     with in_one_sentence():
-        from .generate import Request, generate
+        from . import generate, parts
 
-        request = Request(kind=kind, plural=plural, version=version, cluster_scoped=cluster_scoped, group=group)
-        report = generate(Project.at(Path(c.root)), request)
-    for path in report.written:
-        print(f"wrote {path}")
-    for note in report.notes:
-        print(note)
+        if version and for_:
+            raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
+        request = generate.Request(
+            kind=kind,
+            plural=plural,
+            version=version or "v1",
+            cluster_scoped=cluster_scoped,
+            short_names=tuple(name.strip() for names in short_name or () for name in names.split(",")),
+            group=group,
+            finalizer=finalizer,
+        )
+        project = Project.at(Path(c.root))
+        plan = parts.plan_controller_of(project, request, for_) if for_ else generate.plan_kind(project, request)
+        _carry_out(plan, dry_run=dry_run)
 
 
-@task(help={"name": "what pods write in spec.schedulerName: cheap-node"})
-def gen_scheduler(c: Context, name: str) -> None:
+@task(help={"name": "what it is called, in lower case: stale-reports", "dry_run": DRY_RUN})
+def gen_task(c: Context, name: str, dry_run: bool = False) -> None:
+    """Add a periodic task: a function that runs again and again, and its tests."""
+    with in_one_sentence():
+        from . import parts
+
+        _carry_out(parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
+
+
+@task(help={"name": "what it is called, in CamelCase: PodCounter", "dry_run": DRY_RUN})
+def gen_reconciler(c: Context, name: str, dry_run: bool = False) -> None:
+    """Add a reconciler: a class that looks at all objects of a kind again and again, and its tests."""
+    with in_one_sentence():
+        from . import parts
+
+        _carry_out(parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
+
+
+@task(help={"name": "what pods write in spec.schedulerName: cheap-node", "dry_run": DRY_RUN})
+def gen_scheduler(c: Context, name: str, dry_run: bool = False) -> None:
     """Add a scheduler: its class, a sample pod and tests."""
     with in_one_sentence():
-        from .generate_scheduler import generate_scheduler
+        from . import generate_scheduler
 
-        report = generate_scheduler(Project.at(Path(c.root)), name)
-    for path in report.written:
-        print(f"wrote {path}")
+        _carry_out(generate_scheduler.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
+
+
+def _carry_out(plan: Plan, *, dry_run: bool) -> None:
+    """Write the files of `plan` and say which, or show them."""
+    if dry_run:
+        print(plan.diff(), end="")
+        return
+    written = plan.write()
+    for line in (*(f"wrote {name}" for name in written), *plan.notes) if written else ("it is all there already",):
+        print(line)
 
 
 @task(

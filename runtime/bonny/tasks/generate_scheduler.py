@@ -1,4 +1,4 @@
-"""Generate scheduler: writes the files of a scheduler of one's own.
+"""Generate scheduler: plans the files of a scheduler of one's own.
 
 You need it for `invoke gen-scheduler`. The class goes to `controllers/`, where the operator discovers it.
 """
@@ -11,9 +11,9 @@ import keyword
 from ..errors import UsageError
 from ..naming import check_dns_label, module_to_kind, snake_case
 from ..scaffold.project import Project
-from .generate import Report, render, write_new
+from .plan import Plan, render
 
-__all__ = ["generate_scheduler"]
+__all__ = ["plan_scheduler"]
 
 # What the generated files import: a class of that name would hide it.
 IN_USE = {"Choice", "Nodes", "Path", "PodView", "Resource", "RunningOperator", "Scheduler"}
@@ -21,23 +21,19 @@ IN_USE = {"Choice", "Nodes", "Path", "PodView", "Resource", "RunningOperator", "
 KUBE_SCHEDULER = "default-scheduler"
 
 
-def generate_scheduler(project: Project, name: str) -> Report:
-    """Write class, tests and sample pod of the scheduler `name` into `project`.
-
-    Guarantees: all files are written or none; a file that exists is never changed.
-    Raises: `UsageError` when the name cannot be used, or when a file exists.
-    """
+def plan_scheduler(project: Project, name: str) -> Plan:
+    """Class, tests and sample pod of the scheduler `name`. Raises: `UsageError` when the name cannot be used."""
     values = {"name": name, "class": _class_name(name), "package": project.package}
     values["module"] = module = snake_case(values["class"])
     tests = project.root / "tests"
     targets = {
         project.source / "controllers" / f"{module}.py": "scheduler.py.j2",
         project.root / "samples" / f"{name}.yaml": "scheduler_sample.yaml.j2",
-        tests / "unit" / f"test_{module}.py": "scheduler_test_unit.py.j2",
-        tests / "integration" / f"test_{module}.py": "scheduler_test_integration.py.j2",
+        tests / "unit" / f"test_{module}.py": "test_scheduler_unit.py.j2",
+        tests / "integration" / f"test_{module}.py": "test_scheduler_integration.py.j2",
     }
     texts = {path: render(template, values, path) for path, template in targets.items()}
-    return Report(written=write_new(project, texts), notes=())
+    return Plan(root=project.root, texts=texts)
 
 
 def _class_name(name: str) -> str:

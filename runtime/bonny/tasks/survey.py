@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from ..errors import UsageError
 from ..naming import names_of
 from ..scaffold.project import Project
 
-__all__ = ["ApiVersion", "api_versions", "group_of_operator"]
+__all__ = ["ApiVersion", "api_versions", "api_versions_in", "assignments", "group_of_operator"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +32,20 @@ class ApiVersion:
     cluster_scoped: bool
     hub: bool
     storage: bool
+    short_names: tuple[str, ...]
     lines: dict[str, int]
 
 
 def api_versions(project: Project) -> tuple[ApiVersion, ...]:
     """Every class below `api/` that names a kind and a version, in the order of their paths."""
-    return tuple(
-        found
-        for path in sorted((project.source / "api").rglob("*.py"))
-        for node in ast.walk(_parsed(path))
-        if isinstance(node, ast.ClassDef) and (found := _api_version(path, node)) is not None
-    )
+    paths = sorted((project.source / "api").rglob("*.py"))
+    return tuple(found for path in paths for found in api_versions_in(path, _parsed(path)))
+
+
+def api_versions_in(path: Path, module: ast.Module) -> tuple[ApiVersion, ...]:
+    """Those of one module, whether or not it is written already."""
+    classes = [node for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
+    return tuple(found for node in classes if (found := _api_version(path, node)) is not None)
 
 
 def group_of_operator(project: Project) -> str:
@@ -55,7 +59,9 @@ def group_of_operator(project: Project) -> str:
             for keyword in node.keywords:
                 if keyword.arg == "group" and isinstance(keyword.value, ast.Constant):
                     return str(keyword.value.value)
-    raise UsageError(f'{path} has no Operator(group="...") that is written out: name the group with --group')
+    raise UsageError(
+        f'{path} has no Operator(group="...") that is written out: write it out, as in group="example.com"'
+    )
 
 
 def _parsed(path: Path) -> ast.Module:
@@ -70,12 +76,13 @@ def _parsed(path: Path) -> ast.Module:
 def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
-    for name, value in _assignments(node):
+    for _, name, value in assignments(node):
         lines[name] = value.lineno
-        if isinstance(value, ast.Constant):
-            values[name] = value.value
-        elif isinstance(value, ast.Attribute):  # scope = Scope.CLUSTER
+        if isinstance(value, ast.Attribute):  # scope = Scope.CLUSTER
             values[name] = value.attr
+        else:
+            with suppress(ValueError):  # computed
+                values[name] = ast.literal_eval(value)
     if not {"kind", "version"} <= values.keys():
         return None
     return ApiVersion(
@@ -87,16 +94,18 @@ def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:
         cluster_scoped=str(values.get("scope", "")).upper() == "CLUSTER",
         hub=values.get("hub") is True,
         storage=values.get("storage") is True,
+        short_names=tuple(values.get("short_names", ())),
         lines=lines,
     )
 
 
-def _assignments(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+def assignments(node: ast.ClassDef) -> Iterator[tuple[ast.stmt, str, ast.expr]]:
+    """The lines of a class that give an attribute a value."""
     for statement in node.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield name, value
+                yield statement, name, value
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                yield name, value
+                yield statement, name, value
             case _:
                 pass

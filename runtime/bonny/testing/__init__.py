@@ -1,9 +1,10 @@
 """Testing: what tests of an operator need.
 
 `axn` builds the token for a handler test without a server, `handle` lets it pass through the handler, and what begins
-with `assert_` reads what is registered then; `schedule` asks a scheduler for a node; `round_trip` checks conversion
-functions. `record_permissions` compares what is asked of a server with what the manifest grants. `plugin` holds pytest
-fixtures for tests with a real server: `running_operator` is a `RunningOperator`.
+with `assert_` reads what is registered then. `run_task` and `reconcile` do the same for periodic tasks and reconcilers,
+`schedule` asks a scheduler for a node, `round_trip` checks conversion functions. `record_permissions` compares what is
+asked of a server with what the manifest grants. `plugin` holds pytest fixtures for tests with a real server:
+`running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .assertions import (
 from .conversion import round_trip
 from .running import RunningOperator, is_ready
 from .scheduling import schedule
+from .servers import reconcile, run_task
 from .token import axn, handle
 
 __all__ = [
@@ -37,7 +39,9 @@ __all__ = [
     "axn",
     "handle",
     "is_ready",
+    "reconcile",
     "record_permissions",
     "round_trip",
+    "run_task",
     "schedule",
 ]

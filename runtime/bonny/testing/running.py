@@ -7,6 +7,7 @@ You do not need it to test a handler: build a token with `bonny.testing.axn`.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import socket
@@ -72,6 +73,9 @@ class RunningOperator:
         self.process = process
         self._log = log
         self._applied: dict[tuple[Kind, Key], None] = {}
+        self._owners: set[str] = set()
+        """UIDs of what was applied, also of what a test deleted since."""
+
         own = [kind for controller in operator.controllers for kind in controller.kinds(operator.group)]
         own += [version.as_kind(operator.group) for version in operator.crds]
         self._kinds = {(kind.api_version, kind.kind): kind for kind in own}
@@ -81,6 +85,7 @@ class RunningOperator:
         kind, placed = self._placed(resource)
         applied, _ = await self.client.apply(kind, placed, manager=MANAGER)
         self._applied[kind, key_of(applied)] = None
+        self._owners.add(applied["metadata"]["uid"])
         return applied
 
     async def read(self, like: Resource) -> Resource | None:
@@ -117,6 +122,29 @@ class RunningOperator:
             )
         return found
 
+    async def until_gone(self, like: Resource, *, within: float = UNTIL_SECONDS) -> None:
+        """Wait until there is no object with the kind and name of `like`. Raises: as `until`."""
+        if not await eventually(lambda: self._is_gone(like), within=within, alive=self.process):
+            raise AssertionError(f"{identify(like)} is still there after {within} s\n{self.log()}")
+
+    async def until_logged(self, message: str, *, within: float = UNTIL_SECONDS, **fields: object) -> dict[str, Any]:
+        """Wait until the operator logged `message` with these `fields`, and return the first such line.
+
+        Raises: as `until`.
+        """
+        wanted = {"message": message, **fields}.items()
+
+        async def look() -> dict[str, Any] | None:
+            lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+            # What is not JSON is a traceback, or a line that is still being written.
+            said = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
+            return next((line for line in said if wanted <= line.items()), None)
+
+        found = await eventually(look, within=within, alive=self.process)
+        if found is None:
+            raise AssertionError(f"the operator did not log {dict(wanted)} within {within} s\n{self.log()}")
+        return found
+
     async def stop(self) -> int:
         """Send SIGTERM and return the exit code. Raises: `AssertionError` when it takes more than 5 s."""
         self.process.terminate()
@@ -132,24 +160,18 @@ class RunningOperator:
 
     async def remove_applied(self) -> None:
         """Delete what `apply` made, newest first, and then, as the garbage collector would, what that owned."""
-        owners = []
         for kind, key in reversed(self._applied):
             like = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": key._asdict()}
-            known = await self.read(like)
-            if known is None:
-                continue
-            owners.append(known["metadata"]["uid"])
-            # No kubelet runs here that could agree to the end of a pod with a node.
-            path = path_of(kind, key.namespace or None, key.name)
-            await self.client.exchange("DELETE", path, body=b'{"gracePeriodSeconds":0}', content_type=JSON)
-            gone = await eventually(lambda like=like: self._is_gone(like), within=UNTIL_SECONDS)  # type: ignore[misc]
-            if not gone:
-                raise AssertionError(f"{identify(like)} is still there\n{self.log()}")
-        if owners:
-            await self._collect(owners)
+            if await self.read(like) is not None:
+                # No kubelet runs here that could agree to the end of a pod with a node.
+                path = path_of(kind, key.namespace or None, key.name)
+                await self.client.exchange("DELETE", path, body=b'{"gracePeriodSeconds":0}', content_type=JSON)
+                await self.until_gone(like)
+        if self._owners:
+            await self._collect()
 
-    async def _collect(self, owners: list[str]) -> None:
-        theirs = f"{OWNER_UID} in ({','.join(owners)})"
+    async def _collect(self) -> None:
+        theirs = f"{OWNER_UID} in ({','.join(sorted(self._owners))})"
         for kind in {kind for controller in self.operator.controllers for kind in controller.owns}:
             for child in await self.client.list(kind, label_selector=theirs):
                 with suppress(NotFound):

@@ -168,7 +168,7 @@ def test_a_status_field_without_a_default_is_refused_when_its_class_is_made() ->
         ({"kind": "Widget", "version": "one"}, "'one' is not an API version"),
         ({"kind": "Widget", "version": "v1", "plural": "Widgets"}, "'Widgets' is not a plural"),
         ({"kind": "Widget", "version": "v1", "group": "nodots"}, "'nodots' is not an API group"),
-        ({"kind": "Widget", "version": "v1", "short_names": ("W",)}, "'W' is not a plural"),
+        ({"kind": "Widget", "version": "v1", "short_names": ("W",)}, "'W' is not a short name"),
     ],
 )
 def test_a_bad_name_is_refused_when_its_class_is_made(attributes: dict[str, object], why: str) -> None:

@@ -1,0 +1,60 @@
+"""Testing without a server: one run of a periodic task, one look of a reconciler."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from bonny import List, PeriodicTask, Reconciler, Resource, Stop, TaskRun, testing
+from bonny.calling import HANDLER_THREAD, HandlerTimeout
+from bonny.errors import OptionError
+
+POD: Resource = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}}
+
+
+async def test_a_task_gets_its_id_its_state_and_its_arguments() -> None:
+    def told(run: TaskRun, *words: str) -> Stop:
+        return Stop(f"{run.id} {run.state} {words} {threading.current_thread().name}")
+
+    task = PeriodicTask("teller", told, arguments=("a", "b"), state=3)
+
+    assert await testing.run_task(task) == Stop(f"teller 3 ('a', 'b') {HANDLER_THREAD}")
+    assert await testing.run_task(task, state=4) == Stop(f"teller 4 ('a', 'b') {HANDLER_THREAD}")
+
+
+async def test_what_a_task_registers_does_not_run() -> None:
+    async def registers(run: TaskRun) -> None:
+        assert run.tasks.register(PeriodicTask("other", registers))
+
+    assert await testing.run_task(PeriodicTask("one", registers)) is None
+
+
+async def test_a_task_or_a_reconciler_that_sends_is_told_where_it_is_tested() -> None:
+    async def sends(run: TaskRun) -> None:
+        await run.client.list(List("v1", "Pod"))
+
+    class Sends(Reconciler):
+        operation = List("v1", "Pod")
+
+        async def reconcile(self, pod: Resource) -> None:
+            await self.client.delete(self.operation, pod["metadata"]["name"])
+
+    with pytest.raises(OptionError, match=r"sends nothing \(list\): test what needs one against a sandbox"):
+        await testing.run_task(PeriodicTask("sender", sends))
+    with pytest.raises(OptionError, match=r"sends nothing \(delete\)"):
+        await testing.reconcile(Sends, POD)
+
+
+async def test_a_reconciler_has_its_timeout() -> None:
+    class Slow(Reconciler):
+        operation = List("v1", "Pod")
+        timeout = 0.01
+
+        async def reconcile(self, _: Resource) -> Any:
+            await asyncio.Event().wait()
+
+    with pytest.raises(HandlerTimeout):
+        await testing.reconcile(Slow, POD)

@@ -1,0 +1,81 @@
+"""Task reference: writes docs/reference/tasks.md from the tasks of a rendered repository and their options.
+
+python tools/task_reference.py
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any, Final
+
+from invoke.collection import Collection
+from invoke.parser.argument import Argument
+from invoke.parser.context import translate_underscores
+from invoke.tasks import Task
+
+from bonny import tasks
+from tools.reference import TARGET
+
+PAGE: Final = TARGET / "tasks.md"
+
+LEAD: Final = """\
+<!-- Written by `invoke reference` from runtime/bonny/tasks: edit that. -->
+
+# Tasks
+
+What `invoke` offers in a rendered repository, from any of its folders. `invoke --help TASK` says the same in a
+terminal.
+
+A task ends with code 0 when it is done, with 1 when tests or checks failed or a word of the command is unknown, and
+with 2 when it refused, with one sentence on stderr that says what is wrong and what to do. What it refused, it did not
+begin.
+
+The generators, whose names begin with `gen-`, add files and never change one that is there. They write all files or
+none, and nothing that is there already. What they add is discovered: no other file has to be edited. A file that is in
+the way is named, and then nothing is written. See also [how to add a version](../how-to/add-a-version.md)."""
+
+
+def collection() -> Collection:
+    """The tasks as the tasks.py of a rendered repository collects them."""
+    found = Collection.from_module(tasks)
+    found.add_collection(Collection.from_module(tasks.sandbox))
+    return deepcopy(found)  # a task hands out the help of its arguments once
+
+
+def page() -> str:
+    """The page as Markdown."""
+    found = collection()
+    blocks = [LEAD]
+    for name in sorted(found.task_names):
+        blocks += _entry(name, found[name])
+    return "\n\n".join(blocks) + "\n"
+
+
+def _entry(name: str, task: Task[Any]) -> Iterator[str]:
+    arguments = task.get_arguments()
+    words = [_typed(argument) for argument in arguments if argument.positional]
+    yield f"## {name}"
+    yield inspect.cleandoc(task.__doc__ or "")
+    yield f"`{' '.join(['invoke', name, *words])}`" + (", and:" if len(words) < len(arguments) else "")
+    if arguments:
+        rows = [f"| `{_typed(argument)}` | {argument.help or ''} |" for argument in arguments]
+        yield "\n".join(["| word | what it says |", "|---|---|", *rows])
+
+
+def _typed(argument: Argument) -> str:
+    """As it is typed: `KIND`, `--version TEXT`, `--dry-run`."""
+    name = translate_underscores(argument.name or "")
+    if argument.positional:
+        return name.upper()
+    return f"--{name}" if argument.kind is bool else f"--{name} TEXT"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
