@@ -92,6 +92,36 @@ def test_the_manifest_is_written_beside_pyproject_from_wherever_invoke_is_called
         written.unlink(missing_ok=True)
 
 
+def test_parts_of_the_manifest_are_chosen_by_name(fresh: Path) -> None:
+    def kinds(*words: str) -> set[str]:
+        done = invoke(fresh, "manifest", "--out", "-", *words)
+        assert done.returncode == 0, done.stderr
+        return {document["kind"] for document in yaml.safe_load_all(done.stdout) if document}
+
+    usual = kinds()
+    assert {"NetworkPolicy", "Service", "Deployment"} <= usual
+    assert kinds("--with", "pdb,alerts", "--with", "dashboards") - usual == {
+        "PodDisruptionBudget",
+        "PrometheusRule",
+        "ConfigMap",
+    }
+    assert usual - kinds("--without", "network-policy,service") == {"NetworkPolicy", "Service"}
+    assert kinds("--crds-only") <= {"CustomResourceDefinition"}
+
+
+def test_a_part_that_is_not_known_is_refused_with_those_that_are(fresh: Path) -> None:
+    done = invoke(fresh, "manifest", "--with", "pdb,nonsense")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "there is no part 'nonsense' of a manifest: --with takes network-policy, service, pdb"
+    )
+
+
+def test_the_manifest_of_a_fresh_project_is_short(fresh: Path) -> None:
+    assert len(invoke(fresh, "manifest", "--out", "-").stdout.splitlines()) < 300
+
+
 def test_an_impossible_image_is_refused_in_a_sentence_and_nothing_is_written(fresh: Path) -> None:
     done = invoke(fresh, "manifest", "--image", "Not An Image")
 
