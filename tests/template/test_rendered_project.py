@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.baking import invoke, uv
+from tests.support.baking import invoke, uninstalled, uv
 
 
 def test_lint_and_types_of_a_fresh_project_are_green(fresh: Path) -> None:
@@ -107,6 +108,18 @@ def test_parts_of_the_manifest_are_chosen_by_name(fresh: Path) -> None:
     }
     assert usual - kinds("--without", "network-policy,service") == {"NetworkPolicy", "Service"}
     assert kinds("--crds-only") <= {"CustomResourceDefinition"}
+
+
+def test_without_an_image_there_is_no_deployment(project: Path) -> None:
+    settings = project / "pyproject.toml"
+    named = settings.read_text("utf-8")
+    (repository,) = re.findall('^image = "(.*)"', named, re.MULTILINE)
+    assert f"image: {repository}:0.1.0\n" in uninstalled(project, "manifest", "--out", "-")
+
+    settings.write_text(re.sub("^image = .*\n", "", named, flags=re.MULTILINE), encoding="utf-8")
+
+    assert "kind: Deployment" not in uninstalled(project, "manifest", "--out", "-")
+    assert "image: x:1" in uninstalled(project, "manifest", "--out", "-", "--image", "x:1")
 
 
 def test_a_part_that_is_not_known_is_refused_with_those_that_are(fresh: Path) -> None:

@@ -22,12 +22,12 @@ __all__ = ["Project"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where things are. `image` is the repository without tag; `version` that of the distribution."""
+    """Where things are. `image` names the container image, with the version of the distribution as its tag; None
+    where pyproject.toml names no repository for it."""
 
     root: Path
     package: str
-    image: str
-    version: str
+    image: str | None
 
     @classmethod
     def at(cls, root: Path) -> Project:
@@ -39,7 +39,9 @@ class Project:
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             bonny = table["tool"]["bonny"]
-            return cls(root=root, package=bonny["package"], image=bonny["image"], version=table["project"]["version"])
+            version = table["project"]["version"]
+            image = f"{bonny['image']}:{version}" if bonny.get("image") else None
+            return cls(root=root, package=bonny["package"], image=image)
         except OSError as error:
             raise UsageError(
                 f"{path} cannot be read ({error.strerror}): run this task in an operator's repository"
@@ -48,7 +50,7 @@ class Project:
             raise UsageError(f"{path} is not valid TOML ({error}): mend it and try again") from error
         except (KeyError, TypeError) as error:
             raise UsageError(
-                f"{path} lacks [project] version, or package and image in [tool.bonny]: add them, "
+                f"{path} lacks [project] version, or package in [tool.bonny]: add them, "
                 'for example package = "widgets_operator"'
             ) from error
 

@@ -46,7 +46,7 @@ def gen_controller(
 @task(
     iterable=["with_", "without"],
     help={
-        "image": "container image to deploy (default: that of pyproject.toml, with the version as its tag)",
+        "image": "container image to deploy (default: that of pyproject.toml; without one there is no Deployment)",
         "namespace": "namespace to deploy to (default: the operator's name)",
         "out": "file to write, or - for the terminal (default manifest.yaml)",
         "local": "leave out the Deployment: the operator runs on this machine",
@@ -72,7 +72,7 @@ def manifest(
         project = Project.at(Path(c.root))
         text = command.render(
             project.load_operator(),
-            image=image or f"{project.image}:{project.version}",
+            image=image or project.image,
             namespace=namespace or None,
             local=local,
             crds_only=crds_only,
