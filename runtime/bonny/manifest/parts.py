@@ -74,4 +74,6 @@ def chosen(
             there.add(name)
             yield part
         elif name in include:
-            raise UsageError(f"{name} is of no use without {part.needs}, and those are left out: leave it out, too")
+            raise UsageError(
+                f"{name} is of no use without {part.needs}, which this manifest has not: leave it out, too"
+            )

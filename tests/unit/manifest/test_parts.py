@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from bonny.manifest.parts import PARTS
 from bonny.resource import Resource
 
 IMAGE = "registry.example.com/widgets-operator:1.0.0"
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "manifest.md").read_text("utf-8")
 SELECTOR = {"app.kubernetes.io/name": "widgets-operator", "app.kubernetes.io/component": "operator"}
 
 
@@ -74,6 +77,22 @@ def test_every_part_is_in_the_list_above() -> None:
     (marker,) = test_a_part_is_there_with_its_name_and_not_without.pytestmark
 
     assert [part for part, _ in marker.args[1]] == list(PARTS)
+
+
+def test_the_reference_page_has_a_row_for_every_part() -> None:
+    assert re.findall(r"^\| `([a-z][a-z-]*)` \|", PAGE, re.MULTILINE) == list(PARTS)
+
+
+def test_the_example_of_the_reference_page_changes_the_pod() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(example, names)
+
+    template = objects(names["operator"])["Deployment"]["spec"]["template"]
+
+    assert template["spec"]["nodeSelector"] == {"example.com/size": "large"}
+    assert template["spec"]["containers"][0]["resources"]["limits"]["memory"] == "1Gi"
+    assert template["metadata"]["labels"]["example.com/team"] == "tools"
 
 
 def test_several_replicas_have_a_disruption_budget() -> None:
@@ -138,7 +157,10 @@ def test_the_definitions_alone_can_be_had() -> None:
         ({"exclude": [""]}, "there is no part '' of a manifest: --without takes network-policy, service, pdb, "),
         ({"include": ["pdb"], "exclude": ["pdb"]}, "--with and --without both name pdb"),
         ({"include": ["service-monitor"], "exclude": ["service"]}, "service-monitor is of no use without service"),
-        ({"include": ["pdb"], "local": True}, "pdb is of no use without pods"),
+        (
+            {"include": ["pdb"], "local": True},
+            "pdb is of no use without pods, which this manifest has not: leave it out",
+        ),
         ({"include": ["pdb"], "crds_only": True}, "--crds-only leaves out what --with names"),
     ],
 )
