@@ -7,7 +7,8 @@ Elsewhere: parts that may be left out or added (`parts`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import yaml
@@ -25,8 +26,9 @@ from .rbac import CLUSTER, grants
 __all__ = ["documents", "to_yaml"]
 
 RBAC: Final = "rbac.authorization.k8s.io"
-# Lists and mappings of plain values up to this many letters stand in one line, such as verbs or ports.
-SHORT: Final = 60
+# Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
+LIST: Final = 60
+MAPPING: Final = 90
 
 
 def documents(
@@ -69,7 +71,7 @@ def to_yaml(objects: Iterable[Resource]) -> str:
     Raises: `OptionError` for a value that YAML has no word for.
     """
     try:
-        return "---\n".join(yaml.dump(each, Dumper=_Dumper, sort_keys=False, width=120) for each in objects)
+        return "---\n".join(yaml.dump(each, Dumper=_Dumper, sort_keys=False, width=140) for each in objects)
     except RepresenterError as error:
         raise OptionError(
             f"the manifest holds {error.args[-1]!r}, which is not text, a number, a list or a mapping: convert it"
@@ -151,14 +153,19 @@ def _like_a_number(text: str) -> bool:
 
 
 def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:
-    short = all(isinstance(item, str) for item in items) and sum(map(len, items)) < SHORT
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=short)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=_is_short(items, LIST))
 
 
 def _mapping(dumper: yaml.SafeDumper, items: dict[str, Any]) -> yaml.MappingNode:
-    words = [str(word) for item in items.items() for word in item]
-    short = not any(isinstance(value, dict | list) for value in items.values()) and sum(map(len, words)) < SHORT
+    lists = [value for value in items.values() if isinstance(value, list)]
+    words = [*items, *(value for value in items.values() if not isinstance(value, list)), *chain.from_iterable(lists)]
+    short = all(_is_short(value, LIST) for value in lists) and _is_short(words, MAPPING)
     return dumper.represent_mapping("tag:yaml.org,2002:map", items, flow_style=short)
+
+
+def _is_short(words: Sequence[Any], limit: int) -> bool:
+    plain = not any(isinstance(word, dict | list) or "\n" in str(word) for word in words)
+    return plain and sum(len(str(word)) for word in words) < limit
 
 
 _Dumper.add_representer(str, _text)

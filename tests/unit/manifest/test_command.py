@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bonny.api import Field, Spec, Status, Version
 from bonny.core.lease import LeaseTiming
@@ -269,6 +271,27 @@ def test_a_manifest_is_the_same_every_time_and_short() -> None:
 
 def test_a_text_of_several_lines_is_a_block() -> None:
     assert "description: |-\n" in render(Declared())
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1), inner, max_size=3),
+)
+
+
+@given(st.dictionaries(st.text(min_size=1), VALUES))
+def test_whatever_is_written_is_read_as_it_was(resource: Resource) -> None:
+    assert yaml.safe_load(to_yaml([resource])) == resource
+
+
+def test_rules_and_ports_stand_in_one_line_and_texts_of_several_do_not() -> None:
+    rule = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "list"]}
+    port = {"port": 8080, "text": "one\ntwo\n"}
+
+    assert to_yaml([{"rules": [rule], "ports": [port]}]) == (
+        "rules:\n  - {apiGroups: [apps], resources: [deployments], verbs: [get, list]}\n"
+        "ports:\n  - port: 8080\n    text: |\n      one\n      two\n"
+    )
 
 
 @pytest.mark.parametrize("text", ["1e3", "0o7", "0x1f", "1_000", "1.5", "yes", "null", "", "~", "2024-01-01", "inf"])
