@@ -22,12 +22,12 @@ __all__ = ["Project"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where things are. `image` names the container image, with the version of the distribution as its tag; None
-    where pyproject.toml names no repository for it."""
+    """Where things are. `image` is the repository without tag, empty for none; `version` that of the distribution."""
 
     root: Path
     package: str
-    image: str | None
+    image: str
+    version: str
 
     @classmethod
     def at(cls, root: Path) -> Project:
@@ -40,8 +40,7 @@ class Project:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             bonny = table["tool"]["bonny"]
             version = table["project"]["version"]
-            image = f"{bonny['image']}:{version}" if bonny.get("image") else None
-            return cls(root=root, package=bonny["package"], image=image)
+            return cls(root=root, package=bonny["package"], image=bonny.get("image", ""), version=version)
         except OSError as error:
             raise UsageError(
                 f"{path} cannot be read ({error.strerror}): run this task in an operator's repository"

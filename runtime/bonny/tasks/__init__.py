@@ -70,9 +70,10 @@ def manifest(
         from ..manifest import command
 
         project = Project.at(Path(c.root))
+        usual = f"{project.image}:{project.version}" if project.image else None
         text = command.render(
             project.load_operator(),
-            image=image or project.image,
+            image=image or usual,
             namespace=namespace or None,
             local=local,
             crds_only=crds_only,
