@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.baking import bake, install, invoke, uninstalled
+from tests.support.baking import bake, install, invoke
 
 # The default, and the two that differ most from it and from each other.
 ANSWER_SETS: dict[str, dict[str, str]] = {
@@ -79,11 +79,3 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(pristine: Path, tmp_path: Path) -> Path:
     """A copy of the default project to change."""
     return Path(shutil.copytree(pristine, tmp_path / pristine.name))
-
-
-@pytest.fixture(scope="session")
-def with_widgets(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The default project with one kind, as docs/security.md speaks of it."""
-    project = Path(shutil.copytree(pristine, tmp_path_factory.mktemp("widgets") / pristine.name))
-    uninstalled(project, "gen-controller", "Widget", "widgets")
-    return project
