@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.baking import invoke, uninstalled, uv
+from tests.support.baking import invoke, uv
 
 
 def test_lint_and_types_of_a_fresh_project_are_green(fresh: Path) -> None:
@@ -91,48 +90,6 @@ def test_the_manifest_is_written_beside_pyproject_from_wherever_invoke_is_called
         assert "Deployment" not in {document["kind"] for document in yaml.safe_load_all(written.read_text("utf-8"))}
     finally:
         written.unlink(missing_ok=True)
-
-
-def test_parts_of_the_manifest_are_chosen_by_name(fresh: Path) -> None:
-    def kinds(*words: str) -> set[str]:
-        done = invoke(fresh, "manifest", "--out", "-", *words)
-        assert done.returncode == 0, done.stderr
-        return {document["kind"] for document in yaml.safe_load_all(done.stdout) if document}
-
-    usual = kinds()
-    assert {"NetworkPolicy", "Service", "Deployment"} <= usual
-    assert kinds("--with", "pdb,alerts", "--with", "dashboards") - usual == {
-        "PodDisruptionBudget",
-        "PrometheusRule",
-        "ConfigMap",
-    }
-    assert usual - kinds("--without", "network-policy,service") == {"NetworkPolicy", "Service"}
-    assert kinds("--crds-only") <= {"CustomResourceDefinition"}
-
-
-def test_without_an_image_there_is_no_deployment(project: Path) -> None:
-    settings = project / "pyproject.toml"
-    named = settings.read_text("utf-8")
-    (repository,) = re.findall('^image = "(.*)"', named, re.MULTILINE)
-    assert f"image: {repository}:0.1.0\n" in uninstalled(project, "manifest", "--out", "-")
-
-    settings.write_text(re.sub("^image = .*\n", "", named, flags=re.MULTILINE), encoding="utf-8")
-
-    assert "kind: Deployment" not in uninstalled(project, "manifest", "--out", "-")
-    assert "image: x:1" in uninstalled(project, "manifest", "--out", "-", "--image", "x:1")
-
-
-def test_a_part_that_is_not_known_is_refused_with_those_that_are(fresh: Path) -> None:
-    done = invoke(fresh, "manifest", "--with", "pdb,nonsense")
-
-    assert done.returncode == 2
-    assert done.stderr.startswith(
-        "there is no part 'nonsense' of a manifest: --with takes network-policy, service, pdb"
-    )
-
-
-def test_the_manifest_of_a_fresh_project_is_short(fresh: Path) -> None:
-    assert len(invoke(fresh, "manifest", "--out", "-").stdout.splitlines()) < 300
 
 
 def test_an_impossible_image_is_refused_in_a_sentence_and_nothing_is_written(fresh: Path) -> None:
