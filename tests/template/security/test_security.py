@@ -74,3 +74,7 @@ def test_the_example_of_the_page_closes_the_policy_further() -> None:
         [{"ipBlock": {"cidr": "10.0.9.9/32"}}],
     ]
     assert policy["egress"][2]["ports"] == [{"protocol": "TCP", "port": 5432}]
+
+
+def test_a_manifest_that_somebody_shall_read_is_short(with_widgets: Path) -> None:
+    assert len(uninstalled(with_widgets, "manifest", "--out", "-").splitlines()) < 300
