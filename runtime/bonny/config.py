@@ -12,7 +12,7 @@ Each is frozen, checked, and named in one sentence when it is wrong. Environment
     BONNY_LOG_FORMAT           console or json (default: console on a terminal, else json)
     BONNY_LOG_LEVEL            debug, info, warning or error (default info)
     BONNY_LEADER_ELECTION      true or false: whether only one of several replicas acts (default false)
-    BONNY_GRACE_SECONDS        time for running handlers after SIGTERM (default 25)
+    BONNY_GRACE_SECONDS        time for running handlers after SIGTERM (default 25, or what the operator says)
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from typing import Final, NamedTuple
 from .errors import UsageError
 from .naming import check_dns_label
 
-__all__ = ["ALL_NAMESPACES", "Config", "Setting", "settings"]
+__all__ = ["ALL_NAMESPACES", "LONGEST_GRACE", "Config", "Setting", "settings"]
 
 ALL_NAMESPACES: Final = "__ALL__"
+LONGEST_GRACE: Final = 3600.0
 PREFIX: Final = "BONNY_"
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 # Set by the manifest for handlers and telemetry to read; no setting of the process.
@@ -80,7 +81,7 @@ class Config:
     """Whether it acts only while it holds its Lease in its own namespace. Default False; manifests set it."""
 
     grace: float = 25.0
-    """How long running handlers may go on after SIGTERM. Default 25 s of a pod's 30."""
+    """How long running handlers may go on after SIGTERM. Default 25 s, or what the operator says."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None, *, base: Config | None = None) -> Config:
@@ -198,8 +199,8 @@ def _grace(config: Config, value: str) -> Config:
         seconds = float(value)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds <= 3600:
-        raise UsageError(f"BONNY_GRACE_SECONDS is {value!r}: use a number of seconds from 0 to 3600")
+    if not 0 <= seconds <= LONGEST_GRACE:
+        raise UsageError(f"BONNY_GRACE_SECONDS is {value!r}: use a number of seconds from 0 to {LONGEST_GRACE:.0f}")
     return replace(config, grace=seconds)
 
 

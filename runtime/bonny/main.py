@@ -95,7 +95,8 @@ def _tell_settings(operator: Operator) -> int:
 
 def defaults(operator: Operator) -> Config:
     """The settings of an operator whose environment says nothing."""
-    return Config(watch_namespaces=(own_namespace(),) if operator.watch == "namespace" else None)
+    watched = (own_namespace(),) if operator.watch == "namespace" else None
+    return Config(watch_namespaces=watched, grace=operator.grace)
 
 
 def serve(operator: Operator, config: Config, cluster: Cluster) -> int:

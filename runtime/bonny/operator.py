@@ -8,10 +8,11 @@ operator = Operator(
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from .api import Version
+from .config import LONGEST_GRACE
 from .controller import Controller
 from .core.lease import LeaseTiming
 from .core.watch import WatchOptions
@@ -51,6 +52,9 @@ class Operator:
         leader_election: bool = True,
         lease: LeaseTiming | None = None,
         replicas: int = 1,
+        grace: float = 25.0,
+        labels: Mapping[str, str] | None = None,
+        customize: Callable[[list[Resource]], list[Resource]] | None = None,
         version: str = "",
     ) -> None:
         """`controllers` are controllers, reconcilers, watchers, schedulers and periodic tasks, in any order. `crds` are
@@ -59,7 +63,11 @@ class Operator:
         `watch` says where the manifest lets it look: in "all" namespaces, or only in the "namespace" where it runs.
         `watch_options` say how streams are followed: shorter ones where a load balancer cuts idle flows sooner.
         `leader_election` says whether the manifest has replicas wait for each other, so that one of them acts; `lease`
-        says how long that takes when one dies (default 15 s). `replicas` is how many the manifest asks for.
+        says how long that takes when one dies (default 15 s). `replicas` is how many the manifest asks for. `grace` is
+        for how many seconds running handlers may go on after SIGTERM (default 25); the pod's grace period follows.
+        `labels` are on every object of the manifest, beside the recommended ones. `customize` has the last word on it:
+        a function that gets the list of its objects, fewer of them for --local or --crds-only, and returns the list to
+        be written, which may be the same with changes.
         `version` is by default that of the installed distribution of this name.
 
         Raises: `UsageError` when a name is not what Kubernetes takes, `OptionError` when the parts do not fit together.
@@ -102,6 +110,11 @@ class Operator:
         self.leader_election = leader_election
         self.lease = lease or LeaseTiming()
         self.replicas = replicas
+        if not 0 <= grace <= LONGEST_GRACE:
+            raise OptionError(f"grace of operator {name} is {grace}: use 0 to {LONGEST_GRACE:.0f} seconds")
+        self.grace = grace
+        self.labels = dict(labels or {})
+        self.customize = customize
         self.watch_options = watch_options or WatchOptions()
         self.version = version or _installed_version(name)
 

@@ -50,7 +50,7 @@ __all__ = ["Process"]
 FREEZE_SECONDS: Final = 0.25
 # 100,000 objects are handled in half of that; a queue that is never empty must not go on for ever.
 FIRST_WAVE_SECONDS: Final = 60.0
-# The last events of a process are not worth more of a pod's 30 s.
+# The last events of a process are not worth more of a pod's grace period (manifest.deployment counts on it).
 EVENTS_SECONDS: Final = 2.0
 # How often it is asked whether the last handler has returned; a second of a lease is long.
 THREAD_SECONDS: Final = 0.05

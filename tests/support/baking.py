@@ -67,3 +67,11 @@ def invoke(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a task of an installed project with its own Python."""
     program = project / ".venv" / "bin" / "invoke"
     return subprocess.run([str(program), *arguments], cwd=project, capture_output=True, text=True, check=False)
+
+
+def uninstalled(project: Path, *arguments: str) -> str:
+    """What a task of a project prints that has no environment of its own yet: it needs none."""
+    command = [sys.executable, "-m", "invoke", *arguments]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

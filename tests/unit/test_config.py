@@ -12,7 +12,7 @@ from bonny import Operator, config
 from bonny.client.config import InCluster, Kubeconfig, find_cluster
 from bonny.config import Config, settings
 from bonny.errors import UsageError
-from bonny.main import main
+from bonny.main import defaults, main
 
 
 def test_without_a_word_all_namespaces_are_watched_and_the_port_is_8080() -> None:
@@ -131,6 +131,13 @@ def test_what_is_told_as_set_can_be_set_again() -> None:
     base = Config(watch_namespaces=("a",), pod_namespace="b", http_port=0, log_json=True, log_level=10, grace=0.5)
     told = {setting.name: setting.value for setting in settings({}, base=base) if setting.value}
     assert Config.from_environment(told) == base
+
+
+def test_the_grace_period_of_an_operator_is_its_own_unless_the_environment_names_another() -> None:
+    base = defaults(Operator(name="o", group="example.com", grace=7.0))
+
+    assert Config.from_environment({}, base=base).grace == 7.0
+    assert Config.from_environment({"BONNY_GRACE_SECONDS": "3"}, base=base).grace == 3.0
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from ..errors import UsageError
@@ -22,11 +23,18 @@ STDOUT = "-"
 
 
 def render(
-    operator: OperatorLike, *, image: str | None = None, namespace: str | None = None, local: bool = False
+    operator: OperatorLike,
+    *,
+    image: str | None = None,
+    namespace: str | None = None,
+    local: bool = False,
+    crds_only: bool = False,
+    include: Collection[str] = (),
+    exclude: Collection[str] = (),
 ) -> str:
     """The manifest as YAML; `namespace` is where the operator is deployed (default: its own name).
 
-    Raises: `UsageError` for an impossible image or namespace, and for declarations that do not fit together.
+    Raises: `UsageError` for an impossible image, namespace or part, and for declarations that do not fit together.
     """
     if image is not None:
         check_image(image)
@@ -36,7 +44,19 @@ def render(
             f"the operator cannot be deployed to {where}: the manifest sets the pod security of its namespace, and "
             f"this one is used by others; choose one of its own, for example --namespace {operator.name}"
         )
-    return to_yaml(documents(operator, image=image, namespace=where, local=local))
+    if crds_only and include:
+        raise UsageError("--crds-only leaves out what --with names: use one of the two")
+    return to_yaml(
+        documents(
+            operator,
+            image=image,
+            namespace=where,
+            local=local,
+            crds_only=crds_only,
+            include=include,
+            exclude=exclude,
+        )
+    )
 
 
 def write(text: str, out: str = DEFAULT_OUT) -> None:

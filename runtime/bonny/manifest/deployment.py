@@ -8,58 +8,55 @@ The pod fits the restricted profile of the Pod Security Standards, and beyond it
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from ..resource import Resource
+from .labels import labels, selector
 from .operatorlike import OperatorLike
 from .rbac import watched_namespaces
 
-__all__ = ["deployment", "labels"]
+__all__ = ["PORT", "PORT_NAME", "deployment"]
 
 # The user of distroless images; the Dockerfile names it, too. A number, so that the kubelet can tell it is not root.
 USER: Final = 65532
 PORT: Final = 8080
+PORT_NAME: Final = "probes"
 # The defaults of Bonny (its config, operator_deployment resources).
 RESOURCES: Final = {"cpu": "200m", "memory": "200Mi"}
-# The default of Kubernetes; running handlers get 25 s of it (`Config.grace`).
-GRACE_SECONDS: Final = 30
-
-
-def labels(operator: OperatorLike) -> dict[str, str]:
-    """The recommended labels, on everything in the manifest."""
-    return {
-        "app.kubernetes.io/name": operator.name,
-        "app.kubernetes.io/component": "operator",
-        "app.kubernetes.io/managed-by": "bonny",
-    }
+# What is logged counts as storage of the pod. The kubelet keeps 50 MiB of it; whoever exceeds the limit is evicted.
+STORAGE_REQUEST: Final = {"ephemeral-storage": "64Mi"}
+STORAGE_LIMIT: Final = {"ephemeral-storage": "1Gi"}
+# After the grace period of handlers: 1 s for those that were cancelled, 2 s for the last events, 1 s for an open
+# request to the probes, 0.5 s for threads (servers.worker, process, web.probes, main); and the release of the lease.
+STOP_SECONDS: Final = 4.5
 
 
 def deployment(operator: OperatorLike, *, image: str, namespace: str) -> Resource:
     """The Deployment of `operator` in `namespace`."""
-    marks = labels(operator)
-    selector = {name: marks[name] for name in ("app.kubernetes.io/name", "app.kubernetes.io/component")}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": operator.name, "namespace": namespace, "labels": marks},
+        "metadata": {"name": operator.name, "namespace": namespace},
         "spec": {
             "replicas": operator.replicas,
             "strategy": _strategy(operator),
-            "selector": {"matchLabels": selector},
+            "selector": {"matchLabels": selector(operator)},
             "template": {
-                "metadata": {"labels": marks},
+                "metadata": {"labels": labels(operator)},
                 "spec": {
                     "serviceAccountName": operator.name,
                     "automountServiceAccountToken": True,
                     # A Service called bonny-something would otherwise add BONNY_ variables that nobody knows.
                     "enableServiceLinks": False,
-                    "terminationGracePeriodSeconds": GRACE_SECONDS,
+                    "terminationGracePeriodSeconds": _grace_period(operator),
                     "securityContext": {
                         "runAsNonRoot": True,
                         "runAsUser": USER,
                         "runAsGroup": USER,
                         "seccompProfile": {"type": "RuntimeDefault"},
                     },
+                    **_spread(operator),
                     "containers": [_container(operator, image=image, namespace=namespace)],
                     "volumes": [{"name": "tmp", "emptyDir": {}}],
                 },
@@ -82,11 +79,11 @@ def _container(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
             {"name": "BONNY_HTTP_PORT", "value": str(PORT)},
             {"name": "BONNY_LOG_FORMAT", "value": "json"},
         ],
-        "ports": [{"name": "probes", "containerPort": PORT}],
+        "ports": [{"name": PORT_NAME, "containerPort": PORT}],
         # The times of kubebuilder's projects: a start that takes 15 s is no reason for a restart.
         "livenessProbe": {**_probe("/healthz"), "initialDelaySeconds": 15, "periodSeconds": 20, "timeoutSeconds": 5},
         "readinessProbe": {**_probe("/readyz"), "initialDelaySeconds": 2, "periodSeconds": 10, "timeoutSeconds": 5},
-        "resources": {"requests": dict(RESOURCES), "limits": dict(RESOURCES)},
+        "resources": {"requests": RESOURCES | STORAGE_REQUEST, "limits": RESOURCES | STORAGE_LIMIT},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -104,9 +101,28 @@ def _strategy(operator: OperatorLike) -> Resource:
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
 
 
+def _grace_period(operator: OperatorLike) -> int:
+    """How long an orderly stop takes at most. Who is killed before it ends leaves a lease that others must wait for."""
+    release = operator.lease.request_seconds if operator.leader_election else 0.0
+    return math.ceil(operator.grace + STOP_SECONDS + release)
+
+
+def _spread(operator: OperatorLike) -> Resource:
+    """Replicas on different nodes where there are several, so that the loss of one node leaves a standby."""
+    if operator.replicas == 1:
+        return {}
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": selector(operator)},
+    }
+    return {"topologySpreadConstraints": [constraint]}
+
+
 def _from_pod(name: str, path: str) -> Resource:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def _probe(path: str) -> Resource:
-    return {"httpGet": {"path": path, "port": "probes"}}
+    return {"httpGet": {"path": path, "port": PORT_NAME}}

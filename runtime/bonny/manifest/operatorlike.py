@@ -5,14 +5,18 @@ You need it to make manifests from something else, as tests do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from ..api import Version
+from ..core.lease import LeaseTiming
 from ..kinds import Kind, Owned, Related
 from ..resource import Resource
 
-__all__ = ["ControllerLike", "OperatorLike"]
+__all__ = ["ControllerLike", "Customize", "OperatorLike"]
+
+Customize: TypeAlias = Callable[[list[Resource]], list[Resource]]
+"""Gets the objects of a manifest, and returns those to be written."""
 
 
 class ControllerLike(Protocol):
@@ -59,6 +63,22 @@ class OperatorLike(Protocol):
     @property
     def replicas(self) -> int:
         """How many there are."""
+
+    @property
+    def lease(self) -> LeaseTiming:
+        """How long they may take with their lease."""
+
+    @property
+    def grace(self) -> float:
+        """Seconds for running handlers at the stop."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What marks its objects, beside the recommended labels."""
+
+    @property
+    def customize(self) -> Customize | None:
+        """What has the last word on its manifest."""
 
     @property
     def controllers(self) -> Sequence[ControllerLike]:

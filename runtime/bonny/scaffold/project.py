@@ -22,7 +22,7 @@ __all__ = ["Project"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where things are. `image` is the repository without tag; `version` that of the distribution."""
+    """Where things are. `image` is the repository without tag, empty for none; `version` that of the distribution."""
 
     root: Path
     package: str
@@ -39,7 +39,8 @@ class Project:
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             bonny = table["tool"]["bonny"]
-            return cls(root=root, package=bonny["package"], image=bonny["image"], version=table["project"]["version"])
+            version = table["project"]["version"]
+            return cls(root=root, package=bonny["package"], image=bonny.get("image", ""), version=version)
         except OSError as error:
             raise UsageError(
                 f"{path} cannot be read ({error.strerror}): run this task in an operator's repository"
@@ -48,7 +49,7 @@ class Project:
             raise UsageError(f"{path} is not valid TOML ({error}): mend it and try again") from error
         except (KeyError, TypeError) as error:
             raise UsageError(
-                f"{path} lacks [project] version, or package and image in [tool.bonny]: add them, "
+                f"{path} lacks [project] version, or package in [tool.bonny]: add them, "
                 'for example package = "widgets_operator"'
             ) from error
 

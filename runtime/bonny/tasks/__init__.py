@@ -5,6 +5,7 @@ You need it in tasks.py only. Imports at the top are light, so that `invoke --li
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,24 +123,41 @@ def _carry_out(plan: Plan, *, dry_run: bool) -> None:
 
 
 @task(
+    iterable=["with_", "without"],
     help={
-        "image": "container image to deploy (default: that of pyproject.toml, with the version as its tag)",
+        "image": "container image to deploy (default: that of pyproject.toml; without one there is no Deployment)",
         "namespace": "namespace to deploy to (default: the operator's name)",
         "out": "file to write, or - for the terminal (default manifest.yaml)",
         "local": "leave out the Deployment: the operator runs on this machine",
-    }
+        "crds-only": "leave out everything but the definitions of the operator's kinds",
+        "with": "parts to add, by name: service-monitor,alerts,dashboards",
+        "without": "parts to leave out, by name: network-policy,service,pdb",
+    },
 )
-def manifest(c: Context, image: str = "", namespace: str = "", out: str = "manifest.yaml", local: bool = False) -> None:
+def manifest(
+    c: Context,
+    image: str = "",
+    namespace: str = "",
+    out: str = "manifest.yaml",
+    local: bool = False,
+    crds_only: bool = False,
+    with_: Iterable[str] | None = None,
+    without: Iterable[str] | None = None,
+) -> None:
     """Write what a cluster needs to run the operator: CRDs, permissions, Deployment."""
     with in_one_sentence():
         from ..manifest import command
 
         project = Project.at(Path(c.root))
+        usual = f"{project.image}:{project.version}" if project.image else None
         text = command.render(
             project.load_operator(),
-            image=image or f"{project.image}:{project.version}",
+            image=image or usual,
             namespace=namespace or None,
             local=local,
+            crds_only=crds_only,
+            include=_names(with_),
+            exclude=_names(without),
         )
         command.write(text, out if out == "-" else str(project.root / out))
     if out != "-":
@@ -218,3 +236,8 @@ def lint(c: Context) -> None:
         code = quality.run_checks(Path(c.root))
     if code:
         raise Exit(code=code)
+
+
+def _names(flags: Iterable[str] | None) -> list[str]:
+    """The names in a flag that may be given several times, and name several with commas. invoke makes None a list."""
+    return [name for flag in flags or () for name in flag.split(",")]

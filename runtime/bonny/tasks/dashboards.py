@@ -6,15 +6,15 @@ Both ask only for metrics that an operator has under /metrics.
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from ..errors import UsageError
+from ..manifest.monitoring import ALERTS, DASHBOARD, monitoring_file
 
 __all__ = ["FILES", "write"]
 
-FILES: Final = ("alerts.yaml", "dashboard.json")
+FILES: Final = (ALERTS, DASHBOARD)
 # It stands in a label's value, within quotes, in YAML and in JSON.
 JOB: Final = re.compile(r"[\w./:-]+", re.ASCII)
 
@@ -30,8 +30,7 @@ def write(folder: Path, *, job: str) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in written:
-            text = files("bonny.telemetry").joinpath(path.name).read_text(encoding="utf-8")
-            path.write_text(text.replace("OPERATOR", job), encoding="utf-8", newline="\n")
+            path.write_text(monitoring_file(path.name, job=job), encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"{folder} cannot be written to ({error.strerror}): name another folder by --out") from None
     return written

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bonny.api import Field, Spec, Status, Version
+from bonny.core.lease import LeaseTiming
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Owned, Related
 from bonny.manifest.bundle import to_yaml
 from bonny.manifest.command import render, write
-from bonny.manifest.operatorlike import ControllerLike
+from bonny.manifest.operatorlike import ControllerLike, Customize
 from bonny.resource import Resource
 
 IMAGE = "registry.example.com:5000/widgets-operator:1.0.0"
@@ -70,6 +73,10 @@ class Declared:
     crds: Sequence[type[Version]] = (Widget,)
     leader_election: bool = True
     replicas: int = 1
+    lease: LeaseTiming = field(default_factory=LeaseTiming)
+    grace: float = 25.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    customize: Customize | None = None
 
     def finalizers(self, controller: ControllerLike) -> Sequence[str]:
         return ()
@@ -102,12 +109,14 @@ def test_each_object_comes_after_what_it_refers_to() -> None:
         "ClusterRoleBinding",
         "Role",
         "RoleBinding",
+        "NetworkPolicy",
+        "Service",
         "Deployment",
     ]
 
 
 def test_an_operator_of_one_namespace_gets_no_cluster_role() -> None:
-    assert list(objects(Declared(watch="namespace"), image=IMAGE))[3:] == ["Role", "RoleBinding", "Deployment"]
+    assert list(objects(Declared(watch="namespace"), image=IMAGE))[3:5] == ["Role", "RoleBinding"]
 
 
 @pytest.mark.parametrize("options", [{}, {"image": IMAGE, "local": True}])
@@ -181,17 +190,39 @@ def test_the_pod_is_as_closed_as_it_can_be() -> None:
     }
     assert pod()["volumes"] == [{"name": "tmp", "emptyDir": {}}]
     assert container["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]
-    assert container["resources"]["limits"] == {"cpu": "200m", "memory": "200Mi"}
-    assert container["resources"]["requests"] == {"cpu": "200m", "memory": "200Mi"}
+    assert container["resources"] == {
+        "limits": {"cpu": "200m", "memory": "200Mi", "ephemeral-storage": "1Gi"},
+        "requests": {"cpu": "200m", "memory": "200Mi", "ephemeral-storage": "64Mi"},
+    }
 
 
-def test_the_pod_is_probed_and_has_time_to_end() -> None:
+def test_the_pod_is_probed() -> None:
     (container,) = pod()["containers"]
     (port,) = container["ports"]
 
     assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": port["name"]}
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": port["name"]}
-    assert pod()["terminationGracePeriodSeconds"] == 30
+
+
+@pytest.mark.parametrize(
+    ("operator", "seconds"),
+    [
+        (Declared(), 35),  # handlers 25, what follows them 4.5, and 5 for half a renew deadline
+        (Declared(leader_election=False), 30),
+        (Declared(grace=0.0, leader_election=False), 5),
+        (Declared(lease=LeaseTiming(lease_duration=60, renew_deadline=40.0, retry_period=8.0)), 50),
+    ],
+)
+def test_the_pod_has_time_to_end_in_order(operator: Declared, seconds: int) -> None:
+    assert pod(operator)["terminationGracePeriodSeconds"] == seconds
+
+
+def test_replicas_stand_on_different_nodes_where_there_are_several() -> None:
+    (constraint,) = pod(Declared(replicas=2))["topologySpreadConstraints"]
+
+    assert (constraint["topologyKey"], constraint["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
+    assert constraint["labelSelector"] == objects(Declared(replicas=2), image=IMAGE)["Deployment"]["spec"]["selector"]
+    assert "topologySpreadConstraints" not in pod()
 
 
 def test_without_a_lease_two_replicas_never_run_at_once() -> None:
@@ -243,13 +274,34 @@ def test_a_text_of_several_lines_is_a_block() -> None:
     assert "description: |-\n" in render(Declared())
 
 
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1), inner, max_size=3),
+)
+
+
+@given(st.dictionaries(st.text(min_size=1), VALUES))
+def test_whatever_is_written_is_read_as_it_was(resource: Resource) -> None:
+    assert yaml.safe_load(to_yaml([resource])) == resource
+
+
+def test_rules_and_ports_stand_in_one_line_and_texts_of_several_do_not() -> None:
+    rule = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "list"]}
+    port = {"port": 8080, "text": "one\ntwo\n"}
+
+    assert to_yaml([{"rules": [rule], "ports": [port]}]) == (
+        "rules:\n  - {apiGroups: [apps], resources: [deployments], verbs: [get, list]}\n"
+        "ports:\n  - port: 8080\n    text: |\n      one\n      two\n"
+    )
+
+
 @pytest.mark.parametrize("text", ["1e3", "0o7", "0x1f", "1_000", "1.5", "yes", "null", "", "~", "2024-01-01", "inf"])
 def test_a_string_stays_a_string(text: str) -> None:
     """Regression: Kubernetes reads a bare 1e3 as a number, PyYAML does not quote it."""
-    written = to_yaml([{"a": text}])
+    written = to_yaml([{"a": text, "b": {"c": text}, "d": [text]}])
 
-    assert yaml.safe_load(written) == {"a": text}
-    assert written.startswith("a: '")
+    assert yaml.safe_load(written) == {"a": text, "b": {"c": text}, "d": [text]}
+    assert written == f"a: '{text}'\nb: {{c: '{text}'}}\nd: ['{text}']\n"
 
 
 @pytest.mark.parametrize(

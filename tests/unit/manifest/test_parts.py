@@ -1,0 +1,277 @@
+"""Parts of a manifest that may be added or left out, labels of the user's own, and the hook that has the last word."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bonny import Operator
+from bonny.api import Spec, Version
+from bonny.errors import OptionError, UsageError
+from bonny.manifest.bundle import documents
+from bonny.manifest.command import render
+from bonny.manifest.parts import PARTS
+from bonny.resource import Resource
+
+IMAGE = "registry.example.com/widgets-operator:1.0.0"
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "manifest.md").read_text("utf-8")
+SELECTOR = {"app.kubernetes.io/name": "widgets-operator", "app.kubernetes.io/component": "operator"}
+
+
+class WidgetSpec(Spec):
+    """What the user wants."""
+
+
+class Widget(Version):
+    """A thing."""
+
+    kind = "Widget"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: WidgetSpec
+
+
+def operator(**options: Any) -> Operator:
+    return Operator(**{"name": "widgets-operator", "group": "example.com", "crds": [Widget], **options})
+
+
+def objects(declared: Operator | None = None, **options: Any) -> dict[str, Resource]:
+    """The objects of a manifest by kind, in their order; those for people are told apart from the operator's own."""
+    text = render(declared or operator(), **{"image": IMAGE, **options})
+    return {each["kind"] + _for_people(each): each for each in yaml.safe_load_all(text)}
+
+
+def _for_people(each: Resource) -> str:
+    name: str = each["metadata"]["name"]
+    aggregated = any("/aggregate-to-" in label for label in each["metadata"].get("labels", {}))
+    return f" {name.rpartition('-')[2]}" if aggregated else ""
+
+
+def ports(rules: list[Resource]) -> set[tuple[str, int]]:
+    return {(port["protocol"], port["port"]) for rule in rules for port in rule["ports"]}
+
+
+def test_what_is_not_asked_for_is_not_there() -> None:
+    assert {"NetworkPolicy", "Service"} <= objects().keys()
+    assert not {"PodDisruptionBudget", "ServiceMonitor", "PrometheusRule", "ConfigMap"} & objects().keys()
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ("roles", "ClusterRole view"),
+        ("network-policy", "NetworkPolicy"),
+        ("service", "Service"),
+        ("pdb", "PodDisruptionBudget"),
+        ("service-monitor", "ServiceMonitor"),
+        ("alerts", "PrometheusRule"),
+        ("dashboards", "ConfigMap"),
+    ],
+)
+def test_a_part_is_there_with_its_name_and_not_without(part: str, kind: str) -> None:
+    assert kind in objects(include=[part])
+    assert kind not in objects(operator(replicas=2), exclude=[part])
+
+
+def test_every_part_is_in_the_list_above() -> None:
+    (marker,) = test_a_part_is_there_with_its_name_and_not_without.pytestmark
+
+    assert [part for part, _ in marker.args[1]] == list(PARTS)
+
+
+def test_the_reference_page_has_a_row_for_every_part() -> None:
+    assert re.findall(r"^\| `([a-z][a-z-]*)` \|", PAGE, re.MULTILINE) == list(PARTS)
+
+
+def test_the_example_of_the_reference_page_changes_the_pod() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(example, names)
+
+    template = objects(names["operator"])["Deployment"]["spec"]["template"]
+
+    assert template["spec"]["nodeSelector"] == {"example.com/size": "large"}
+    assert template["spec"]["containers"][0]["resources"]["limits"]["memory"] == "1Gi"
+    assert template["metadata"]["labels"]["example.com/team"] == "tools"
+
+
+def test_several_replicas_have_a_disruption_budget() -> None:
+    spec = objects(operator(replicas=2))["PodDisruptionBudget"]["spec"]
+
+    assert (spec["maxUnavailable"], spec["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
+    assert spec["selector"] == {"matchLabels": SELECTOR}
+
+
+def test_the_policy_opens_the_port_of_the_probes_and_the_way_to_the_api_server_and_dns() -> None:
+    found = objects()
+    spec = found["NetworkPolicy"]["spec"]
+    (container,) = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert spec["podSelector"] == {"matchLabels": SELECTOR}
+    assert ports(spec["ingress"]) == {("TCP", container["ports"][0]["containerPort"])}
+    assert ports(spec["egress"][:1]) == {("TCP", 443), ("TCP", 6443), ("TCP", 8443), ("TCP", 16443)}
+    assert ports(spec["egress"][1:]) == {("UDP", 53), ("TCP", 53), ("UDP", 5353), ("TCP", 5353)}
+
+
+def test_the_service_leads_to_the_port_of_the_probes() -> None:
+    found = objects(include=["service-monitor"])
+    (port,) = found["Service"]["spec"]["ports"]
+    (container,) = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+
+    assert port == {"name": "metrics", "port": 8080, "targetPort": container["ports"][0]["name"]}
+    assert found["Service"]["spec"]["selector"] == SELECTOR
+    assert found["Deployment"]["spec"]["template"]["metadata"]["labels"].items() >= SELECTOR.items()
+    assert found["ServiceMonitor"]["spec"]["endpoints"] == [{"port": "metrics"}]
+    assert found["Service"]["metadata"]["labels"].items() >= SELECTOR.items()
+
+
+def test_alerts_and_dashboard_ask_for_the_job_that_the_service_monitor_makes() -> None:
+    found = objects(include=["service-monitor", "alerts", "dashboards"])
+    job = found["Service"]["metadata"]["labels"][found["ServiceMonitor"]["spec"]["jobLabel"]]
+
+    assert f'job="{job}"' in found["PrometheusRule"]["spec"]["groups"][0]["rules"][0]["expr"]
+    assert found["ConfigMap"]["metadata"]["labels"]["grafana_dashboard"] == "1"
+    (text,) = found["ConfigMap"]["data"].values()
+    assert json.loads(text)["title"] == job
+
+
+def test_parts_about_pods_are_left_out_where_there_are_none() -> None:
+    local = objects(operator(replicas=2), local=True)
+
+    assert {"Namespace", "CustomResourceDefinition", "ServiceAccount", "Role", "RoleBinding"} <= local.keys()
+    assert not {"Deployment", "NetworkPolicy", "Service", "PodDisruptionBudget"} & local.keys()
+    assert "ConfigMap" in objects(local=True, include=["dashboards"])
+
+
+def test_the_definitions_alone_can_be_had() -> None:
+    assert list(objects(crds_only=True)) == ["CustomResourceDefinition"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            {"include": ["nonsense"]},
+            "there is no part 'nonsense' of a manifest: --with takes .*network-policy, service, ",
+        ),
+        ({"exclude": [""]}, "there is no part '' of a manifest: --without takes .*network-policy, service, pdb, "),
+        ({"include": ["pdb"], "exclude": ["pdb"]}, "--with and --without both name pdb"),
+        ({"include": ["service-monitor"], "exclude": ["service"]}, "service-monitor is of no use without service"),
+        (
+            {"include": ["pdb"], "local": True},
+            "pdb is of no use without pods, which this manifest has not: leave it out",
+        ),
+        ({"include": ["pdb"], "crds_only": True}, "--crds-only leaves out what --with names"),
+    ],
+)
+def test_parts_that_cannot_be_there_are_refused_in_a_sentence(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        objects(**options)
+
+
+def test_a_name_that_no_service_can_have_is_refused_in_a_sentence() -> None:
+    declared = operator(name="9-lives")
+
+    with pytest.raises(UsageError, match=r"a Service cannot be called 9-lives: .* by --without service"):
+        objects(declared)
+    assert "Deployment" in objects(declared, exclude=["service"])
+
+
+def test_labels_of_the_user_are_on_every_object_and_select_nothing() -> None:
+    found = objects(
+        operator(labels={"example.com/team": "tools", "app.kubernetes.io/managed-by": "argo"}, replicas=2),
+        include=["service-monitor", "alerts", "dashboards"],
+    )
+    template = found["Deployment"]["spec"]["template"]
+
+    for each in (*found.values(), template):
+        assert each["metadata"]["labels"].items() >= {"example.com/team": "tools", **SELECTOR}.items()
+        assert each["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "argo"
+    assert found["Deployment"]["spec"]["selector"] == {"matchLabels": SELECTOR}
+    assert found["Namespace"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("two words", "x", "is not one that Kubernetes takes"),
+        ("a/b/c", "x", "is not one that Kubernetes takes"),
+        ("team", "two words", "is not one that Kubernetes takes"),
+        ("team", "x" * 64, "is not one that Kubernetes takes"),
+        ("team", "-x", "is not one that Kubernetes takes"),
+        ("app.kubernetes.io/name", "other", "would change which pods are its own"),
+    ],
+)
+def test_a_label_that_cannot_be_is_refused_with_its_key(key: str, value: str, why: str) -> None:
+    with pytest.raises(OptionError, match=f"the label {key}: {value} of operator widgets-operator {why}"):
+        objects(operator(labels={key: value}))
+
+
+@pytest.mark.parametrize(("key", "value"), [("team", ""), ("x" * 63, "y" * 63), ("a.b-c/D_e.f", "1")])
+def test_a_label_that_kubernetes_takes_is_taken(key: str, value: str) -> None:
+    assert objects(operator(labels={key: value}))["Role"]["metadata"]["labels"][key] == value
+
+
+def test_the_hook_has_the_last_word() -> None:
+    def privately(found: list[Resource]) -> list[Resource]:
+        (deployment,) = [each for each in found if each["kind"] == "Deployment"]
+        deployment["spec"]["template"]["spec"]["imagePullSecrets"] = [{"name": "registry"}]
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registry"}, "stringData": {}}
+        return [*found[:-1], secret, deployment]
+
+    found = objects(operator(customize=privately))
+
+    assert list(found)[-2:] == ["Secret", "Deployment"]
+    assert found["Deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "registry"}]
+
+
+def test_what_the_hook_changes_is_changed_for_one_manifest_only() -> None:
+    """No object of a manifest is shared with what the next one is made from."""
+
+    def wreck(value: Any) -> None:
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            wreck(inner)
+        if isinstance(value, dict | list):
+            value.clear()
+
+    before = documents(operator(replicas=2), image=IMAGE, namespace="here", include=["alerts", "service-monitor"])
+    for each in documents(operator(replicas=2), image=IMAGE, namespace="here", include=["alerts", "service-monitor"]):
+        wreck(each)
+
+    again = documents(operator(replicas=2), image=IMAGE, namespace="here", include=["alerts", "service-monitor"])
+    assert again == before
+
+
+@pytest.mark.parametrize(
+    ("hook", "why"),
+    [
+        (lambda _: None, "customize of operator widgets-operator returned NoneType: return the list of objects"),
+        (iter, "customize .* returned list_iterator: return the list of objects"),
+        (lambda found: [None, *found], "customize .* returned no object at 0: it needs apiVersion, kind and metadata"),
+        (lambda _: [{"apiVersion": "v1", "kind": "List"}], "customize .* returned no object at 0"),
+        (lambda _: [{"apiVersion": "v1", "kind": "Pod", "metadata": {}}], "customize .* returned no object at 0"),
+        (
+            lambda _: [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": object}],
+            "the manifest holds <class 'object'>, which is not text, a number, a list or a mapping: convert it",
+        ),
+    ],
+)
+def test_a_hook_that_returns_something_else_is_told_in_a_sentence(
+    hook: Callable[[list[Resource]], list[Resource]], why: str
+) -> None:
+    with pytest.raises(OptionError, match=why):
+        objects(operator(customize=hook))
+
+
+@pytest.mark.parametrize("grace", [-1.0, 3601.0, float("nan")])
+def test_a_grace_period_that_cannot_be_is_refused(grace: float) -> None:
+    with pytest.raises(OptionError, match=r"grace of operator widgets-operator is .*: use 0 to 3600 seconds"):
+        operator(grace=grace)
