@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from .api import Version
 from .controller import Controller
@@ -25,6 +25,9 @@ from .servers.periodic import PeriodicTask
 from .servers.server import Server
 from .steps import PruneDescendants, default_steps
 from .steps.finalizer import finalizers_of
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
 __all__ = ["Operator", "Part"]
 
@@ -52,6 +55,7 @@ class Operator:
         lease: LeaseTiming | None = None,
         replicas: int = 1,
         version: str = "",
+        tracing: TracerProvider | None = None,
     ) -> None:
         """`controllers` are controllers, reconcilers, watchers, schedulers and periodic tasks, in any order. `crds` are
         version classes; those of the controllers are added. `steps` replaces the default pipeline.
@@ -60,7 +64,8 @@ class Operator:
         `watch_options` say how streams are followed: shorter ones where a load balancer cuts idle flows sooner.
         `leader_election` says whether the manifest has replicas wait for each other, so that one of them acts; `lease`
         says how long that takes when one dies (default 15 s). `replicas` is how many the manifest asks for.
-        `version` is by default that of the installed distribution of this name.
+        `version` is by default that of the installed distribution of this name. `tracing` is the OpenTelemetry
+        `TracerProvider` that makes its spans; by default that of the process, or one that OTEL_* variables ask for.
 
         Raises: `UsageError` when a name is not what Kubernetes takes, `OptionError` when the parts do not fit together.
         """
@@ -104,6 +109,7 @@ class Operator:
         self.replicas = replicas
         self.watch_options = watch_options or WatchOptions()
         self.version = version or _installed_version(name)
+        self.tracing = tracing
 
     def finalizers(self, controller: type[Controller[Any]]) -> tuple[str, ...]:
         """The finalizers that it keeps on the objects of that controller."""

@@ -284,7 +284,7 @@ class Client:
                 left = min(left, self._fence())
                 if left <= 0.0:
                     raise NotLeading(f"{method} {path} was not sent: this replica does not lead")
-            with self.requests.under_way(method) as request:
+            with self.requests.under_way(method, path) as request:
                 answer = await self._transport.request(
                     connection,
                     method,

@@ -1,4 +1,4 @@
-"""Metering: counts and times the requests of a client."""
+"""Metering: counts and times the requests of a client, and lets them be seen in traces."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Final
 
 from ..core.meters import Histogram
+from ..telemetry import tracing
 
 __all__ = ["Request", "Requests"]
 
@@ -30,30 +31,41 @@ class Requests:
         self.throttled_seconds = 0.0
         """Waited because the server asked for it (429)."""
 
-    def under_way(self, method: str) -> Request:
-        """Wrap a request in it: `with requests.under_way("GET") as request: ...; request.answered(200)`."""
-        return Request(self, method)
+    def under_way(self, method: str, path: str = "") -> Request:
+        """Wrap a request in it: `with requests.under_way("GET") as request: ...; request.answered(200)`.
+
+        With a `path` it is part of the trace of what asks for it.
+        """
+        return Request(self, method, path)
 
 
 class Request:
     """One request; it counts itself when it is answered, or left without an answer."""
 
-    def __init__(self, requests: Requests, method: str) -> None:
+    def __init__(self, requests: Requests, method: str, path: str) -> None:
         self._requests = requests
         self._method = method
+        self._path = path
         self._counted = False
+        self._ended: tracing.Ended | None = None
 
     def __enter__(self) -> Request:
         self._began = time.monotonic()
+        if tracing.spans is not None and self._path:
+            self._ended = tracing.spans.request(self._method, self._path, host=self._requests.host)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if not self._counted:
             self._count(NO_ANSWER)
+            if self._ended is not None:
+                self._ended(None, error)
 
     def answered(self, status: int) -> None:
         """The server answered."""
         self._count(str(status))
+        if self._ended is not None:
+            self._ended(status, None)
 
     def _count(self, code: str) -> None:
         self._counted = True
