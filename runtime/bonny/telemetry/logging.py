@@ -29,7 +29,7 @@ STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asct
 
 
 # `debug` is for what the operator does; how its libraries do it is nobody's question here.
-LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes")
+LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes", "opentelemetry", "urllib3")
 
 
 # In the ids of all handlings of this process, so that no other process makes the same.
