@@ -28,6 +28,7 @@ from tests.support.schedulers import (
     remove_all,
 )
 from tests.support.scheduling import node, pod
+from tests.support.telemetry_page import check
 
 
 @pytest.fixture(autouse=True)
@@ -361,6 +362,8 @@ def test_the_telemetry_events_of_the_original_are_told(sandbox: Sandbox) -> None
         parts += [(f"{of}.fetch", how) for of in ("nodes", "pods") for how in ("failed", "succeeded")]
         sandbox.eventually(lambda: at_work.names_told() >= {f"bonny.scheduler.{of}.{how}" for of, how in parts})
 
+    for event in at_work.told:
+        check(*event)
     bound = [metadata for name, _, metadata in at_work.told if name == "bonny.scheduler.binding.succeeded"]
     assert bound == [{"scheduler": "least-allocated", "pod": "default/least-allocated-0", "node": "n1"}]
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from bonny import telemetry
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "telemetry.md"
 
@@ -44,3 +47,11 @@ def code(cell: str) -> str:
 def events() -> dict[str, tuple[Keys, Keys]]:
     """Measurements and metadata by event."""
     return {code(name): (keys(figures), keys(metadata)) for name, _, figures, metadata in table("event")}
+
+
+def check(name: str, measurements: Mapping[str, float], metadata: Mapping[str, Any]) -> None:
+    """Fails when an event of ours came with other keys than its row says."""
+    if name in events():
+        of_figures, of_metadata = events()[name]
+        assert of_figures.admit(frozenset(measurements)), (name, measurements)
+        assert of_metadata.admit(frozenset(metadata) - frozenset(telemetry.metadata())), (name, metadata)

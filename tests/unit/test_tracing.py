@@ -395,11 +395,23 @@ def test_a_missing_library_is_named_in_one_sentence() -> None:
     )
 
 
-def test_a_missing_exporter_is_named_in_one_sentence() -> None:
-    done = python(FIND, OTEL_TRACES_EXPORTER="console,pigeons")
-    assert done.stderr.splitlines()[-1] == (
-        "bonny.errors.UsageError: traces are to be exported by pigeons, which is not installed: install the extra "
-        "`otel` for otlp_proto_http, or the package of that exporter, or correct OTEL_TRACES_EXPORTER"
+def test_an_operator_that_shall_export_by_what_is_missing_ends_with_one_sentence(tmp_path: Path) -> None:
+    kubeconfig = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+    (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig), "utf-8")
+    run = "import sys\nfrom bonny import Operator\nfrom bonny.main import main\n"
+    run += "sys.exit(main(Operator(name='op', group='example.com'), ['run']))"
+
+    done = python(run, OTEL_TRACES_EXPORTER="console,pigeons", KUBECONFIG=str(tmp_path / "kubeconfig"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "traces are to be exported by pigeons, which is not installed: install the extra `otel` for otlp_proto_http, "
+        "or the package of that exporter, or correct OTEL_TRACES_EXPORTER\n"
     )
 
 
