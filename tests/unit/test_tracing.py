@@ -189,6 +189,8 @@ async def test_what_the_sampler_leaves_out_has_no_span_no_request_and_no_exempla
     def looks(axn: Axn[Any]) -> None:
         seen.append(cast("Any", tracing.spans).request("GET", "/version", host="h"))
 
+    with collecting():
+        await handled(first)
     with collecting(ALWAYS_OFF) as collected:
         await handled(looks)
     assert (collected.spans, seen, tracing.observed.get()) == ([], [None], None)

@@ -53,9 +53,8 @@ class OtelSpans:
             told["k8s.namespace.name"] = namespace
         with self._span(f"{axn.action} {kind}", told, context=Context()) as span:
             context = span.get_span_context()
-            if context.trace_flags.sampled:
-                ids = trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
-                tracing.observed.set(Exemplar(*ids, at=time.time()))
+            ids = trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
+            tracing.observed.set(Exemplar(*ids, at=time.time()) if context.trace_flags.sampled else None)
             try:
                 yield
                 span.set_attribute("bonny.outcome", "success" if axn.requeue_seconds is None else "requeue_after")
