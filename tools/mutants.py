@@ -58,6 +58,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bonny-mutants-") as folder:
         copy = Path(folder)
         shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+        # What tests hear of events is compared with their reference page.
+        shutil.copytree(ROOT / "docs" / "reference", copy / "docs" / "reference")
         shutil.copy(ROOT / "pyproject.toml", copy)
         for patch in patches:
             why = survives(patch, copy)

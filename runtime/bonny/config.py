@@ -37,7 +37,7 @@ PREFIX: Final = "BONNY_"
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 # Set by the manifest for handlers and telemetry to read; no setting of the process.
 INFORMATIVE: Final = frozenset({"BONNY_POD_SERVICE_ACCOUNT"})
-# What is heeded although it is not ours (client.config, client.proxy, telemetry.logging).
+# What is heeded although it is not ours (client.config, client.proxy, telemetry.logging, telemetry.tracing).
 HEEDED: Final = (
     "KUBECONFIG",
     "HTTPS_PROXY",
@@ -47,6 +47,11 @@ HEEDED: Final = (
     "NO_PROXY",
     "no_proxy",
     "NO_COLOR",
+    "OTEL_TRACES_EXPORTER",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_SERVICE_NAME",
+    "OTEL_SDK_DISABLED",
 )
 # Up to the last @, because a password may hold one that should have been encoded.
 CREDENTIALS: Final = re.compile(r"^(\w+://)?.*@")

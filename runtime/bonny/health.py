@@ -42,10 +42,10 @@ def liveness(
 
 
 def readiness(
-    streams: Collection[Reflector], *, started: bool, roles: Iterable[str] = (), dropped: Collection[str] = ()
+    streams: Collection[Reflector], *, started: bool, notes: Iterable[str] = (), dropped: Collection[str] = ()
 ) -> Report:
     """Green when every stream is in sync or waits for a person, unless all of them wait, or a part was `dropped` for
-    good; `roles` are lines to add.
+    good; `notes` are lines to add.
 
     A stream that was in sync stays so for as long as a restart of the API server takes.
     """
@@ -55,7 +55,7 @@ def readiness(
         for stream in streams
     )
     useless = bool(streams) and all(stream.blocked for stream in streams)
-    return Report(started and ready and not (useless or dropped), (*map(_state, streams), *roles, *dropped))
+    return Report(started and ready and not (useless or dropped), (*map(_state, streams), *notes, *dropped))
 
 
 def _state(stream: Reflector) -> str:

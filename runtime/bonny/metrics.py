@@ -23,7 +23,7 @@ from .servers.reflector import Reflector
 from .servers.server import Server
 from .servers.watcher import Watcher
 from .servers.worker import Worker
-from .telemetry.prometheus import Family, Type, exposition, foreign, process_families
+from .telemetry.prometheus import END, Family, Format, Type, exposition, foreign, process_families
 
 __all__ = ["families", "text"]
 
@@ -82,7 +82,6 @@ STREAMS: Final[tuple[Metric, ...]] = (
 )
 OTHERS: Final[tuple[Metric, ...]] = (
     ("bonny_events_unsent", GAUGE, "Events that the API server does not know of yet.", "recorder.correlator.unsent"),
-    ("bonny_tasks", GAUGE, "Periodic tasks that run.", "tasks.registered"),
     ("bonny_tasks_halted_total", COUNTER, "Periodic tasks that were halted by an error.", "tasks.failed"),
     ("bonny_client_throttled_seconds_total", COUNTER, "Waits after a 429.", "requests.throttled_seconds"),
 )
@@ -104,10 +103,11 @@ class Parts(NamedTuple):
     requests: Requests
 
 
-def text(parts: Parts) -> str:
+def text(parts: Parts, form: Format = Format.TEXT) -> str:
     """All figures, as Prometheus reads them."""
-    theirs = foreign()
-    return exposition((*families(parts), *(() if theirs else process_families()))) + theirs
+    theirs = foreign(form)
+    ours = exposition((*families(parts), *(() if theirs else process_families())), form)
+    return ours + theirs + (END if form is Format.OPEN else "")
 
 
 def families(parts: Parts) -> Iterator[Family]:
@@ -148,6 +148,10 @@ def families(parts: Parts) -> Iterator[Family]:
     told = "Occurrences of events: all, and those that will not be seen."
     yield Family("bonny_events_total", COUNTER, told, ("outcome",), counted)
     yield from _each(OTHERS, (), {(): parts})
+    tasks = {("running",): parts.tasks.registered, ("halted",): len(parts.tasks.halted)}
+    yield Family(
+        "bonny_tasks", GAUGE, "Periodic tasks; of those that an error halted, the last 100.", ("state",), tasks
+    )
     leading = {(parts.name,): parts.tasks.leading}
     yield Family("leader_election_master_status", GAUGE, "Whether this process does the work.", ("name",), leading)
 

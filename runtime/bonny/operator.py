@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from .api import Version
 from .config import LONGEST_GRACE
@@ -26,6 +26,9 @@ from .servers.periodic import PeriodicTask
 from .servers.server import Server
 from .steps import PruneDescendants, default_steps
 from .steps.finalizer import finalizers_of
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
 __all__ = ["Operator", "Part"]
 
@@ -56,6 +59,7 @@ class Operator:
         labels: Mapping[str, str] | None = None,
         customize: Callable[[list[Resource]], list[Resource]] | None = None,
         version: str = "",
+        tracing: TracerProvider | None = None,
     ) -> None:
         """`controllers` are controllers, reconcilers, watchers, schedulers and periodic tasks, in any order. `crds` are
         version classes; those of the controllers are added. `steps` replaces the default pipeline.
@@ -68,7 +72,8 @@ class Operator:
         `labels` are on every object of the manifest, beside the recommended ones. `customize` has the last word on it:
         a function that gets the list of its objects, fewer of them for --local or --crds-only, and returns the list to
         be written, which may be the same with changes.
-        `version` is by default that of the installed distribution of this name.
+        `version` is by default that of the installed distribution of this name. `tracing` is the OpenTelemetry
+        `TracerProvider` that makes its spans; by default that of the process, or one that OTEL_* variables ask for.
 
         Raises: `UsageError` when a name is not what Kubernetes takes, `OptionError` when the parts do not fit together.
         """
@@ -117,6 +122,7 @@ class Operator:
         self.customize = customize
         self.watch_options = watch_options or WatchOptions()
         self.version = version or _installed_version(name)
+        self.tracing = tracing
 
     def finalizers(self, controller: type[Controller[Any]]) -> tuple[str, ...]:
         """The finalizers that it keeps on the objects of that controller."""

@@ -44,7 +44,7 @@ class PermissionCheck:
         try:
             rules = needs(self._operator, namespace=namespace, watched=watched, leader_election=leader_election)
         except OptionError as error:
-            log.warning("permissions are not checked", extra={"because": str(error)})
+            log.warning("permissions cannot be told", extra={"because": str(error)})
             return
         left, asked_before = set(permissions(rules)), False
         while left:

@@ -23,6 +23,7 @@ from .calling import comes_from_outside, no_exit
 from .client.errors import Forbidden, Invalid, Refusal
 from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
 from .events import Event, EventType
+from .telemetry import tracing
 
 __all__ = ["Pipeline", "Step", "run_step", "step_name"]
 
@@ -86,9 +87,10 @@ async def run_step(axn: Axn[Any], step: Step) -> None:
     must neither end the operator for all, nor stay with a worker that is gone.
     """
     try:
-        result = step(axn)
-        if result is not None and inspect.isawaitable(result):
-            await result
+        with tracing.OFF if tracing.spans is None else tracing.spans.step(step_name(step)):
+            result = step(axn)
+            if result is not None and inspect.isawaitable(result):
+                await result
     except Exception as error:
         error.add_note(f"in step {step_name(step)}")
         raise

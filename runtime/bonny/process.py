@@ -42,6 +42,8 @@ from .servers.reflector import Reflector
 from .servers.server import EVERYWHERE, Server
 from .servers.watcher import Watcher
 from .servers.worker import Worker
+from .telemetry import tracing
+from .telemetry.prometheus import END, Format
 from .web.probes import Probes, Report
 
 __all__ = ["Process"]
@@ -115,9 +117,13 @@ class Process:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then stop in order.
 
-        Raises: `UsageError` when the credentials cannot be read or the probes' port is taken.
+        Raises: `UsageError` when the credentials cannot be read, the probes' port is taken, or traces are asked for
+        and what makes them is not installed.
         """
+        operator = self.operator
         async with AsyncExitStack() as closing:
+            tracing.switch(tracing.find(operator.tracing, service=operator.name, version=operator.version))
+            closing.callback(tracing.switch, None)
             fence = voter = None
             if self.config.leader_election:
                 # A client of its own: what the lease needs must not wait behind anything else.
@@ -390,20 +396,23 @@ class Process:
             *self.reflectors.values(),
             *(stream for watcher in self._watchers() for stream in watcher.reflectors),
         ]
-        role = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
-        roles = [*role, *(f"a permission is missing: {line}" for line in self._permissions.missing)]
-        return health.readiness(streams, started=self._started, roles=roles, dropped=self._dropped)
+        notes = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
+        notes += [f"a permission is missing: {line}" for line in self._permissions.missing]
+        if self._started:
+            # Without the error: a user's may hold anything, and whoever reaches the port may ask.
+            notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
+        return health.readiness(streams, started=self._started, notes=notes, dropped=self._dropped)
 
     def _watchers(self) -> list[Watcher]:
         """Those that run: they have streams and workers of their own."""
         return [server for server in self.servers if isinstance(server, Watcher)] if self._work else []
 
-    def exposition(self) -> str:
+    def exposition(self, form: Format = Format.TEXT) -> str:
         """What /metrics answers."""
         if not self._started:
-            return ""
+            return END if form is Format.OPEN else ""
         parts = (list(self.reflectors.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
-        return metrics.text(metrics.Parts(self.operator.name, self.workers, *parts))
+        return metrics.text(metrics.Parts(self.operator.name, self.workers, *parts), form)
 
 
 async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from bonny import Controller, List, Operator, Resource, Retry, Terminal, Watcher
 from bonny.kinds import Kind
 from bonny.sandbox import Sandbox
-from bonny.telemetry.prometheus import CONTENT_TYPE
+from bonny.telemetry.prometheus import Format
 from tests.support.serving import Serving, serving
 from tests.support.things import GROUP, config_map
 
@@ -58,7 +58,7 @@ class Accounts(Watcher):
 
 def scrape(at_work: Serving) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{at_work.process.probes.port}/metrics", timeout=5) as answer:
-        assert answer.headers["Content-Type"] == CONTENT_TYPE
+        assert answer.headers["Content-Type"] == Format.TEXT
         text: str = answer.read().decode()
         return text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,7 @@ from bonny.manifest import bundle
 from bonny.sandbox import Sandbox
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.views import NodeView, PodView
-from tests.support.serving import serving
+from tests.support.serving import Serving, serving
 from tests.support.things import GROUP, Thing, config_map, thing
 
 PARTS = """
@@ -142,6 +143,29 @@ def test_two_tasks_of_one_id_are_refused_at_the_start(sandbox: Sandbox) -> None:
     operator = Operator(name="o", group=GROUP, controllers=[task, PeriodicTask("same", lambda run: None)])
     with pytest.raises(OptionError, match="two tasks are called same"), serving(operator, sandbox.kubeconfig):
         pass
+
+
+def test_a_halted_task_is_named_by_readyz_and_counted_and_does_not_make_it_red(sandbox: Sandbox) -> None:
+    def fails(run: object) -> None:
+        raise RuntimeError("password=hunter2")
+
+    parts = [PeriodicTask("fails", fails, interval=0.01), PeriodicTask("works", lambda run: None, interval=0.01)]
+    with serving(Operator(name="o", group=GROUP, controllers=parts), sandbox.kubeconfig) as at_work:
+        sandbox.eventually(lambda: asked(at_work, "/readyz") == "ok\ntask fails: halted by an error, see the log\n")
+        figures = asked(at_work, "/metrics").splitlines()
+        assert {'bonny_tasks{state="running"} 1', 'bonny_tasks{state="halted"} 1'} <= set(figures)
+        assert "bonny_tasks_halted_total 1" in figures
+
+        assert at_work.process.tasks.register(PeriodicTask("fails", lambda run: None))
+        assert asked(at_work, "/readyz") == "ok\n"
+        assert 'bonny_tasks{state="halted"} 0' in asked(at_work, "/metrics").splitlines()
+
+
+def asked(at_work: Serving, path: str) -> str:
+    """The body of an answer that is 200."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{at_work.process.probes.port}{path}", timeout=5) as answer:
+        text: str = answer.read().decode()
+        return text
 
 
 # --- schedulers -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A real Prometheus: takes our rules, scrapes an operator at work, and finds figures for every panel."""
+"""A real Prometheus: takes our rules, scrapes an operator at work, has figures for each panel, alarms, knows traces."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import shutil
 import socket
 import subprocess
+import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -14,13 +15,14 @@ from typing import Any
 import pytest
 import yaml
 
-from bonny import Controller, Operator
+from bonny import Controller, Operator, PeriodicTask, TaskRun, Terminal
 from bonny.kinds import Kind
 from bonny.sandbox import Sandbox
 from bonny.sandbox.guard import Guard
 from bonny.tasks.dashboards import write
 from tests.support.serving import serving
 from tests.support.things import GROUP, config_map
+from tests.support.traced import Collected, trace_of
 
 JOB = "scraped-operator"
 NAMESPACE = "scraped"
@@ -40,6 +42,13 @@ class Maps(Controller[Any]):
     async def reconcile(self, axn: Any) -> None:
         if axn.key.name == "broken" and axn.tries < 3:
             raise RuntimeError("not yet")
+        if axn.key.name == "hopeless":
+            axn.tasks.register(PeriodicTask("fails", fails, interval=0.01))
+            raise Terminal("it will never do")
+
+
+def fails(run: TaskRun) -> None:
+    raise RuntimeError("always")
 
 
 def free_port() -> int:
@@ -55,6 +64,18 @@ def asked(port: int, path: str, **query: str) -> Any:
         return json.loads(answer.read())["data"]
 
 
+def firing(port: int) -> set[str]:
+    return {alert["labels"]["alertname"] for alert in asked(port, "alerts")["alerts"] if alert["state"] == "firing"}
+
+
+def exemplars(port: int) -> set[str]:
+    """The traces that Prometheus keeps beside the time of handlings."""
+    query = f'controller_runtime_reconcile_time_seconds_bucket{{job="{JOB}"}}'
+    now = time.time()
+    found = asked(port, "query_exemplars", query=query, start=str(now - 600), end=str(now + 60))
+    return {exemplar["labels"]["trace_id"] for series in found for exemplar in series["exemplars"]}
+
+
 def test_prometheus_takes_the_rules_and_has_an_answer_to_every_query(sandbox: Sandbox, tmp_path: Path) -> None:
     rules, panels = write(tmp_path, job=JOB)
     checked = subprocess.run(["promtool", "check", "rules", str(rules)], capture_output=True, text=True, check=False)
@@ -62,7 +83,9 @@ def test_prometheus_takes_the_rules_and_has_an_answer_to_every_query(sandbox: Sa
     sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     sandbox.apply([config_map(name, namespace=NAMESPACE) for name in ("fine", "broken")])
 
-    with serving(Operator(name=JOB, group=GROUP, controllers=[Maps]), sandbox.kubeconfig) as at_work:
+    collected = Collected()
+    operator = Operator(name=JOB, group=GROUP, controllers=[Maps], tracing=collected.provider)
+    with serving(operator, sandbox.kubeconfig) as at_work:
         target = f"127.0.0.1:{at_work.process.probes.port}"
         with urllib.request.urlopen(f"http://{target}/metrics", timeout=5) as answer:
             linted = subprocess.run(
@@ -86,6 +109,7 @@ def test_prometheus_takes_the_rules_and_has_an_answer_to_every_query(sandbox: Sa
                     f"--config.file={tmp_path}/prometheus.yml",
                     f"--storage.tsdb.path={tmp_path}/data",
                     f"--web.listen-address=127.0.0.1:{port}",
+                    "--enable-feature=exemplar-storage",
                 ],
                 log_file=tmp_path / "prometheus.log",
             )
@@ -104,5 +128,14 @@ def test_prometheus_takes_the_rules_and_has_an_answer_to_every_query(sandbox: Sa
             namespaces = asked(port, "query", query=f'bonny_stream_synced{{job="{JOB}"}}')["result"]
             assert [found["metric"]["watched"] for found in namespaces] == [NAMESPACE]
             assert [found["metric"]["namespace"] for found in namespaces] == ["n"]
+
+            sandbox.apply(config_map("hopeless", namespace=NAMESPACE))
+            expected = {"OperatorHandlingsStop", "OperatorTaskHalted"}
+            sandbox.eventually(lambda: firing(port) == expected, within_seconds=30)
+            # It scrapes OpenMetrics, so each handling that it is shown as an example leads to a trace.
+            of_traces = {f"{trace_of(span):032x}" for span in collected.spans}
+            shown = exemplars(port)
+            assert shown
+            assert shown <= of_traces
         finally:
             guard.close()

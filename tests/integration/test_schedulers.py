@@ -30,6 +30,7 @@ from tests.support.schedulers import (
     remove_all,
 )
 from tests.support.scheduling import node, pod
+from tests.support.telemetry_page import check
 
 
 @pytest.fixture(autouse=True)
@@ -448,6 +449,9 @@ def test_the_telemetry_events_of_the_original_are_told(sandbox: Sandbox) -> None
         parts = [("binding", "failed"), ("binding", "succeeded")]
         parts += [(f"{of}.fetch", how) for of in ("nodes", "pods") for how in ("failed", "succeeded")]
         sandbox.eventually(lambda: at_work.names_told() >= {f"bonny.scheduler.{of}.{how}" for of, how in parts})
+
+    for event in at_work.told:
+        check(*event)
 
     def told(name: str, scheduler: str) -> list[tuple[Mapping[str, float], dict[str, Any]]]:
         return [

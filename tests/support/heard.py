@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bonny import telemetry
+from tests.support.telemetry_page import check
 
 
 class Told(NamedTuple):
@@ -37,8 +38,14 @@ class Heard:
 
 @contextmanager
 def heard(*names: str) -> Iterator[Heard]:
-    """Listen to these events, or to all; a listener that was detached in the middle fails the test."""
+    """Listen to these events, or to all.
+
+    What fails the test: a listener that was detached in the middle, and an event of ours with other keys than its
+    reference page says.
+    """
     listener = Heard()
     telemetry.attach_many("the test", names or telemetry.EVENTS, listener)
     yield listener
     assert telemetry.detach("the test")
+    for told in listener.events:
+        check(*told)

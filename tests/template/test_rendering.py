@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -132,6 +133,7 @@ def test_the_image_is_built_in_two_stages_and_runs_without_root(rendered: Path) 
         "FROM",
         "WORKDIR",
         "COPY",
+        "ARG",
         "RUN",
         "ENV",
         "USER",
@@ -152,6 +154,20 @@ def test_the_image_is_built_in_two_stages_and_runs_without_root(rendered: Path) 
         line[1:] for line in (rendered / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[0] == "!"
     }
     assert copied == allowed
+
+
+@pytest.mark.parametrize("extras", ["", "otel", "otel dev"])
+def test_the_image_has_the_extras_that_its_build_is_told(pristine: Path, extras: str) -> None:
+    text = (pristine / "Dockerfile").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^RUN (python -c .*) > requirements\.txt", text, re.MULTILINE)
+    project = tomllib.loads((pristine / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "EXTRAS": extras, "PATH": path}
+    done = subprocess.run(["sh", "-c", command], cwd=pristine, env=env, capture_output=True, text=True, check=True)
+
+    wanted = [text for extra in extras.split() for text in project["optional-dependencies"][extra]]
+    assert done.stdout.splitlines() == [*project["dependencies"], *wanted]
 
 
 def test_the_runtime_is_a_symbolic_link_in_the_template_and_a_copy_in_the_project(tmp_path: Path) -> None:
@@ -239,6 +255,8 @@ def test_rendered_dependencies_are_those_that_the_runtime_is_tested_with(pristin
 
     assert sorted(table["dependencies"]) == sorted(groups["runtime"])
     assert set(table["optional-dependencies"]["dev"]) <= ours
+    versions = {text.partition(">=")[2] for text in table["optional-dependencies"]["otel"]}
+    assert {f"opentelemetry-sdk>={version}" for version in versions} <= ours, "they are released together"
 
 
 def test_the_task_list_needs_nothing_but_invoke(pristine: Path) -> None:

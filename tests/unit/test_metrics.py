@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from types import SimpleNamespace
 from typing import Any, cast
 
+import prometheus_client
+import prometheus_client.openmetrics.parser
+import prometheus_client.parser
 import pytest
 
-from bonny.core.meters import BOUNDS, Handlings, Histogram
+from bonny.core.meters import BOUNDS, Exemplar, Handlings, Histogram
 from bonny.core.objects import decode_item
 from bonny.core.queue import Priority, Reason
 from bonny.core.watch import Gone, Put
 from bonny.errors import BonnyError, Retry, Terminal
 from bonny.metrics import Parts, families, text
 from bonny.resource import Key
-from bonny.telemetry.prometheus import Family, Type, exposition
+from bonny.telemetry.prometheus import END, Family, Format, Type, exposition
 from tests.support.metered import parts
 
 MANY = 100_000
@@ -62,12 +63,11 @@ def test_the_buckets_of_a_histogram_hold_what_is_not_above_them() -> None:
 
 
 async def test_the_parser_of_prometheus_client_reads_all_of_it() -> None:
-    parser = pytest.importorskip("prometheus_client.parser")
     made = await parts()
     made.requests.under_way("GET", "/version", None)
     written = exposition(families(made))
 
-    read = {family.name: family for family in parser.text_string_to_metric_families(written)}
+    read = {family.name: family for family in prometheus_client.parser.text_string_to_metric_families(written)}
 
     assert {name.removesuffix("_total") for name in samples(made)} == set(read)
 
@@ -127,17 +127,94 @@ def test_a_handler_that_ran_out_of_time_is_counted_as_such() -> None:
     assert (meters.errors, meters.timeouts) == (1, 1)
 
 
+class Broken:
+    """A collector that cannot be read."""
+
+    def describe(self) -> list[Any]:
+        return []
+
+    def collect(self) -> list[Any]:
+        raise RuntimeError("not now")
+
+
+@pytest.mark.parametrize("form", Format)
 async def test_metrics_of_prometheus_client_are_told_too_and_a_broken_one_hides_none_of_ours(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, form: Format
 ) -> None:
     made = await parts()
-    monkeypatch.setitem(sys.modules, "prometheus_client", SimpleNamespace(generate_latest=lambda: b"theirs 1\n"))
-    assert text(made).endswith("\ntheirs 1\n")
-    assert "process_cpu_seconds_total" not in text(made), "theirs has it"
+    registry = prometheus_client.CollectorRegistry()
+    monkeypatch.setattr(prometheus_client, "REGISTRY", registry)
+    prometheus_client.Counter("theirs", "Theirs.", registry=registry).inc()
+    assert "\ntheirs_total 1.0\n" in text(made, form)
+    assert "process_cpu_seconds_total" not in text(made, form), "theirs has it"
 
-    monkeypatch.setitem(sys.modules, "prometheus_client", SimpleNamespace())
-    assert "process_cpu_seconds_total" in text(made)
-    assert "theirs" not in text(made)
+    registry.register(cast("Any", Broken()))
+    assert "process_cpu_seconds_total" in text(made, form)
+    assert "theirs" not in text(made, form)
+    assert text(made, form).count("# EOF") == (form is Format.OPEN)
+    assert text(made, form).endswith("# EOF\n") is (form is Format.OPEN)
+
+
+# --- OpenMetrics ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("", Format.TEXT),
+        ("*/*", Format.TEXT),
+        ("text/plain;version=0.0.4;q=0.5,*/*;q=0.1", Format.TEXT),
+        # Of Prometheus 2.42, and of 3.
+        (
+            "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,*/*",
+            Format.OPEN,
+        ),
+        (
+            "text/plain;version=0.0.4;q=0.2, application/openmetrics-text;version=1.0.0;escaping=allow-utf-8",
+            Format.OPEN,
+        ),
+    ],
+)
+def test_a_scraper_gets_openmetrics_when_it_asks_for_it(accept: str, form: Format) -> None:
+    assert Format.accepted(accept) is form
+
+
+async def test_both_formats_tell_the_same_figures() -> None:
+    made = await parts()
+    classic = parsed(prometheus_client.parser, exposition(families(made)))
+    opened = parsed(prometheus_client.openmetrics.parser, exposition(families(made), Format.OPEN) + END)
+    assert set(classic) == set(opened)
+    # Ages differ by the time between the two.
+    changed = {name for (name, _), value in classic.items() ^ opened.items()}
+    assert all(name.endswith("_seconds") for name in changed)
+
+
+def parsed(parser: Any, written: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in parser.text_string_to_metric_families(written)
+        for sample in family.samples
+    }
+
+
+def test_the_last_handling_of_each_bucket_leads_to_its_trace_and_only_openmetrics_says_so() -> None:
+    seconds = Histogram()
+    seconds.observe(0.002)
+    for number, value in enumerate((0.003, 0.004, 1000.0)):
+        seconds.observe(value, Exemplar(f"{number:032x}", f"{number:016x}", at=1700000000.0 + number))
+    family = Family("time_seconds", Type.HISTOGRAM, "Time.", ("of",), {("x",): seconds})
+
+    (read,) = prometheus_client.openmetrics.parser.text_string_to_metric_families(
+        exposition([family], Format.OPEN) + END
+    )
+
+    found = {sample.labels["le"]: sample.exemplar for sample in read.samples if sample.exemplar is not None}
+    assert set(found) == {"0.005", "+Inf"}
+    assert found["0.005"].labels == {"trace_id": f"{1:032x}", "span_id": f"{1:016x}"}
+    assert (found["0.005"].value, float(found["0.005"].timestamp)) == (0.004, 1700000001.0)
+    assert found["+Inf"].value == 1000.0
+    assert "#" not in exposition([family]).splitlines()[2]
+    assert "trace_id" not in exposition([family])
 
 
 # --- cost -------------------------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def test_threads_may_attach_detach_and_tell_at_the_same_time() -> None:
 def test_default_metadata_goes_with_every_event_and_the_events_own_beats_it() -> None:
     telemetry.set_metadata(operator="widgets-operator", region="here")
     with heard("bonny.task.succeeded") as listener:
-        telemetry.execute("bonny.task.succeeded", {}, {"task": "t", "region": "there"})
+        telemetry.execute("bonny.task.succeeded", {"duration": 1.0}, {"task": "t", "region": "there"})
 
     expected = {"operator": "widgets-operator", "region": "there", "task": "t"}
     assert listener.events[0].metadata == expected

@@ -1,4 +1,4 @@
-"""Metering: counts and times the requests of a client, and tells listeners of each (`bonny.telemetry`)."""
+"""Metering: counts and times the requests of a client, tells listeners of each, and lets them be seen in traces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..core.meters import Histogram
-from ..telemetry import execute
+from ..telemetry import execute, tracing
 
 __all__ = ["Request", "Requests"]
 
@@ -32,8 +32,8 @@ class Requests:
         self.throttled_seconds = 0.0
         """Waited because the server asked for it (429)."""
 
-    def under_way(self, method: str, path: str, query: Mapping[str, str] | None) -> Request:
-        """Wrap a request in it: `with requests.under_way("GET", path, {}) as request: ...; request.answered(200)`."""
+    def under_way(self, method: str, path: str, query: Mapping[str, str] | None = None) -> Request:
+        """Wrap a request in it: `with requests.under_way("GET", path) as request: ...; request.answered(200)`."""
         return Request(self, method, path, query or {})
 
 
@@ -46,18 +46,25 @@ class Request:
         self._path = path
         self._query = query
         self._counted = False
+        self._ended: tracing.Ended | None = None
 
     def __enter__(self) -> Request:
         self._began = time.monotonic()
+        if tracing.spans is not None:
+            self._ended = tracing.spans.request(self._method, self._path, host=self._requests.host)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if not self._counted:
             self._count(NO_ANSWER)
+            if self._ended is not None:
+                self._ended(None, error)
 
     def answered(self, status: int) -> None:
         """The server answered."""
         self._count(str(status))
+        if self._ended is not None:
+            self._ended(status, None)
 
     def _count(self, code: str) -> None:
         self._counted = True

@@ -13,6 +13,7 @@ You do not need it to look at an object again: `axn.requeue_after`.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import math
 import random
@@ -138,6 +139,8 @@ class PeriodicTasks:
         self._entries: dict[str, _Entry] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: set[_Entry] = set()
+        # A task that a handler registers lives on, and is no part of the handler's trace.
+        self._context = contextvars.copy_context()
         self._stopped = asyncio.Event()
         for task in tasks:
             if not self.register(task):
@@ -159,7 +162,7 @@ class PeriodicTasks:
         self.halted.pop(task.id, None)
         execute("bonny.task.registered", {}, {"task": task.id})
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._begin, entry)
+            self._loop.call_soon_threadsafe(self._begin, entry, context=self._context)
         return True
 
     def unregister(self, id: str) -> bool:  # noqa: A002  the name of the field

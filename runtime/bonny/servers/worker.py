@@ -37,6 +37,7 @@ from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
 from ..steps.finalizer import finalizers_of
+from ..telemetry import tracing
 from ..telemetry.logging import about
 from .intake import Intake
 from .periodic import PeriodicTasks
@@ -203,7 +204,7 @@ class Worker:
             await self._failed(work, error)
         else:
             queue.done(key, now=time.monotonic())
-        self.meters.seconds.observe(time.monotonic() - began)
+        self.meters.seconds.observe(time.monotonic() - began, tracing.observed.get())
 
     async def _settle_object(self, item: Item, work: Work[Key]) -> None:
         """Handle what there is to handle, and set the key's timer."""
@@ -315,7 +316,8 @@ class Worker:
             shown=item,
             workplace=desk,
         )
-        await self._pipeline.run(axn)
+        with tracing.OFF if tracing.spans is None else tracing.spans.handling(axn, controller=self.name):
+            await self._pipeline.run(axn)
         # What changed nothing is no news: a restart handles everything, and so does every period.
         level = logging.INFO if desk.wrote or action is Action.DELETE else logging.DEBUG
         if log.isEnabledFor(level):

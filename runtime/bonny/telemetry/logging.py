@@ -22,14 +22,14 @@ from typing import Final, TextIO
 
 import msgspec
 
-__all__ = ["LogFormat", "about", "configure"]
+__all__ = ["LogFormat", "about", "configure", "reconcile_id"]
 
 # What every LogRecord has; the rest came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 # `debug` is for what the operator does; how its libraries do it is nobody's question here.
-LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes")
+LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes", "opentelemetry", "urllib3")
 
 
 # In the ids of all handlings of this process, so that no other process makes the same.
@@ -53,6 +53,12 @@ def about(**fields: object) -> None:
     _handled.set((next(_numbers), fields))
 
 
+def reconcile_id() -> str:
+    """What is handled here, as the lines of its log call it; empty elsewhere."""
+    handled = _handled.get()
+    return "" if handled is None else f"{_MARK}-{handled[0]:x}"
+
+
 def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | None = None) -> None:
     """Send the logs of this process to `stream` (default stderr) in `form`. Called once, by `bonny.main`."""
     handler = logging.StreamHandler(stream or sys.stderr)
@@ -70,8 +76,7 @@ def _tell_what_is_handled(record: logging.LogRecord) -> bool:
     """A filter that lets everything pass."""
     handled = _handled.get()
     if handled is not None:
-        number, fields = handled
-        for name, value in (*fields.items(), ("reconcile_id", f"{_MARK}-{number:x}")):
+        for name, value in (*handled[1].items(), ("reconcile_id", reconcile_id())):
             text = ",".join(sorted(value)) if isinstance(value, frozenset) else str(value)
             vars(record).setdefault(name, text)
     return True

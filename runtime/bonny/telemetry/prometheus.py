@@ -1,4 +1,4 @@
-"""Prometheus: figures in the text format that it scrapes (version 0.0.4).
+"""Prometheus: figures in the text formats that it scrapes: version 0.0.4, and OpenMetrics, which has exemplars.
 
 You need it to write figures that you have. Your own metrics: use prometheus-client, as anywhere; what is registered
 there is on /metrics, too.
@@ -18,13 +18,26 @@ from typing import Any, Final
 
 from ..core.meters import BOUNDS, Histogram
 
-__all__ = ["CONTENT_TYPE", "Family", "Type", "exposition", "foreign", "process_families"]
+__all__ = ["END", "Family", "Format", "Type", "exposition", "foreign", "process_families"]
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+END: Final = "# EOF\n"
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _STARTED: Final = time.time()
 
 log = logging.getLogger("bonny.telemetry")
+
+
+class Format(StrEnum):
+    """Both formats, by their content types."""
+
+    TEXT = "text/plain; version=0.0.4; charset=utf-8"
+    OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+    @classmethod
+    def accepted(cls, accept: str) -> Format:
+        """The format for a scraper that sends this `Accept`: OpenMetrics where it is named, as in all peers."""
+        named = {part.partition(";")[0].strip() for part in accept.split(",")}
+        return cls.OPEN if cls.OPEN.partition(";")[0] in named else cls.TEXT
 
 
 class Type(StrEnum):
@@ -46,34 +59,46 @@ class Family:
     samples: Mapping[Any, float | Histogram] = field(default_factory=dict)
 
 
-def exposition(families: Iterable[Family]) -> str:
-    """The families as a text."""
-    return "".join(f"{line}\n" for family in families for line in _lines(family))
+def exposition(families: Iterable[Family], form: Format = Format.TEXT) -> str:
+    """The families as a text; that of OpenMetrics still needs its last line."""
+    return "".join(f"{line}\n" for family in families for line in _lines(family, form))
 
 
-def _lines(family: Family) -> Iterator[str]:
-    yield f"# HELP {family.name} {family.help}"
-    yield f"# TYPE {family.name} {family.type}"
+def _lines(family: Family, form: Format) -> Iterator[str]:
+    # There `_total` is a part of the samples of a counter, and not of its name.
+    named = family.name.removesuffix("_total") if form is Format.OPEN else family.name
+    yield f"# HELP {named} {family.help}"
+    yield f"# TYPE {named} {family.type}"
     for values, sample in family.samples.items():
-        named = [f'{label}="{value.translate(_ESCAPED)}"' for label, value in zip(family.labels, values, strict=True)]
-        labels = f"{{{','.join(named)}}}" if named else ""
+        pairs = [f'{label}="{value.translate(_ESCAPED)}"' for label, value in zip(family.labels, values, strict=True)]
+        labels = f"{{{','.join(pairs)}}}" if pairs else ""
         if isinstance(sample, Histogram):
-            for bound, count in zip((*BOUNDS, "+Inf"), accumulate(sample.counts), strict=True):
-                within = ",".join((*named, f'le="{bound}"'))
-                yield f"{family.name}_bucket{{{within}}} {count}"
+            for place, (bound, count) in enumerate(zip((*BOUNDS, "+Inf"), accumulate(sample.counts), strict=True)):
+                within = ",".join((*pairs, f'le="{bound}"'))
+                exemplar = _exemplar(sample, place) if form is Format.OPEN else ""
+                yield f"{family.name}_bucket{{{within}}} {count}{exemplar}"
             yield f"{family.name}_sum{labels} {sample.sum}"
             yield f"{family.name}_count{labels} {sample.count}"
         else:
             yield f"{family.name}{labels} {float(sample):.17g}"
 
 
-def foreign() -> str:
+def _exemplar(histogram: Histogram, place: int) -> str:
+    """With the names that OpenTelemetry gives to its labels."""
+    if place not in histogram.exemplars:
+        return ""
+    seconds, (trace_id, span_id, at) = histogram.exemplars[place]
+    return f' # {{trace_id="{trace_id}",span_id="{span_id}"}} {seconds} {at:.3f}'
+
+
+def foreign(form: Format = Format.TEXT) -> str:
     """What users registered with prometheus-client, if they use it: its own figures of the process are among that."""
     client = sys.modules.get("prometheus_client")
     if client is None:
         return ""
     try:
-        text: str = client.generate_latest().decode()
+        # The end comes after all, and only once.
+        text: str = client.exposition.choose_encoder(form)[0](client.REGISTRY).decode().removesuffix(END)
     except Exception:
         # Our own figures are needed all the more while somebody's collector fails.
         log.exception("the metrics of prometheus-client cannot be read")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from ..errors import UsageError
-from ..telemetry.prometheus import CONTENT_TYPE
+from ..telemetry.prometheus import Format
 
 __all__ = ["Probes", "Report"]
 
@@ -35,7 +35,7 @@ class Probes:
         port: int,
         health: Callable[[], Report],
         readiness: Callable[[], Report],
-        metrics: Callable[[], str],
+        metrics: Callable[[Format], str],
     ) -> None:
         self.port = port
         self._host = host
@@ -71,8 +71,9 @@ def _handler(report: Callable[[], Report]) -> Callable[[web.Request], Awaitable[
     return handle
 
 
-def _scraped(metrics: Callable[[], str]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def handle(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=metrics().encode(), headers={"Content-Type": CONTENT_TYPE})
+def _scraped(metrics: Callable[[Format], str]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        form = Format.accepted(request.headers.get("Accept", ""))
+        return web.Response(body=metrics(form).encode(), headers={"Content-Type": form.value})
 
     return handle

@@ -1,0 +1,232 @@
+"""What it costs that an operator can be watched: events, figures, traces; without a server.
+
+    python -m bench.telemetry
+
+Each row is CPU time of the whole process for one call, threads that export included, of the fastest of several rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
+
+from bonny.axn import Action, Axn
+from bonny.client.metering import Requests
+from bonny.core.meters import Exemplar, Handlings, Histogram
+from bonny.core.queue import Priority, Reason
+from bonny.metrics import text
+from bonny.pipeline import Pipeline
+from bonny.resource import Key
+from bonny.telemetry import attach, detach, execute, measure, span, tracing
+from bonny.telemetry.otel import OtelSpans
+from bonny.telemetry.prometheus import Format
+from tests.support.metered import parts
+
+ROUNDS: Final = 7
+SECONDS: Final = 0.1
+STEPS: Final = 8
+"""As many as the default pipeline has, with two to spare."""
+
+KEYS: Final = 100_000
+
+EVENT: Final = "bench.moment"
+TOLD: Final[Mapping[str, object]] = {"task": "bench"}
+
+
+class Row(NamedTuple):
+    """What was measured, and its time."""
+
+    what: str
+    nanoseconds: float
+
+
+def fastest(call: Callable[[], object], *, seconds: float) -> float:
+    """Nanoseconds of one call: of the fastest round, without the loop around it. A round takes `seconds` or more."""
+
+    def timed(times: int, called: Callable[[], object]) -> float:
+        began = time.process_time()
+        for _ in range(times):
+            called()
+        return time.process_time() - began
+
+    times = 1
+    while timed(times, call) < seconds:
+        times *= 2
+    taken = min(timed(times, call) for _ in range(ROUNDS))
+    return max(taken - min(timed(times, nothing) for _ in range(ROUNDS)), 0.0) / times * 1e9
+
+
+def nothing() -> None:
+    """What the loop of `fastest` takes by itself."""
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def listener(name: str, measurements: Mapping[str, float], metadata: Mapping[str, object], config: object) -> None:
+    """Does nothing."""
+
+
+@contextmanager
+def listening(*names: str, times: int = 1) -> Iterator[None]:
+    ids = [f"{name} {number}" for name in names for number in range(times)]
+    for id_ in ids:
+        attach(id_, id_.rpartition(" ")[0], listener)
+    yield
+    for id_ in ids:
+        detach(id_)
+
+
+def spanned() -> None:
+    with span(EVENT, TOLD):
+        pass
+
+
+def events(seconds: float) -> Iterator[Row]:
+    def told() -> None:
+        execute(EVENT, {"duration": 1.0}, TOLD)
+
+    yield Row("execute, nobody listens", fastest(told, seconds=seconds))
+    for count in (1, 5):
+        with listening(EVENT, times=count):
+            yield Row(f"execute, listeners: {count}", fastest(told, seconds=seconds))
+    yield Row("span, nobody listens", fastest(spanned, seconds=seconds))
+    with listening(f"{EVENT}.start", f"{EVENT}.stop"):
+        yield Row("span, listeners: 1", fastest(spanned, seconds=seconds))
+    yield Row("measure", fastest(lambda: measure(int), seconds=seconds))
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def figures(seconds: float) -> Iterator[Row]:
+    histogram, handlings, requests = Histogram(), Handlings(), Requests()
+    exemplar = Exemplar("0" * 32, "0" * 16, at=0.0)
+
+    def handling() -> None:
+        handlings.queued.observe(0.01)
+        handlings.seconds.observe(0.01)
+
+    def request() -> None:
+        with requests.under_way("GET", "/api/v1/namespaces/n/configmaps/m") as under_way:
+            under_way.answered(200)
+
+    yield Row(
+        "one more in a counter", fastest(lambda: setattr(handlings, "errors", handlings.errors + 1), seconds=seconds)
+    )
+    yield Row("an observation of a histogram", fastest(lambda: histogram.observe(0.01), seconds=seconds))
+    yield Row("the same with an exemplar", fastest(lambda: histogram.observe(0.01, exemplar), seconds=seconds))
+    yield Row("what a handling adds", fastest(handling, seconds=seconds))
+    yield Row("what a request adds", fastest(request, seconds=seconds))
+    made = asyncio.run(parts())
+    for form in Format:
+        lines = text(made, form).count("\n")
+        scrape = fastest(partial(text, made, form), seconds=seconds)
+        yield Row(f"a scrape of {lines} lines ({form.partition(';')[0]})", scrape)
+    for priority, told in ((Priority.LOW, "of a first list"), (Priority.LIVE, "that changed")):
+        made = asyncio.run(parts())
+        for number in range(KEYS):
+            made.workers[0].intake.queue.add(Key("n", str(number)), Reason.CHANGED, now=0.0, priority=priority)
+        yield Row(f"the same with {KEYS:,} keys {told} in a queue", fastest(partial(text, made), seconds=seconds))
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+class Nowhere(SpanExporter):
+    """Takes what it is given."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:  # noqa: ARG002  the base's shape
+        return SpanExportResult.SUCCESS
+
+
+def step(axn: Axn[Any]) -> None:
+    """Does nothing."""
+
+
+def axn() -> Axn[Any]:
+    metadata = {"name": "m", "namespace": "n", "uid": "u"}
+    return Axn(action=Action.MODIFY, resource={"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+
+
+async def handled(pipeline: Pipeline, requests: Requests) -> None:
+    """What a worker does with one key, but for the queue: eight steps, the first of which sends two requests."""
+    made = axn()
+    with tracing.OFF if tracing.spans is None else tracing.spans.handling(made, controller="Bench"):
+        for _ in range(2):
+            with requests.under_way("PATCH", "/api/v1/namespaces/n/configmaps/m") as request:
+                request.answered(200)
+        await pipeline.run(made)
+
+
+def places() -> None:
+    """What is asked on the way of the same handling while nobody wants traces."""
+    for _ in range(STEPS + 1):
+        with tracing.OFF if tracing.spans is None else tracing.spans.step("never"):
+            pass
+    for _ in range(2):
+        if tracing.spans is not None:
+            raise AssertionError
+    tracing.observed.get()
+
+
+def traces(seconds: float) -> Iterator[Row]:
+    pipeline, requests = Pipeline([step] * STEPS), Requests()
+
+    name = f"a handling of {STEPS} steps and 2 requests"
+    yield Row("what traces add to it while they are off", fastest(places, seconds=seconds))
+    yield Row(f"{name}, traces off", fastest(driven(lambda: handled(pipeline, requests)), seconds=seconds))
+    for sampler, told in ((ALWAYS_OFF, "on, none sampled"), (ALWAYS_ON, "on, all sampled")):
+        with traced(sampler):
+            yield Row(f"{name}, {told}", fastest(driven(lambda: handled(pipeline, requests)), seconds=seconds))
+
+
+def driven(call: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """Runs a coroutine that waits for nothing, without a loop."""
+
+    def run() -> None:
+        waiting = call().__await__()
+        for _ in waiting:
+            raise AssertionError("it waits for something")
+
+    return run
+
+
+@contextmanager
+def traced(sampler: Sampler) -> Iterator[None]:
+    """As the environment sets it up, but for where the spans go."""
+    provider = TracerProvider(sampler=sampler, shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(Nowhere()))
+    tracing.switch(OtelSpans(provider))
+    yield
+    tracing.switch(None)
+    provider.shutdown()
+
+
+# --- table ------------------------------------------------------------------------------------------------------------
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the table; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench.telemetry", description="What watching an operator costs.")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each round of a row (default %(default)s)")
+    seconds = parser.parse_args(words).seconds
+    for title, rows in (("events", events), ("figures", figures), ("traces", traces)):
+        print(f"{title:64}{'ns':>12}")
+        for row in rows(seconds):
+            print(f"  {row.what:62}{row.nanoseconds:12,.0f}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
