@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -44,11 +45,16 @@ class DeploymentController(Controller[Any]):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A rendered repository with two kinds, one of them in two versions, and a controller of a core kind."""
+    """A rendered repository with two kinds, one of them in two versions, and two controllers of a core kind."""
     baked = bake(tmp_path_factory.mktemp("end-to-end") / "bake")
     assert baked.code == 0, baked.said
     install(baked.project)
-    for words in ("Widget widgets --version v2alpha1 --short-name wd", "Widget widgets --version v1", "Gadget gadgets"):
+    for words in (
+        "Widget widgets --version v2alpha1 --short-name wd",
+        "Widget widgets --version v1",
+        "Gadget gadgets",
+        "Labelled deployments --for apps/v1/Deployment --finalizer",
+    ):
         done = invoke(baked.project, "gen-controller", *words.split())
         assert done.returncode == 0, done.stderr
     (baked.project / "src/widgets_operator/controllers/deployment.py").write_text(DEPLOYMENTS, "utf-8")
@@ -132,19 +138,7 @@ def test_a_rendered_operator_serves_its_kinds_with_the_rights_of_its_manifest(
     own.eventually(lambda: data_of(own, owner) == [{"size": "42"}])
 
     # a core resource
-    labels = {"app": "web"}
-    (deployment,) = own.apply(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "web", "namespace": "default"},
-            "spec": {
-                "replicas": 3,
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web"}]}},
-            },
-        }
-    )
+    (deployment,) = own.apply(web("web"))
     own.eventually(lambda: data_of(own, deployment) == [{"replicas": "3"}])
 
     # delete
@@ -155,6 +149,48 @@ def test_a_rendered_operator_serves_its_kinds_with_the_rights_of_its_manifest(
     code, seconds = operator.stop()
     assert (code, seconds < 5) == (0, True)
     assert not operator.lines("cannot follow")
+    assert not operator.lines("handling failed")
+
+
+def web(name: str, **labels: str) -> Resource:
+    pods = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": pods},
+            "template": {"metadata": {"labels": pods}, "spec": {"containers": [{"name": "web", "image": "web"}]}},
+        },
+    }
+
+
+def test_a_generated_controller_of_a_kind_of_others_handles_what_has_its_label_and_lets_it_go(
+    own: Sandbox, start: Any
+) -> None:
+    operator = start()
+    asks = {"example.com/labelled": "enabled"}
+    own.apply([web("plain"), web("asks", **asks)])
+
+    def published(name: str) -> Any:
+        found = own.get("v1", "ConfigMap", f"{name}-labelled")
+        return found and json.loads(found["data"]["labels"])
+
+    own.eventually(lambda: published("asks") == asks)
+    own.apply(web("asks", **asks, tier="one"))
+    own.eventually(lambda: published("asks") == {**asks, "tier": "one"})
+
+    asking = own.get("apps/v1", "Deployment", "asks")
+    assert asking is not None
+    assert asking["metadata"]["finalizers"] == [f"{SLUG}.example.com/labelled-controller"]
+    own.delete("apps/v1", "Deployment", "asks")
+    own.eventually(lambda: own.get("apps/v1", "Deployment", "asks") is None)
+
+    plain = own.get("apps/v1", "Deployment", "plain")
+    assert plain is not None
+    assert "finalizers" not in plain["metadata"]
+    assert published("plain") is None
     assert not operator.lines("handling failed")
 
 

@@ -29,10 +29,14 @@ from bonny.api import AGE, Column, Field, Rule, Scope, Spec, Status, Version, Wi
 from .common import Colour
 
 
+LIMIT = 8
+LIMIT = LIMIT + 1
+
+
 class WidgetSpec(Spec):
     """What the user wants."""
 
-    replicas: int = Field(1, ge=1, le=9)
+    replicas: int = Field(1, ge=1, le=LIMIT)
     colour: Colour = Colour.RED
 
 
@@ -114,8 +118,9 @@ def test_it_has_what_the_owner_wrote_for_the_hub(project: Path) -> None:
     add(project, "v2alpha1")
     write(project, V2, WRITTEN)
     write(project, "src/widgets_operator/api/v2alpha1/common.py", COMMON)
-    sample = "# mine\napiVersion: example.com/v2alpha1\nkind: Widget\nmetadata: {name: w}\nspec: {replicas: 2}\n"
-    write(project, "samples/widget-v2alpha1.yaml", sample)
+    mine = "# mine, not of my.example.com/v2alpha1 or example.com/v2alpha10\n"
+    sample = "apiVersion: example.com/v2alpha1\nkind: Widget\nmetadata: {name: w}\nspec: {replicas: 2}\n"
+    write(project, "samples/widget-v2alpha1.yaml", mine + sample)
 
     add(project, "v1")
 
@@ -124,7 +129,7 @@ def test_it_has_what_the_owner_wrote_for_the_hub(project: Path) -> None:
     assert "from ..v2alpha1.common import Colour\n" in text
     assert "from bonny import Resource\n" in text
     assert "    hub = False  # what the controller works with\n" in text
-    assert (project / "samples/widget-v1.yaml").read_text("utf-8") == sample.replace("v2alpha1", "v1")
+    assert (project / "samples/widget-v1.yaml").read_text("utf-8") == mine + sample.replace("v2alpha1", "v1")
     served = versions_served(project)
     assert list(served) == ["v1", "v2alpha1"]
     same = ("schema", "additionalPrinterColumns", "subresources")

@@ -78,11 +78,12 @@ def copied_sample(path: Path, hub: ApiVersion, version: str, *, group: str) -> s
     except OSError:
         text = ""
     given = f"{group}/{hub.version}"
-    if given not in text:
+    copied, objects = re.subn(rf"(?<![\w.-]){re.escape(given)}\b", f"{group}/{version}", text)
+    if not objects:
         raise UsageError(
             f"{path} has no object of {given}, and the sample of {version} would be made from it: write one there"
         )
-    return text.replace(given, f"{group}/{version}")
+    return copied
 
 
 def copied_module(hub: ApiVersion, version: str) -> str:

@@ -77,7 +77,6 @@ def plan_kind(project: Project, request: Request) -> Plan:
             f"{request.kind} {request.version} exists already ({same.path.relative_to(project.root)}) and is not as it "
             "was generated, so nothing was written: edit that file, or choose another --version"
         )
-    check_free(request.kind, "a kind", plan.texts)
     return plan
 
 
@@ -148,6 +147,7 @@ def _first(project: Project, request: Request, values: Mapping[str, Any]) -> Pla
         tests / "integration" / f"test_{module}.py": "test_integration.py.j2",
     }
     texts = {path: render(template, values, path) for path, template in templates.items()}
+    check_free(request.kind, "a kind", texts)
     note = (
         f"Next: say in {api.relative_to(project.root)} what users may ask for, and in "
         f"{controller.relative_to(project.root)} what is done about it; `invoke test` runs its tests."
