@@ -96,7 +96,7 @@ def example(c: Context, name: str) -> None:
         if name not in known:
             raise UsageError(f"there is no example {name!r}: take one of {', '.join(known)}")
         operator = importlib.import_module(f"examples.{name}").operator
-        run_local.run(operator, sandbox=True, namespace="", context="")
+        run_local.run(operator, run_local.Options(sandbox=True))
 
 
 @task

@@ -88,16 +88,40 @@ def dashboards(c: Context, out: str = "monitoring", job: str = "") -> None:
     name="run-local",
     help={
         "sandbox": "start a real API server on this machine for it, and stop that afterwards",
+        "reload": "start the operator anew when a source file changes; the sandbox and its objects stay",
+        "apply_samples": "apply the objects in samples/ first",
+        "as_service_account": "run with the permissions of the manifest and no others, so that missing ones show",
         "namespace": "watch only this namespace (default: what operator.py says)",
         "context": "context of your kubeconfig (default: the current one)",
     },
 )
-def run_locally(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> None:
+def run_locally(
+    c: Context,
+    sandbox: bool = False,
+    reload: bool = False,
+    apply_samples: bool = False,
+    as_service_account: bool = False,
+    namespace: str = "",
+    context: str = "",
+) -> None:
     """Run the operator on this machine, with its CRDs installed first. Ctrl-C ends it."""
     with in_one_sentence():
-        from .run_local import run
+        from .run_local import Options, run
 
-        run(Project.at(Path(c.root)).load_operator(), sandbox=sandbox, namespace=namespace, context=context)
+        project = Project.at(Path(c.root))
+        options = Options(
+            sandbox=sandbox,
+            namespace=namespace,
+            context=context,
+            apply_samples=apply_samples,
+            as_service_account=as_service_account,
+        )
+        if reload:
+            from .reload import run_reloading
+
+            run_reloading(project, options)
+        else:
+            run(project.load_operator(), options, samples=project.root / "samples")
 
 
 @task(name="test", help={"unit": "only the quick tests, which need no API server"})
