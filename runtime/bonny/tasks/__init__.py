@@ -15,7 +15,16 @@ from ..scaffold.project import Project
 from . import sandbox
 from .failure import in_one_sentence
 
-__all__ = ["dashboards", "gen_controller", "lint", "manifest", "run_locally", "run_tests", "sandbox"]
+__all__ = [
+    "dashboards",
+    "gen_controller",
+    "lint",
+    "manifest",
+    "run_locally",
+    "run_tests",
+    "sandbox",
+    "update_vendored",
+]
 
 
 @task(
@@ -144,3 +153,26 @@ def lint(c: Context) -> None:
         code = quality.run_checks(Path(c.root))
     if code:
         raise Exit(code=code)
+
+
+@task(
+    name="update-runtime",
+    help={
+        "ref": "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)",
+        "from": "folder or URL of the template (default: the one that is recorded)",
+        "force": "replace files of vendor/bonny that were edited here, too",
+    },
+)
+def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = False) -> None:
+    """Replace vendor/bonny by the runtime of another version of the template."""
+    with in_one_sentence():
+        from .update_runtime import update_runtime
+
+        report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)
+    if report.changelog:
+        print(f"{report.changelog}\n")
+    print(f"vendor/bonny is {report.after} now, from {report.origin}; it was {report.before}")
+    for name, changed in report.kept:
+        advice = f"; {report.after} changed it, too: compare them" if changed else ""
+        print(f"kept vendor/bonny/{name}, which was edited here{advice}")
+    print("next: invoke test, and commit vendor/bonny")
