@@ -146,6 +146,18 @@ def reference(c: Context) -> None:
 
 
 @task
+def pictures(c: Context) -> None:
+    """Draw docs/images anew from what a terminal shows."""
+    c.run("python -m tools.pictures", echo=True)
+
+
+@task(help={"cold": "with empty package caches"})
+def tutorial(c: Context, cold: bool = False) -> None:
+    """Walk the tutorial up to the first reconciled object, and tell how long that takes."""
+    c.run(f"python -m tools.tutorial{' --cold' if cold else ''}", echo=True)
+
+
+@task
 def lock(c: Context) -> None:
     """Resolve requirements.lock anew from pyproject.toml."""
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
@@ -164,10 +176,12 @@ namespace = Collection(
     lint,
     lock,
     mutants,
+    pictures,
     reference,
     soak,
     template,
     test,
     test_all,
+    tutorial,
     unit,
 )

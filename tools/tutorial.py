@@ -1,7 +1,7 @@
 """Tutorial: takes docs/tutorial.md apart, and measures how long a newcomer waits for the first reconciled object.
 
-    python tools/tutorial.py          with the package caches of this user
-    python tools/tutorial.py --cold   with none; etcd and kube-apiserver are taken from this user's cache either way
+    python -m tools.tutorial          with the package caches of this user
+    python -m tools.tutorial --cold   with none; etcd and kube-apiserver are taken from this user's cache either way
 
 The pages' own commands are run, pip included, in a home and a folder of their own, up to the line that says `applied`.
 """
@@ -22,9 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from tools.terminal import CTRL_C, Terminal
+from .terminal import CTRL_C, Terminal
 
 __all__ = ["PAGE", "RUNS_ON", "Command", "Edit", "Shown", "pattern", "steps"]
 

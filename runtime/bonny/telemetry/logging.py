@@ -37,7 +37,7 @@ LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes")
 RUNTIME: Final = str(Path(__file__).parents[1])
 # How a terminal is told (ECMA-48, SGR).
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
-LEVELS: Final = {"WARNING": YELLOW, "ERROR": RED, "CRITICAL": RED}
+LEVELS: Final = {"DEBUG": DIM, "INFO": DIM, "WARNING": YELLOW, "ERROR": RED, "CRITICAL": RED}
 # What became of a handling, by the worker's message and its level; the words are as long as the longest level or more.
 WORKER: Final = "bonny.servers.worker"
 OUTCOMES: Final = {
@@ -160,7 +160,9 @@ class _Console(logging.Formatter):
         if "seconds" in fields:
             told += f"  {fields['seconds'] * 1000:5.0f} ms"
         if "error" in fields:
-            told += f"  {self._painted(_in_one_line(fields['error']), BOLD, 0)}"
+            # The step is in the traceback, where there is one.
+            error = _in_one_line(fields["error"].partition("; in step ")[0])
+            told += f"  {self._painted(error, BOLD, 0)}"
         if "retry_in_seconds" in fields:
             told += self._painted(f"; next try in {fields['retry_in_seconds']:.1f} s", DIM, 0)
         return told.rstrip()
