@@ -111,3 +111,20 @@ def test_what_cruft_and_cookiecutter_render_is_the_same(cruft: Path, template: P
     ours = checksums(tmp_path / "widgets-operator")
     del ours[".cruft.json"]
     assert ours == checksums(tmp_path / "other" / "widgets-operator")
+
+
+def test_a_repository_that_cookiecutter_made_can_be_linked_afterwards(
+    cruft: Path, template: Path, tmp_path: Path
+) -> None:
+    git(tmp_path, "clone", "--quiet", "--branch", OLD, str(template), "old")
+    command = [sys.executable, "-m", "cookiecutter", "--no-input", "-o", str(tmp_path), str(tmp_path / "old")]
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "HOME": str(tmp_path)})
+    root = tmp_path / "widgets-operator"
+    git(root, "init", "--quiet")
+    run(cruft, "link", f"file://{template}", "--checkout", OLD, "--no-input", cwd=root)
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "ours")
+
+    run(cruft, "update", "--skip-apply-ask", "--checkout", NEW, cwd=root)
+
+    assert (root / ".gitignore").read_text("utf-8").endswith("*.log\n")
