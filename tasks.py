@@ -151,7 +151,7 @@ def pictures(c: Context) -> None:
     c.run("python -m tools.pictures", echo=True)
 
 
-@task(help={"cold": "with empty package caches"})
+@task(help={"cold": "by pip with empty caches, not by uv with full ones"})
 def tutorial(c: Context, cold: bool = False) -> None:
     """Walk the tutorial up to the first reconciled object, and tell how long that takes."""
     c.run(f"python -m tools.tutorial{' --cold' if cold else ''}", echo=True)

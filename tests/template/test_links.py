@@ -20,7 +20,7 @@ TARGETS = (
     re.compile(r"<(?:a|img|source)\b[^>]*\b(?:href|src|srcset)=\"([^\"]+)\"", re.IGNORECASE),
 )
 # Without quotation marks: those are in code that is indented.
-REFERENCE = re.compile(r"\[[^\]\"]+\]\[([^\]\"]+)\]")
+REFERENCE = re.compile(r"\[[^\]'\"]+\]\[([^\]'\"]+)\]")
 ELSEWHERE = re.compile(r"(?:https?|mailto):")
 
 
