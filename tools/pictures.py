@@ -114,7 +114,7 @@ def rendered(folder: Path) -> Path:
     """The default project, installed, with a kind of its own."""
     program = Path(sys.executable).parent
     subprocess.run(
-        [program / "cookiecutter", str(ROOT), "--no-input", "-o", str(folder)], check=True, capture_output=True
+        [str(program / "cookiecutter"), str(ROOT), "--no-input", "-o", str(folder)], check=True, capture_output=True
     )
     project = folder / SLUG
     for words in (
@@ -122,8 +122,8 @@ def rendered(folder: Path) -> Path:
         ["pip", "install", "--quiet", "--python", ".venv/bin/python", "-e", ".[dev]"],
     ):
         kept = {name: text for name, text in os.environ.items() if name not in ("UV_PYTHON", "VIRTUAL_ENV")}
-        subprocess.run([program / "uv", *words], cwd=project, check=True, env=kept)
-    command = [project / ".venv/bin/invoke", "gen-controller", "Widget", "widgets"]
+        subprocess.run([str(program / "uv"), *words], cwd=project, check=True, env=kept)
+    command = [str(project / ".venv/bin/invoke"), "gen-controller", "Widget", "widgets"]
     subprocess.run(command, cwd=project, check=True, capture_output=True)
     return project
 
