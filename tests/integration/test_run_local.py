@@ -264,7 +264,7 @@ def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Pat
         assert terminal.ended() == 0, terminal.text
         assert plain(terminal.text)[at:].count("stopped") == 1
         assert "Traceback" not in terminal.text[terminal.text.rindex("starting anew") :]
-    Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process))
+    Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
 
 
 def test_a_second_ctrl_c_ends_it_at_once_and_leaves_nothing(source: Path, tmp_path: Path) -> None:
@@ -280,8 +280,8 @@ def test_a_second_ctrl_c_ends_it_at_once_and_leaves_nothing(source: Path, tmp_pa
             began = time.monotonic()
             terminal.press(CTRL_C)
             assert terminal.ended() == 1, terminal.text
-            assert time.monotonic() - began < 3
-        Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process))
+            assert time.monotonic() - began < 10
+        Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
 
 
 def test_a_kill_of_the_reloading_process_takes_everything_with_it(source: Path, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_kill_of_the_reloading_process_takes_everything_with_it(source: Path, 
         terminal.wait_for("in sync")
         terminal.process.kill()
         terminal.process.wait()
-        Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process))
+        Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
 
 
 def test_ctrl_c_while_the_sandbox_starts_leaves_nothing(source: Path, tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_ctrl_c_while_the_sandbox_starts_leaves_nothing(source: Path, tmp_path: 
         terminal.press(CTRL_C)
         assert terminal.ended() == 1
         assert "Traceback" not in terminal.text
-    Sandbox.eventually(lambda: not left_behind(tmp_path))
+    Sandbox.eventually(lambda: not left_behind(tmp_path), within_seconds=30)
 
 
 def test_as_service_account_shows_a_permission_that_the_manifest_lacks(
@@ -318,6 +318,20 @@ def test_as_service_account_shows_a_permission_that_the_manifest_lacks(
         assert "pods" in told
         terminal.press(CTRL_C)
         assert terminal.ended() == 0, terminal.text
+
+
+def test_an_operator_of_one_namespace_watches_that_of_its_account(
+    source: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    edit(source / "src/widgets_operator/operator.py", 'watch="all"', 'watch="namespace"')
+    words = ("--as-service-account", "--apply-samples")
+    with at_a_terminal(source, tmp_path, *words, KUBECONFIG=str(sandbox.kubeconfig)) as terminal:
+        terminal.wait_for("watching namespace widgets-operator")
+        terminal.wait_for("applied   WidgetController  widgets-operator/widget-sample  add        added")
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0, terminal.text
+        assert "Forbidden" not in terminal.text
+        assert "(403)" not in terminal.text
 
 
 def test_a_sample_that_the_api_server_refuses_is_named(run: Run, source: Path, sandbox: Sandbox) -> None:

@@ -28,6 +28,8 @@ __all__ = ["run_reloading"]
 
 WATCHED: Final = ("src", "vendor", "samples")
 SUFFIXES: Final = (".py", ".yaml")
+# A checkout of another branch changes hundreds.
+NAMED: Final = 3
 # They beat KUBECONFIG.
 OTHER_CLUSTERS: Final = ("BONNY_KUBECONFIG", "BONNY_CONTEXT")
 # How often the process is looked at while no file changes.
@@ -79,7 +81,8 @@ class _Supervisor:
                 break
             if changes:
                 names = sorted({str(Path(path).relative_to(self._root)) for _, path in changes})
-                print(f"\n{', '.join(names)} changed: starting anew", flush=True)
+                others = f" and {len(names) - NAMED} others" if len(names) > NAMED else ""
+                print(f"\n{', '.join(names[:NAMED])}{others} changed: starting anew", flush=True)
                 self._end(child)
                 # A person may have edited the objects since; only a sample that changed is applied again.
                 changed = any(name.startswith("samples") for name in names)
