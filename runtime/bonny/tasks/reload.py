@@ -74,9 +74,11 @@ class _Supervisor:
     def run(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._interrupt)
+        watched = self._changes()
+        next(watched)  # from here on no change is missed; only then is the source read
         child = self._start(samples=self._options.apply_samples)
         told = False
-        for changes in self._changes():
+        for changes in watched:
             if self._interrupted:
                 break
             if changes:

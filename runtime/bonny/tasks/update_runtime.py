@@ -134,7 +134,7 @@ def _replace(vendored: Path, new: Path, delivered: Mapping[str, str], kept: list
 
 def _exchange(one: Path, other: Path) -> None:
     """Let two folders change places: on Linux in one step, elsewhere in three with nothing but renames."""
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
     if rename and not rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE):
         return
     aside = one.with_name(f"{one.name}-old")
