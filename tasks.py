@@ -96,7 +96,7 @@ def example(c: Context, name: str) -> None:
         if name not in known:
             raise UsageError(f"there is no example {name!r}: take one of {', '.join(known)}")
         operator = importlib.import_module(f"examples.{name}").operator
-        run_local.run(operator, sandbox=True, namespace="", context="")
+        run_local.run(operator, run_local.Options(sandbox=True))
 
 
 @task
@@ -142,8 +142,20 @@ def soak(c: Context, minutes: float = 10.0, seed: str = "", objects: int = 2000,
 @task
 def reference(c: Context) -> None:
     """Write docs/reference anew from docstrings, examples and tasks."""
-    c.run("python tools/reference.py")
-    c.run("python tools/task_reference.py")
+    c.run("python -m tools.reference")
+    c.run("python -m tools.task_reference")
+
+
+@task
+def pictures(c: Context) -> None:
+    """Draw docs/images anew from what a terminal shows."""
+    c.run("python -m tools.pictures", echo=True)
+
+
+@task(help={"cold": "by pip with empty caches, not by uv with full ones"})
+def tutorial(c: Context, cold: bool = False) -> None:
+    """Walk the tutorial up to the first reconciled object, and tell how long that takes."""
+    c.run(f"python -m tools.tutorial{' --cold' if cold else ''}", echo=True)
 
 
 @task
@@ -165,10 +177,12 @@ namespace = Collection(
     lint,
     lock,
     mutants,
+    pictures,
     reference,
     soak,
     template,
     test,
     test_all,
+    tutorial,
     unit,
 )

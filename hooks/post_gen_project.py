@@ -1,8 +1,9 @@
-"""Makes sure that the runtime arrived in `vendor/bonny`, and says what to do next.
+"""Makes sure that the runtime arrived in `vendor/bonny`, records its checksums, and says what to do next.
 
 The template holds the runtime as a symbolic link, which zip archives and some clones turn into a text file.
 """
 
+import hashlib
 import json
 import shutil
 import sys
@@ -33,6 +34,14 @@ if not (VENDORED / "errors.py").is_file():
 for cache in CACHES:
     for folder in list(VENDORED.rglob(cache)):
         shutil.rmtree(folder)
+
+# What `invoke update-runtime` compares with, to leave alone what was edited; `sha256sum --check` reads it, too.
+checksums = [
+    f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(VENDORED).as_posix()}\n"
+    for path in sorted(VENDORED.rglob("*"))
+    if path.is_file() and path != VENDORED / "CHECKSUMS"
+]
+(VENDORED / "CHECKSUMS").write_bytes("".join(checksums).encode())
 
 if TEMPLATE:
     print("""

@@ -1,6 +1,6 @@
 """Reference: writes docs/reference/ from the docstrings, and from the examples that tests run.
 
-    python tools/reference.py
+    python -m tools.reference
 
 A page is made of classes and functions; what is public and has a docstring is on it. Its example is the function of
 the same name (for a class: its name in snake_case) in docs/reference/examples/<page>.py, whose body stands on the page

@@ -1,6 +1,6 @@
 """Task reference: writes docs/reference/tasks.md from the tasks of a rendered repository and their options.
 
-python tools/task_reference.py
+python -m tools.task_reference
 """
 
 from __future__ import annotations

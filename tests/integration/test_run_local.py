@@ -7,13 +7,17 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from bonny.resource import Resource
 from bonny.sandbox import Sandbox
+from bonny.sandbox.admin import Admin
 from tests.support.baking import bake, install, invoke
+from tools.terminal import CTRL_C, Terminal, plain
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -180,3 +184,185 @@ def test_it_says_what_it_watches_and_ctrl_c_ends_it_within_five_seconds(project:
     assert "installed widgets.example.com" in said
     assert "export KUBECONFIG=" in said
     assert "Traceback" not in said
+
+
+# --- as a person at a terminal ----------------------------------------------------------------------------------------
+
+CONTROLLER = "src/widgets_operator/controllers/widget.py"
+API = "src/widgets_operator/api/v1/widget.py"
+
+
+@pytest.fixture
+def source(project: Path) -> Iterator[Path]:
+    """The project to edit; it is as before afterwards."""
+    before = {path: path.read_bytes() for path in (project / "src").rglob("*.py")}
+    yield project
+    for path, content in before.items():
+        path.write_bytes(content)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def at_a_terminal(project: Path, home: Path, *words: str, **settings: str) -> Terminal:
+    command = [str(project / ".venv/bin/invoke"), "run-local", *words]
+    environ = environment(home, TMPDIR=str(home), TERM="xterm-256color", **settings)
+    return Terminal(command, cwd=project, env={name: value for name, value in environ.items() if name != "NO_COLOR"})
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Temporary folders of ours, and processes that name one of them or run an operator from there."""
+    listed = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [path.name for path in folder.glob("bonny-*")] + [
+        line for line in listed.splitlines() if f"{folder}/bonny-" in line
+    ]
+
+
+def children_of(process: subprocess.Popen[bytes]) -> list[int]:
+    listed = subprocess.run(["ps", "-eo", "pid=,sid="], capture_output=True, text=True, check=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
+    return [pid for pid, session in pairs if session == process.pid]
+
+
+def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Path, tmp_path: Path) -> None:
+    words = ("--sandbox", "--reload", "--apply-samples", "--as-service-account")
+    with at_a_terminal(source, tmp_path, *words) as terminal:
+        at = terminal.wait_for("export KUBECONFIG=")
+        terminal.wait_for("kubectl", after=at)
+        kubeconfig = plain(terminal.text)[at:].partition("\n")[0]
+        terminal.wait_for("applied Widget default/widget-sample")
+        at = terminal.wait_for("applied   WidgetController  default/widget-sample  add        added")
+        assert "\033[32mapplied  \033[0m" in terminal.text
+        widgets = kubectl_like(kubeconfig)
+        first = widgets.get("example.com/v1", "Widget", "widget-sample")
+        assert first is not None
+        widgets.apply({**spec_of(first), "spec": {"size": 7}})
+
+        edit(source / CONTROLLER, 'reason="Published"', 'reason="Told"')
+        at = terminal.wait_for(f"{CONTROLLER} changed: starting anew", after=at)
+        at = terminal.wait_for("default/widget-sample  add        added", after=at)
+        live = widgets.get("example.com/v1", "Widget", "widget-sample")
+        assert live is not None
+        assert (live["metadata"]["uid"], live["spec"]["size"]) == (first["metadata"]["uid"], 7)
+
+        edit(source / CONTROLLER, "async def reconcile(", "async def reconcile((")
+        at = terminal.wait_for("SyntaxError", after=at)
+        at = terminal.wait_for("it ended with code 2; the next change starts it again", after=at)
+        edit(source / CONTROLLER, "async def reconcile((", "async def reconcile(")
+        at = terminal.wait_for("unchanged WidgetController  default/widget-sample  add", after=at)
+
+        edit(source / API, "le=100", "le=42")
+        at = terminal.wait_for("installed widgets.example.com", after=at)
+        definition = widgets.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets.example.com")
+        assert "'maximum': 42" in str(definition)
+        at = terminal.wait_for("unchanged", after=at)
+
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0, terminal.text
+        assert plain(terminal.text)[at:].count("stopped") == 1
+        assert "Traceback" not in terminal.text[terminal.text.rindex("starting anew") :]
+    Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
+
+
+def test_a_second_ctrl_c_ends_it_at_once_and_leaves_nothing(source: Path, tmp_path: Path) -> None:
+    """The handler hangs, and the time that it may take is an hour."""
+    edit(source / CONTROLLER, "        settings = ", "        __import__('time').sleep(600)\n        settings = ")
+    edit(source / CONTROLLER, "    async def reconcile", "    def reconcile")
+    hour = {"BONNY_GRACE_SECONDS": "3600"}
+    for words in (("--sandbox", "--apply-samples"), ("--sandbox", "--apply-samples", "--reload")):
+        with at_a_terminal(source, tmp_path, *words, **hour) as terminal:
+            terminal.wait_for("in sync")
+            terminal.press(CTRL_C)
+            terminal.wait_for("stopping")
+            began = time.monotonic()
+            terminal.press(CTRL_C)
+            assert terminal.ended() == 1, terminal.text
+            assert time.monotonic() - began < 10
+        Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
+
+
+def test_a_kill_of_the_reloading_process_takes_everything_with_it(source: Path, tmp_path: Path) -> None:
+    with at_a_terminal(source, tmp_path, "--sandbox", "--reload") as terminal:
+        terminal.wait_for("in sync")
+        terminal.process.kill()
+        terminal.process.wait()
+        Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
+
+
+def test_ctrl_c_while_the_sandbox_starts_leaves_nothing(source: Path, tmp_path: Path) -> None:
+    with at_a_terminal(source, tmp_path, "--sandbox") as terminal:
+        terminal.wait_for("starting a sandbox")
+        Sandbox.eventually(lambda: left_behind(tmp_path))
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 1
+        assert "Traceback" not in terminal.text
+    Sandbox.eventually(lambda: not left_behind(tmp_path), within_seconds=30)
+
+
+def test_as_service_account_shows_a_permission_that_the_manifest_lacks(
+    source: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    reads = 'await axn.client.get(Kind("v1", "Pod"), "web", namespace="default")'
+    edit(source / CONTROLLER, "        settings = ", f"        {reads}\n        settings = ")
+    edit(source / CONTROLLER, "import Axn,", "import Kind, Axn,")
+    words = ("--as-service-account", "--apply-samples")
+    with at_a_terminal(source, tmp_path, *words, KUBECONFIG=str(sandbox.kubeconfig)) as terminal:
+        terminal.wait_for("runs as ServiceAccount widgets-operator/widgets-operator")
+        at = terminal.wait_for("failed    WidgetController  default/widget-sample")
+        terminal.wait_for("next try in", after=at)
+        told = plain(terminal.text)[at:]
+        assert "system:serviceaccount:widgets-operator:widgets-operator" in told
+        assert "pods" in told
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0, terminal.text
+
+
+def test_an_operator_of_one_namespace_watches_that_of_its_account(
+    source: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    edit(source / "src/widgets_operator/operator.py", 'watch="all"', 'watch="namespace"')
+    words = ("--as-service-account", "--apply-samples")
+    with at_a_terminal(source, tmp_path, *words, KUBECONFIG=str(sandbox.kubeconfig)) as terminal:
+        terminal.wait_for("watching namespace widgets-operator")
+        terminal.wait_for("applied   WidgetController  widgets-operator/widget-sample  add        added")
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0, terminal.text
+        assert "Forbidden" not in terminal.text
+        assert "(403)" not in terminal.text
+
+
+def test_a_sample_that_the_api_server_refuses_is_named(run: Run, source: Path, sandbox: Sandbox) -> None:
+    (source / "samples" / "wrong.yaml").write_text(
+        "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: wrong}\nspec: {size: -1}\n", "utf-8"
+    )
+    try:
+        said = refused(run("run-local", "--apply-samples", KUBECONFIG=str(sandbox.kubeconfig)))
+    finally:
+        (source / "samples" / "wrong.yaml").unlink()
+    assert said.startswith("cannot apply samples/wrong.yaml: ")
+    assert "spec.size" in said
+
+
+@pytest.mark.parametrize("text", ["{", "- a\n", "kind: Widget\n"])
+def test_a_sample_that_is_no_object_is_named(run: Run, source: Path, sandbox: Sandbox, text: str) -> None:
+    (source / "samples" / "wrong.yaml").write_text(text, "utf-8")
+    try:
+        said = refused(run("run-local", "--apply-samples", KUBECONFIG=str(sandbox.kubeconfig)))
+    finally:
+        (source / "samples" / "wrong.yaml").unlink()
+    assert "samples/wrong.yaml" in said
+
+
+def kubectl_like(kubeconfig: str) -> Admin:
+    """The sandbox that another process started, as its administrator sees it."""
+    known = yaml.safe_load(Path(kubeconfig).read_text("utf-8"))
+    url, token = known["clusters"][0]["cluster"]["server"], known["users"][0]["user"]["token"]
+    return Admin(url=url, token=token, ca_file=Path(kubeconfig).parent / "certs" / "apiserver.crt")
+
+
+def spec_of(resource: Resource) -> Resource:
+    metadata = {"name": resource["metadata"]["name"], "namespace": resource["metadata"]["namespace"]}
+    return {"apiVersion": resource["apiVersion"], "kind": resource["kind"], "metadata": metadata}

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -261,7 +261,7 @@ def test_a_command_without_a_rule_fails(command: str, tmp_path: Path) -> None:
 def test_every_block_says_what_it_is_so_that_no_command_hides_in_one() -> None:
     languages = {block.language for path in documents() for block in blocks(path.read_text("utf-8"))}
 
-    assert languages <= {"console", "python", "mermaid", "yaml"}
+    assert languages <= {"console", "python", "mermaid", "text", "yaml"}
 
 
 def test_the_commands_of_contributing_have_rules() -> None:
@@ -292,7 +292,7 @@ def after_readme_tasks(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout
 
 
-# --- links ------------------------------------------------------------------------------------------------------------
+# --- documents -------------------------------------------------------------------------------------------------------
 
 
 def documents() -> list[Path]:
@@ -305,38 +305,6 @@ def documents() -> list[Path]:
         check=True,
     ).stdout
     return [TEMPLATE / name for name in listed.split("\0") if name]
-
-
-def anchors(text: str) -> set[str]:
-    """The anchors that the forge makes of headings."""
-    headings = re.findall(
-        r"^#{1,6} (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
-    )
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def links(text: str) -> Iterator[str]:
-    """The targets of links and pictures outside of code."""
-    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
-    yield from re.findall(r"\]\(([^)\s]+)\)", prose)
-
-
-@pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(TEMPLATE)))
-def test_every_internal_link_leads_to_a_file_and_a_heading(document: Path) -> None:
-    for link in links(document.read_text("utf-8")):
-        if link.startswith("https://"):
-            continue
-        name, _, anchor = link.partition("#")
-        target = document.parent / name if name else document
-        if name == "LICENSE" and document.parent.name.startswith("<<"):
-            continue  # one of two files, by answer: the test of the rendered README sees which
-        assert target.exists(), f"{document.name} links to {link}, which does not exist"
-        assert not anchor or anchor in anchors(target.read_text("utf-8")), f"{document.name}: no heading for {link}"
-
-
-def test_the_rendered_readme_links_to_files_that_were_rendered(rendered: Path) -> None:
-    for link in links((rendered / "README.md").read_text("utf-8")):
-        assert link.startswith("https://") or (rendered / link).exists(), link
 
 
 def test_every_decision_is_in_the_index_and_every_reference_leads_to_one() -> None:

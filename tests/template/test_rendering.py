@@ -17,6 +17,7 @@ import pytest
 import yaml
 from cookiecutter.environment import StrictEnvironment
 
+from bonny.tasks.update_runtime import CHECKSUMS, checksums
 from tests.support.baking import TEMPLATE, bake, rendered_files
 from tests.template.conftest import ANSWER_SETS
 
@@ -178,7 +179,17 @@ def test_the_runtime_is_a_symbolic_link_in_the_template_and_a_copy_in_the_projec
 
     vendored = bake(tmp_path / "bake").project / "vendor" / "bonny"
     assert not vendored.is_symlink()
-    assert contents(vendored) == contents(RUNTIME)
+    assert {name: text for name, text in contents(vendored).items() if name != CHECKSUMS} == contents(RUNTIME)
+
+
+def test_the_checksums_of_the_vendored_runtime_are_recorded_as_update_runtime_and_sha256sum_read_them(
+    rendered: Path,
+) -> None:
+    vendored = rendered / "vendor" / "bonny"
+
+    recorded = dict(reversed(line.split("  ")) for line in (vendored / CHECKSUMS).read_text("utf-8").splitlines())
+    assert recorded == checksums(vendored)
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", CHECKSUMS], cwd=vendored, check=True)
 
 
 def test_cruft_finds_the_folder_that_it_looks_for() -> None:
@@ -226,7 +237,8 @@ def test_a_template_that_lost_its_link_is_repaired_from_its_own_runtime(tmp_path
     baked = bake(tmp_path / "bake", template=copy)
 
     assert baked.code == 0, baked.said
-    assert contents(baked.project / "vendor" / "bonny") == contents(RUNTIME)
+    repaired = contents(baked.project / "vendor" / "bonny")
+    assert {name: text for name, text in repaired.items() if name != CHECKSUMS} == contents(RUNTIME)
 
 
 def test_the_template_renders_from_a_zip_archive(tmp_path: Path) -> None:

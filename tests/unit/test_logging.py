@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import io
 import json
 import logging
@@ -14,6 +15,8 @@ import pytest
 
 from bonny.calling import call
 from bonny.core.queue import Reason
+from bonny.errors import OptionError
+from bonny.kinds import Kind
 from bonny.resource import Key
 from bonny.telemetry import logging as ours
 from bonny.telemetry.logging import LogFormat, about, configure
@@ -114,3 +117,92 @@ def test_only_a_terminal_gets_colours_and_only_if_it_wants_them(
     for code in ("\033[33m", "\033[2m", "\033[1m", "\033[0m"):
         line = line.replace(code, "")
     assert line.split(maxsplit=1)[1].split() == ["warning", "it", "failed", "object=n/a", 'error="no', 'way"']
+
+
+def worker_line(level: int, message: str, **extra: object) -> str:
+    told = io.StringIO()
+    configure(LogFormat.CONSOLE, level=logging.DEBUG, stream=told)
+    about(controller="Widgets", object=Key("n", "a"), reasons=frozenset({Reason.ADDED}))
+    logging.getLogger(ours.WORKER).log(level, message, extra={"controller": "Widgets", "object": "n/a", **extra})
+    (line,) = told.getvalue().splitlines()
+    return line.partition(" ")[2]
+
+
+@pytest.mark.parametrize(
+    ("level", "message", "extra", "line"),
+    [
+        (
+            logging.INFO,
+            "handled",
+            {"action": "add", "seconds": 0.0214},
+            "applied   Widgets  n/a  add        added       21 ms",
+        ),
+        (
+            logging.DEBUG,
+            "handled",
+            {"action": "add", "seconds": 0.0},
+            "unchanged Widgets  n/a  add        added        0 ms",
+        ),
+        (
+            logging.WARNING,
+            "handling failed",
+            {"seconds": 1.5, "error": 'two\nlines \x1b[31m"quoted"', "retry_in_seconds": 0.25},
+            'failed    Widgets  n/a             added     1500 ms  two\\nlines \\u001b[31m"quoted"; next try in 0.2 s',
+        ),
+        (
+            logging.INFO,
+            "will try again",
+            {"seconds": 0.001, "error": "not yet", "retry_in_seconds": 5.0},
+            "waits     Widgets  n/a             added        1 ms  not yet; next try in 5.0 s",
+        ),
+        (
+            logging.WARNING,
+            "stopped until it changes",
+            {"seconds": 0.001, "error": "never"},
+            "stopped   Widgets  n/a             added        1 ms  never",
+        ),
+    ],
+)
+def test_a_person_reads_each_handling_as_one_aligned_line(
+    level: int, message: str, extra: dict[str, object], line: str
+) -> None:
+    assert contextvars.copy_context().run(worker_line, level, message, **extra) == line
+
+
+def test_a_person_gets_no_ids_and_a_machine_does() -> None:
+    told = io.StringIO()
+    configure(LogFormat.CONSOLE, stream=told)
+
+    def handle() -> None:
+        about(object="n/a", reasons="added")
+        log.info("from a handler", extra={"bucket": "b"})
+
+    contextvars.copy_context().run(handle)
+    assert told.getvalue().split()[1:] == ["info", "from", "a", "handler", "bucket=b", "object=n/a"]
+
+
+def test_a_person_reads_a_traceback_from_their_own_code_on(lines: Any) -> None:
+    def fails() -> None:
+        raise RuntimeError("on purpose")
+
+    told = io.StringIO()
+    try:
+        asyncio.run(call(fails))
+    except RuntimeError:
+        log.exception("it failed")
+        configure(LogFormat.CONSOLE, stream=told)
+        log.exception("it failed")
+    (line,) = lines()
+    assert "bonny/calling.py" in line["exception"]
+    assert "in fails" in told.getvalue()
+
+
+def test_an_error_of_the_runtime_itself_keeps_its_whole_traceback() -> None:
+    told = io.StringIO()
+    configure(LogFormat.CONSOLE, stream=told)
+    try:
+        Kind("v1", "Nothing")
+    except OptionError as error:
+        error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
+        log.warning("it failed", exc_info=error)
+    assert "kinds.py" in told.getvalue()

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -42,18 +43,24 @@ class Guard:
         folder.mkdir(mode=0o700)
 
     def popen(
-        self, command: Sequence[str], *, log_file: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+        self,
+        command: Sequence[str],
+        *,
+        log_file: Path | None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start `command` in the guarded group; its output is appended to `log_file`. `cwd` defaults to the folder.
+        """Start `command` in the guarded group; its output is appended to `log_file`, or goes where ours goes for None.
 
-        Its copy of the watchdog's pipe is closed by exec, after it joined the group: no moment is left unguarded.
+        `cwd` defaults to the folder. Its copy of the watchdog's pipe is closed by exec, after it joined the group: no
+        moment is left unguarded. The group is not the terminal's foreground group, so Ctrl-C reaches only us.
         """
-        with log_file.open("ab") as log:
+        with nullcontext() if log_file is None else log_file.open("ab") as log:
             child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=subprocess.STDOUT,
+                stderr=None if log is None else subprocess.STDOUT,
                 cwd=cwd or self.folder,
                 env=env,
                 process_group=self._watchdog.pid,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 import tomllib
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,12 +62,29 @@ class Project:
     def load_operator(self) -> Operator:
         """Import the operator that operator.py declares, whether or not the project is installed.
 
-        Raises: `UsageError` when there is no such file, or its parts do not fit together; what importing it raises.
+        Raises: `UsageError` when there is no such file, it cannot be imported (with the lines of this repository that
+        led there), or its parts do not fit together; `ModuleNotFoundError` when a package is not installed.
         """
         path = self.source / "operator.py"
         if not path.is_file():
             raise UsageError(f"{path} is missing: restore it, or correct package in [tool.bonny] of pyproject.toml")
         if str(self.source.parent) not in sys.path:
             sys.path.insert(0, str(self.source.parent))
-        operator: Operator = importlib.import_module(f"{self.package}.operator").operator
+        try:
+            operator: Operator = importlib.import_module(f"{self.package}.operator").operator
+        except UsageError:
+            raise
+        except Exception as error:
+            if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] != self.package:
+                raise
+            raise UsageError(f"{path} cannot be imported:\n{self._explained(error)}") from error
         return operator
+
+    def _explained(self, error: Exception) -> str:
+        """The traceback without what is neither written nor to be mended here."""
+        ours = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(self.root))
+        ]
+        vendored = str(self.root / "vendor")
+        shown = [frame for frame in ours if not frame.filename.startswith(vendored)]
+        return "".join([*traceback.format_list(shown), *traceback.format_exception_only(error)]).rstrip()

@@ -201,7 +201,7 @@ class Worker:
             elif not self.intake.ledger.is_settled(item.meta.uid):
                 await self._settle_object(item, work)
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
-            await self._failed(work, error)
+            await self._failed(work, error, seconds=time.monotonic() - began)
         else:
             queue.done(key, now=time.monotonic())
         self.meters.seconds.observe(time.monotonic() - began, tracing.observed.get())
@@ -336,7 +336,7 @@ class Worker:
         """The period, shortened by up to a tenth for each key its own, so that a restart does not bring a wave."""
         return self._controller.reconcile_every * (1 - 0.1 * zlib.crc32(str(key).encode()) / 2**32)
 
-    async def _failed(self, work: Work[Key], error: Exception) -> None:
+    async def _failed(self, work: Work[Key], error: Exception, *, seconds: float) -> None:
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be stopped: its key and its slot stay taken until it returns.
             await asyncio.wait({error.thread})
@@ -345,6 +345,7 @@ class Worker:
         self.meters.failed(error)
         key, queue, now = work.key, self.intake.queue, time.monotonic()
         extra: dict[str, object] = {"controller": self.name, "object": str(key), "error": _text(error)}
+        extra["seconds"] = round(seconds, 4)
         match error:
             case Terminal():
                 log.warning("stopped until it changes", extra=extra)

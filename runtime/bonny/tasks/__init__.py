@@ -33,6 +33,7 @@ __all__ = [
     "run_locally",
     "run_tests",
     "sandbox",
+    "update_vendored",
 ]
 
 
@@ -185,16 +186,40 @@ def dashboards(c: Context, out: str = "monitoring", job: str = "") -> None:
     name="run-local",
     help={
         "sandbox": "start a real API server on this machine for it, and stop that afterwards",
+        "reload": "start the operator anew when a source file changes; the sandbox and its objects stay",
+        "apply_samples": "apply the objects in samples/ first",
+        "as_service_account": "run with the permissions of the manifest and no others, so that missing ones show",
         "namespace": "watch only this namespace (default: what operator.py says)",
         "context": "context of your kubeconfig (default: the current one)",
     },
 )
-def run_locally(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> None:
+def run_locally(
+    c: Context,
+    sandbox: bool = False,
+    reload: bool = False,
+    apply_samples: bool = False,
+    as_service_account: bool = False,
+    namespace: str = "",
+    context: str = "",
+) -> None:
     """Run the operator on this machine, with its CRDs installed first. Ctrl-C ends it."""
     with in_one_sentence():
-        from .run_local import run
+        from .run_local import Options, run
 
-        run(Project.at(Path(c.root)).load_operator(), sandbox=sandbox, namespace=namespace, context=context)
+        project = Project.at(Path(c.root))
+        options = Options(
+            sandbox=sandbox,
+            namespace=namespace,
+            context=context,
+            apply_samples=apply_samples,
+            as_service_account=as_service_account,
+        )
+        if reload:
+            from .reload import run_reloading
+
+            run_reloading(project, options)
+        else:
+            run(project.load_operator(), options, samples=project.root / "samples")
 
 
 @task(
@@ -236,6 +261,29 @@ def lint(c: Context) -> None:
         code = quality.run_checks(Path(c.root))
     if code:
         raise Exit(code=code)
+
+
+@task(
+    name="update-runtime",
+    help={
+        "ref": "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)",
+        "from": "folder or URL of the template (default: the one that is recorded)",
+        "force": "replace files of vendor/bonny that were edited here, too",
+    },
+)
+def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = False) -> None:
+    """Replace vendor/bonny by the runtime of another version of the template."""
+    with in_one_sentence():
+        from .update_runtime import update_runtime
+
+        report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)
+    if report.changelog:
+        print(f"{report.changelog}\n")
+    print(f"vendor/bonny is {report.after} now, from {report.origin}; it was {report.before}")
+    for name, changed in report.kept:
+        advice = f"; {report.after} changed it, too: compare them" if changed else ""
+        print(f"kept vendor/bonny/{name}, which was edited here{advice}")
+    print("next: invoke test, and commit vendor/bonny")
 
 
 def _names(flags: Iterable[str] | None) -> list[str]:

@@ -37,7 +37,7 @@ from ..permissions import missing_lines
 from ..resource import Resource, identify, key_of
 from ..sandbox import Sandbox, versions
 from ..testing.running import install
-from .run_local import CRD
+from .provision import CRD
 
 __all__ = ["Finding", "examine", "run"]
 

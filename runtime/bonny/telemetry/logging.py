@@ -1,6 +1,7 @@
 """Logging: one line for each event, a constant message with its key/values, for people or for machines.
 
-`console` is for terminals, `json` for log collectors. Object bodies and tokens never reach a log call.
+`console` is for terminals, where each handling is one line: applied or unchanged or failed, what, why, how long. `json`
+is for log collectors. Object bodies and tokens never reach a log call.
 
 Every line that is logged while something is handled says what, whoever logs it: `about` was called before. All lines of
 one handling have the same `reconcile_id`, and no other has it.
@@ -18,7 +19,8 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final, TextIO
+from pathlib import Path
+from typing import Any, Final, TextIO
 
 import msgspec
 
@@ -30,6 +32,27 @@ STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asct
 
 # `debug` is for what the operator does; how its libraries do it is nobody's question here.
 LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes", "opentelemetry", "urllib3")
+
+
+RUNTIME: Final = str(Path(__file__).parents[1])
+# How a terminal is told (ECMA-48, SGR).
+BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
+LEVELS: Final = {"DEBUG": DIM, "INFO": DIM, "WARNING": YELLOW, "ERROR": RED, "CRITICAL": RED}
+# What became of a handling, by the worker's message and its level; the words are as long as the longest level or more.
+WORKER: Final = "bonny.servers.worker"
+OUTCOMES: Final = {
+    ("handled", logging.INFO): ("applied", GREEN),
+    ("handled", logging.DEBUG): ("unchanged", DIM),
+    ("will try again", logging.INFO): ("waits", YELLOW),
+    ("stopped until it changes", logging.WARNING): ("stopped", YELLOW),
+    ("handling failed", logging.WARNING): ("failed", RED),
+}
+# Columns of such a line, and how wide each is at least.
+COLUMNS: Final = {"controller": 0, "object": 0, "action": len("reconcile"), "reasons": len("changed")}
+# A longer name moves what follows it in its own line only.
+WIDEST: Final = 40
+# Which lines belong together is seen at a terminal; a collector of logs needs to be told.
+FOR_MACHINES: Final = frozenset({"reconcile_id", "reasons"})
 
 
 # In the ids of all handlings of this process, so that no other process makes the same.
@@ -114,21 +137,57 @@ class _Json(logging.Formatter):
 
 
 class _Console(logging.Formatter):
-    """Time, level, message, then key=value."""
+    """For a person: what became of each handling in one aligned line; of all else time, level, message, key=value."""
 
     def __init__(self, *, colour: bool) -> None:
         super().__init__()
-        self._colours = {"WARNING": "\033[33m", "ERROR": "\033[31m", "CRITICAL": "\033[31m"} if colour else {}
-        self._dim, self._reset = ("\033[2m", "\033[0m") if colour else ("", "")
+        self._colour = colour
+        self._widths = dict(COLUMNS)
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
-        level = f"{self._colours.get(record.levelname, '')}{record.levelname.lower():7}{self._reset}"
-        extras = " ".join(f"{self._dim}{name}={self._reset}{_shown(value)}" for name, value in _extras(record).items())
-        line = f"{self._dim}{time}{self._reset} {level} {record.getMessage():<24} {extras}".rstrip()
+        outcome = OUTCOMES.get((record.msg, record.levelno)) if record.name == WORKER else None
+        if outcome is not None:
+            line = f"{self._painted(*outcome)} {self._handling(vars(record))}"
+        else:
+            level = self._painted(record.levelname.lower(), LEVELS.get(record.levelname, ""))
+            extras = ((name, value) for name, value in _extras(record).items() if name not in FOR_MACHINES)
+            told = " ".join(f"{self._painted(f'{name}=', DIM, 0)}{_shown(value)}" for name, value in extras)
+            line = f"{level} {record.getMessage():<24} {told}".rstrip()
+        line = f"{self._painted(time, DIM, 0)} {line}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+    def _handling(self, fields: Mapping[str, Any]) -> str:
+        """Which object, by whom, why, how long, and what comes next. A column is as wide as its widest so far."""
+        for name in COLUMNS:
+            self._widths[name] = min(max(self._widths[name], len(fields.get(name, ""))), WIDEST)
+        told = "  ".join(f"{fields.get(name, ''):{width}}" for name, width in self._widths.items())
+        if "seconds" in fields:
+            told += f"  {fields['seconds'] * 1000:5.0f} ms"
+        if "error" in fields:
+            # The step is in the traceback, where there is one.
+            error = _in_one_line(fields["error"].partition("; in step ")[0])
+            told += f"  {self._painted(error, BOLD, 0)}"
+        if "retry_in_seconds" in fields:
+            told += self._painted(f"; next try in {fields['retry_in_seconds']:.1f} s", DIM, 0)
+        return told.rstrip()
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802  the name is logging's
+        """Without the runtime's own way from the loop to the handler, which is the same for all."""
+        kind, error, trace = ei
+        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(RUNTIME):
+            trace = trace.tb_next
+        return super().formatException((kind, error, trace or ei[2]))
+
+    def _painted(self, text: str, code: str, width: int = 9) -> str:
+        return f"\033[{code}m{text:{width}}\033[0m" if self._colour and code else f"{text:{width}}"
 
 
 def _shown(value: object) -> str:
     text = str(value)
     return json.dumps(text, ensure_ascii=False) if " " in text or not text or "\n" in text else text
+
+
+def _in_one_line(text: str) -> str:
+    """Line breaks and control characters escaped, as in JSON; quotes as they are."""
+    return json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')

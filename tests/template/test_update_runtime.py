@@ -1,0 +1,253 @@
+"""`invoke update-runtime`: the vendored runtime is replaced as a whole, and what was edited in it is not lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bonny.errors import UsageError
+from bonny.tasks import update_runtime as module
+from bonny.tasks.update_runtime import CHECKSUMS, Kept, checksums, update_runtime
+from tests.support.baking import TEMPLATE, bake
+from tests.support.releases import CHANGED, NEW, OLD, UNCHANGED, git, releases
+
+MARK = "# New in 0.2.0.\n"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return releases(tmp_path_factory.mktemp("releases") / "template")
+
+
+@pytest.fixture(scope="module")
+def delivered(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that was rendered from the older version."""
+    folder = tmp_path_factory.mktemp("delivered")
+    git(folder, "clone", "--quiet", "--branch", OLD, str(template), "old")
+    baked = bake(folder / "bake", template=folder / "old")
+    assert baked.code == 0, baked.said
+    return baked.project
+
+
+@pytest.fixture
+def root(delivered: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(delivered, tmp_path / "project"))
+
+
+def vendored(root: Path, name: str) -> Path:
+    return root / "vendor" / "bonny" / name
+
+
+def is_whole(root: Path) -> bool:
+    """Whether every file of the runtime is as its own list of checksums says, and no other is there."""
+    folder = root / "vendor" / "bonny"
+    lines = (folder / CHECKSUMS).read_text("utf-8").splitlines()
+    return checksums(folder) == dict(reversed(line.split("  ")) for line in lines)
+
+
+def test_it_takes_the_newest_tag_and_shows_what_changed(root: Path, template: Path) -> None:
+    report = update_runtime(root, origin=f"file://{template}")
+
+    assert (report.before, report.after, report.kept) == ("0.1.0", "0.2.0", ())
+    assert report.origin == f"{NEW} of file://{template}"
+    assert report.changelog == "## [0.2.0] - 2026-03-01\n\n- Better errors."
+    assert vendored(root, CHANGED).read_text("utf-8").endswith(MARK)
+    assert is_whole(root)
+    assert [path.name for path in (root / "vendor").iterdir()] == ["bonny"]
+
+
+@pytest.mark.parametrize("ref", [OLD, "side", "sha"])
+def test_a_ref_is_a_tag_a_branch_or_a_commit_and_may_lead_back(root: Path, template: Path, ref: str) -> None:
+    git(template, "branch", "--force", "side", OLD)
+    name = git(template, "rev-parse", OLD).strip() if ref == "sha" else ref
+    update_runtime(root, origin=str(template), ref=NEW)
+
+    report = update_runtime(root, origin=str(template), ref=name)
+
+    assert (report.before, report.after) == ("0.2.0", "0.1.0")
+    assert report.changelog.startswith("## [0.1.0]")
+    assert not vendored(root, CHANGED).read_text("utf-8").endswith(MARK)
+
+
+def test_a_folder_is_taken_as_it_lies_there_without_git(
+    root: Path, template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(
+        shutil.copytree(template, tmp_path / "unpacked", ignore=shutil.ignore_patterns(".git"), symlinks=True)
+    )
+    (folder / "runtime/bonny/__pycache__").mkdir()
+    (folder / "runtime/bonny/__pycache__/x.pyc").write_bytes(b"x")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert update_runtime(root, origin=str(folder)).after == "0.2.0"
+    assert not vendored(root, "__pycache__").exists()
+    assert is_whole(root)
+
+
+def test_edited_files_are_listed_and_kept_and_told_apart_by_what_the_new_version_did(
+    root: Path, template: Path
+) -> None:
+    for name in (CHANGED, UNCHANGED):
+        vendored(root, name).write_text("# mine\n", "utf-8")
+    vendored(root, "steps/mine.py").write_text("# mine, too\n", "utf-8")
+    vendored(root, "events.py").unlink()
+
+    report = update_runtime(root, origin=str(template), ref=NEW)
+
+    assert report.kept == (Kept(CHANGED, True), Kept(UNCHANGED, False), Kept("steps/mine.py", False))
+    assert vendored(root, CHANGED).read_text("utf-8") == "# mine\n"
+    assert vendored(root, "steps/mine.py").exists()
+    assert vendored(root, "events.py").exists()
+    assert '__version__ = "0.2.0"' in vendored(root, "__init__.py").read_text("utf-8")
+    again = update_runtime(root, origin=str(template), ref=NEW)
+    assert [name for name, _ in again.kept] == [name for name, _ in report.kept]
+
+
+def test_force_replaces_edited_files_too(root: Path, template: Path) -> None:
+    vendored(root, CHANGED).write_text("# mine\n", "utf-8")
+    assert update_runtime(root, origin=str(template), ref=NEW, force=True).kept == ()
+    assert is_whole(root)
+
+
+def test_without_recorded_checksums_only_force_goes_on(root: Path, template: Path) -> None:
+    vendored(root, CHECKSUMS).unlink()
+    before = checksums(root / "vendor/bonny")
+    with pytest.raises(UsageError, match="--force"):
+        update_runtime(root, origin=str(template), ref=NEW)
+    assert checksums(root / "vendor/bonny") == before
+    update_runtime(root, origin=str(template), ref=NEW, force=True)
+    assert is_whole(root)
+
+
+def test_the_origin_is_what_cruft_recorded_or_else_what_pyproject_says(root: Path, template: Path) -> None:
+    pyproject = root / "pyproject.toml"
+    known = pyproject.read_text("utf-8")
+    pyproject.write_text(known.replace('template = "gh:org/bonny-template"', f'template = "{template}"'), "utf-8")
+    assert update_runtime(root, ref=NEW).after == "0.2.0"
+
+    (root / ".cruft.json").write_text(json.dumps({"template": f"file://{template}"}), "utf-8")
+    assert update_runtime(root, ref=OLD).origin == f"{OLD} of file://{template}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"ref": "v9.9.9"}, "no tag, branch or commit 'v9.9.9'"),
+        ({"ref": "--upload-pack=x"}, "cannot begin with a dash"),
+        ({"origin": "-x"}, "cannot begin with a dash"),
+        ({"origin": "file:///nowhere/at/all"}, "git clone failed"),
+        ({"origin": "ext::sh -c true"}, "git clone failed"),
+        ({"origin": str(TEMPLATE / "docs")}, "has no runtime/bonny"),
+    ],
+)
+def test_what_cannot_be_fetched_is_refused_and_nothing_changes(
+    root: Path, template: Path, arguments: dict[str, str], told: str
+) -> None:
+    before = checksums(root)
+    with pytest.raises(UsageError, match=told):
+        update_runtime(root, **{"origin": str(template), **arguments})
+    assert checksums(root) == before
+
+
+def test_an_unrecorded_origin_is_asked_for(root: Path) -> None:
+    (root / "pyproject.toml").write_text("", "utf-8")
+    with pytest.raises(UsageError, match="--from"):
+        update_runtime(root)
+
+
+def test_a_link_in_the_place_of_the_runtime_is_left_alone(root: Path, template: Path) -> None:
+    shutil.rmtree(root / "vendor/bonny")
+    (root / "vendor/bonny").symlink_to(TEMPLATE / "runtime/bonny")
+    with pytest.raises(UsageError, match="not a vendored runtime"):
+        update_runtime(root, origin=str(template), ref=NEW)
+
+
+def program(root: Path, template: Path) -> list[str]:
+    script = f"from bonny.tasks.update_runtime import *; update_runtime(Path({str(root)!r}), origin={str(template)!r})"
+    return [sys.executable, "-c", f"from pathlib import Path; {script}"]
+
+
+def test_a_disk_that_is_full_leaves_the_old_runtime_whole(root: Path, template: Path) -> None:
+    """As a limit on the size of a file: the same error in the same place, and a real one."""
+    before = checksums(root)
+    done = subprocess.run(
+        program(root, template),
+        env={**os.environ, "PYTHONPATH": str(TEMPLATE / "runtime"), "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "could not be replaced and is as before ([Errno 27] File too large" in done.stderr
+    assert checksums(root) == before
+
+
+def test_a_kill_at_any_moment_leaves_the_old_runtime_or_the_new_one_whole(root: Path, template: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(TEMPLATE / "runtime"), "PYTHONDONTWRITEBYTECODE": "1"}
+    began = time.monotonic()
+    assert subprocess.run(program(root, template), env=environment, check=True).returncode == 0
+    whole = time.monotonic() - began
+    for tenth in range(4, 11):
+        update_runtime(root, origin=str(template), ref=OLD)
+        process = subprocess.Popen(program(root, template), env=environment)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(whole * tenth / 10)
+        process.kill()
+        process.wait()
+        assert is_whole(root)
+    update_runtime(root, origin=str(template), ref=NEW)
+    assert [path.name for path in (root / "vendor").iterdir()] == ["bonny"]
+
+
+@pytest.mark.parametrize("fails_at", [1, 2])
+def test_where_folders_cannot_change_places_in_one_step_a_failed_rename_is_undone(
+    root: Path, template: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    class Library:
+        """A C library without renameat2, such as musl's or macOS's."""
+
+    calls = []
+    rename = Path.rename
+
+    def failing(self: Path, target: Path) -> Path:
+        calls.append(self)
+        if len(calls) == fails_at:
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(module.ctypes, "CDLL", lambda _: Library())
+    before = checksums(root)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", failing)
+        with pytest.raises(UsageError, match="is as before"):
+            update_runtime(root, origin=str(template), ref=NEW)
+    assert checksums(root) == before
+    assert update_runtime(root, origin=str(template), ref=NEW).after == "0.2.0"
+    assert [path.name for path in (root / "vendor").iterdir()] == ["bonny"]
+
+
+def test_the_task_says_what_changed_what_was_kept_and_what_is_next(root: Path, template: Path) -> None:
+    vendored(root, CHANGED).write_text(vendored(root, CHANGED).read_text("utf-8") + "# mine\n", "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "invoke", "update-runtime", "--from", str(template), "--ref", NEW],
+        cwd=root / "src",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "## [0.2.0] - 2026-03-01\n\n- Better errors.\n\n"
+        f"vendor/bonny is 0.2.0 now, from {NEW} of {template}; it was 0.1.0\n"
+        f"kept vendor/bonny/{CHANGED}, which was edited here; 0.2.0 changed it, too: compare them\n"
+        "next: invoke test, and commit vendor/bonny\n"
+    )

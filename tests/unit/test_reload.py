@@ -1,0 +1,33 @@
+"""`run-local --reload` without what it needs. With it: tests/integration/test_run_local.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bonny.errors import UsageError
+from bonny.scaffold.project import Project
+from bonny.tasks.reload import run_reloading
+from bonny.tasks.run_local import Options
+
+HERE = Project(root=Path(), package="p", image="i", version="1")
+
+
+def test_without_watchfiles_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    with pytest.raises(UsageError, match="pip install watchfiles"):
+        run_reloading(HERE, Options())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (Options(sandbox=True, context="kind"), "exclude each other"),
+        (Options(sandbox=True, namespace="Not_A_Name"), "Not_A_Name"),
+    ],
+)
+def test_a_flag_that_no_edit_would_mend_is_refused_at_once(options: Options, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        run_reloading(HERE, options)
