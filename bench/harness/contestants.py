@@ -56,7 +56,7 @@ Makers: TypeAlias = Mapping[str, Callable[[], Contestant]]
 
 
 def prepare(makers: Makers, names: Iterable[str] = ()) -> list[Contestant]:
-    """The contestants of these names (default: all), ready to be started; controller-runtime only where Go is on PATH."""
+    """The contestants of these names (default: all), ready to start; controller-runtime only where Go is on PATH."""
     known = dict(makers)
     if shutil.which("go") is None and known.pop(CONTROLLER_RUNTIME, None) is not None:
         print("Go is not on PATH: controller-runtime does not take part", flush=True)

@@ -83,7 +83,7 @@ async def follow(sandbox: Sandbox, path: str, version: str, seen: Callable[[str,
 
 
 async def send_all(sandbox: Sandbox, method: str, requests: Iterable[tuple[str, bytes]]) -> None:
-    """Send writes, each a path and a body, as fast as the API server takes them. Raises: `RuntimeError` for a refusal."""
+    """Send writes, each a path and a body, as fast as they are answered. Raises: `RuntimeError` for a refusal."""
     left = iter(requests)
 
     async def worker(http: aiohttp.ClientSession) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -142,7 +142,7 @@ async def _until_bound(run: Run, sandbox: Sandbox, bound: Bound, *, since: str) 
         raise run.failure(f"left {len(bound.left)} pods without a node") from error
 
 
-async def _one_by_one(bench: Bench, run: Run, numbers: Iterable[int]) -> tuple[Mapping[str, float], Mapping[str, float]]:
+async def _one_by_one(bench: Bench, run: Run, numbers: Iterable[int]) -> tuple[dict[str, float], dict[str, float]]:
     """Create these pods at a steady rate.
 
     Returns: by name, the seconds from sending each until it is bound, and those until its creation is answered.

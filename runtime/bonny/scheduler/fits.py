@@ -17,8 +17,8 @@ from .demand import Taint
 from .selector import NAME_FIELD, hold
 from .views import NodeView, PodView
 
-__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_name", "fits_ports", "fits_resources", "fits_schedulable",
-           "fits_shape", "fits_taints"]  # fmt: skip
+__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_name", "fits_ports", "fits_resources", "fits_room",
+           "fits_schedulable", "fits_shape", "fits_spec", "fits_taints"]  # fmt: skip
 
 
 class Fit:
@@ -62,16 +62,29 @@ def fits(pod: PodView, node: NodeView) -> Fit:
 
 def fits_shape(pod: PodView, node: NodeView) -> Fit:
     """What is so for all pods with the same demand. The first part that does not hold gives the reasons."""
+    fit = fits_spec(pod, node)
+    return fit if fit.reasons else fits_room(pod, node)
+
+
+def fits_spec(pod: PodView, node: NodeView) -> Fit:
+    """What is so whatever runs there, for all pods with the same constraints."""
     demand = pod.demand
     if demand.refusal:
         return Fit(demand.refusal)
     if demand.names is not None and node.name not in demand.names:
         return NOT_NAMED
-    for part in (fits_schedulable, fits_taints, fits_affinity, fits_ports, fits_resources):
+    for part in (fits_schedulable, fits_taints, fits_affinity):
         fit = part(pod, node)
         if fit.reasons:
             return fit
     return FITS
+
+
+def fits_room(pod: PodView, node: NodeView) -> Fit:
+    """What pods that run leave free is enough."""
+    if pod.demand.ports and not fits_ports(pod, node):
+        return PORTS_TAKEN
+    return fits_resources(pod, node)
 
 
 def fits_schedulable(pod: PodView, node: NodeView) -> Fit:
@@ -123,9 +136,12 @@ def fits_resources(pod: PodView, node: NodeView) -> Fit:
     """What the pod requests is free, and so is a place for one more pod."""
     usage, allocatable = node.usage, node.allocatable
     requested = usage.requested
-    lacking = [name for name, amount in pod.demand.requests if amount > allocatable.get(name, 0) - requested[name]]
-    if len(usage.pods) >= allocatable.get("pods", 0):
-        lacking.insert(0, "pods")
+    full = len(usage.pods) >= allocatable.get("pods", 0)
+    lacking = ["pods"] if full else []
+    # Written out, because it is the innermost of all loops: shapes times nodes that changed.
+    for name, amount in pod.demand.requests:
+        if amount > allocatable.get(name, 0) - requested[name]:
+            lacking.append(name)
     return _insufficient(*lacking) if lacking else FITS
 
 
