@@ -365,7 +365,7 @@ class Process:
         if not self._started:
             return ""
         parts = (list(self.reflectors.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
-        return metrics.text(metrics.Parts(self.operator.name, self.workers, *parts))
+        return metrics.text(metrics.Parts(self.operator.name, self.workers, *parts, schedulers=self.schedulers))
 
 
 async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:

@@ -22,12 +22,16 @@ __all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_name", "fits_ports", "
 
 
 class Fit:
-    """True, or why not: `reasons` as kube-scheduler writes them behind a number of nodes."""
+    """True, or why not: `reasons` as kube-scheduler writes them behind a number of nodes.
 
-    __slots__ = ("reasons",)
+    `plugin` is the part of kube-scheduler that says so: a label of a metric, so of a closed set.
+    """
 
-    def __init__(self, *reasons: str) -> None:
+    __slots__ = ("plugin", "reasons")
+
+    def __init__(self, *reasons: str, plugin: str = "Check") -> None:
         self.reasons = reasons
+        self.plugin = plugin
 
     def __bool__(self) -> bool:
         return not self.reasons
@@ -40,13 +44,13 @@ Check: TypeAlias = Callable[[PodView, NodeView], Fit | bool]
 """Decides whether a pod may run on a node."""
 
 FITS: Final = Fit()
-CORDONED: Final = Fit("node(s) were unschedulable")
-OTHER_NAME: Final = Fit("node(s) didn't match the requested node name")
-NOT_NAMED: Final = Fit("node(s) didn't satisfy plugin(s) [NodeAffinity]")
-TAINTED: Final = Fit("node(s) had untolerated taint(s)")
-OTHER_LABELS: Final = Fit("node(s) didn't match Pod's node affinity/selector")
-PORTS_TAKEN: Final = Fit("node(s) didn't have free ports for the requested pod ports")
-REPELLED: Final = Fit("node(s) didn't satisfy existing pods anti-affinity rules")
+CORDONED: Final = Fit("node(s) were unschedulable", plugin="NodeUnschedulable")
+OTHER_NAME: Final = Fit("node(s) didn't match the requested node name", plugin="NodeName")
+NOT_NAMED: Final = Fit("node(s) didn't satisfy plugin(s) [NodeAffinity]", plugin="NodeAffinity")
+TAINTED: Final = Fit("node(s) had untolerated taint(s)", plugin="TaintToleration")
+OTHER_LABELS: Final = Fit("node(s) didn't match Pod's node affinity/selector", plugin="NodeAffinity")
+PORTS_TAKEN: Final = Fit("node(s) didn't have free ports for the requested pod ports", plugin="NodePorts")
+REPELLED: Final = Fit("node(s) didn't satisfy existing pods anti-affinity rules", plugin="InterPodAffinity")
 
 EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  how the API says "every address"
 # What is to be tolerated where a node is cordoned, whether it has its taint already or not.
@@ -70,7 +74,7 @@ def fits_spec(pod: PodView, node: NodeView) -> Fit:
     """What is so whatever runs there, for all pods with the same constraints."""
     demand = pod.demand
     if demand.refusal:
-        return Fit(demand.refusal)
+        return Fit(demand.refusal, plugin="NotHonoured")
     if demand.names is not None and node.name not in demand.names:
         return NOT_NAMED
     for part in (fits_schedulable, fits_taints, fits_affinity):
@@ -147,4 +151,5 @@ def fits_resources(pod: PodView, node: NodeView) -> Fit:
 
 @lru_cache(maxsize=1024)
 def _insufficient(*names: str) -> Fit:
-    return Fit(*("Too many pods" if name == "pods" else f"Insufficient {name}" for name in names))
+    reasons = ("Too many pods" if name == "pods" else f"Insufficient {name}" for name in names)
+    return Fit(*reasons, plugin="NodeResourcesFit")
