@@ -274,7 +274,7 @@ STEPS = st.lists(
         st.tuples(st.just("ask"), st.integers(0, 3), st.none()),
         st.tuples(st.just("assume"), st.integers(0, 3), st.integers(0, 4)),
         st.tuples(st.just("give back"), st.integers(0, 3), st.none()),
-        st.tuples(st.just("node"), st.integers(0, 4), st.sampled_from(["1", "2", "4", None])),
+        st.tuples(st.just("node"), st.integers(0, 4), st.sampled_from(["1", "2", "4", "cordoned", None])),
     ),
     max_size=40,
 )
@@ -303,7 +303,9 @@ def play(cache: AssumeCache, steps: list[tuple[str, int, Any]], score: nodes.Sco
             case "give back" if assumed:
                 cache.give_back(assumed.pop(first % len(assumed)).uid)
             case "node":
-                cache.see_node(f"n{first}", item(node(f"n{first}", cpu=second)) if second else None)
+                cpu = "4" if second == "cordoned" else second
+                changed = node(f"n{first}", cpu=cpu, unschedulable=second == "cordoned") if second else None
+                cache.see_node(f"n{first}", item(changed) if changed else None)
         picky: dict[str, Any] = {"nodeSelector": {"kubernetes.io/hostname": "n0"}} if number % 3 == 0 else {}
         asked = pod_view(cpu=SIZES[first % len(SIZES)], **picky)
         fresh = [view for view in cache.nodes.values() if fits(asked, view)]
