@@ -118,6 +118,12 @@ def bench_pipeline(c: Context) -> None:
 
 
 @task
+def bench_scheduler(c: Context) -> None:
+    """Measure a scheduler beside kube-scheduler, 1,000 nodes and 5,000 pods; about three quarters of an hour."""
+    c.run("python -m bench.scheduler", pty=sys.stdout.isatty())
+
+
+@task
 def mutants(c: Context) -> None:
     """Break one guarantee at a time and expect the tests to notice."""
     c.run("python tools/mutants.py", pty=sys.stdout.isatty())
@@ -168,6 +174,7 @@ namespace = Collection(
     bench,
     bench_core,
     bench_pipeline,
+    bench_scheduler,
     conformance,
     demo,
     example,

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,7 +21,7 @@ from bonny.sandbox import Sandbox
 from bonny.sandbox.guard import Guard
 
 from . import report, sampling
-from .contestants import BONNY, NAMES, ROOT, Contestant, Makers, prepare
+from .contestants import BONNY, ROOT, Contestant, Makers, prepare
 from .rounds import Bench
 
 __all__ = ["Suite", "Workload"]
@@ -53,6 +53,8 @@ class Suite:
 
     makers: Makers
     workloads: Mapping[str, Workload]
+    sizes: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """What else may be chosen: default and help, by the name of the option."""
 
     def main(self, words: Sequence[str] | None = None) -> int:
         """Carry out the command line; returns the exit code."""
@@ -61,7 +63,7 @@ class Suite:
             return self._profile(given)
         names = given.workload or list(self.workloads)
         peers = any(self.workloads[name].with_peers for name in names)
-        contestants = prepare(self.makers, given.contestant or NAMES) if peers else []
+        contestants = prepare(self.makers, given.contestant or ()) if peers else []
         machine = {
             "processors": os.cpu_count(),
             "load": os.getloadavg(),
@@ -85,8 +87,10 @@ class Suite:
     def _parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(prog=f"python -m bench.{self.name}", description=self.about)
         parser.add_argument("--workload", action="append", choices=self.workloads, help="may be given again")
-        parser.add_argument("--contestant", action="append", choices=NAMES, help="may be given again")
+        parser.add_argument("--contestant", action="append", choices=self.makers, help="may be given again")
         parser.add_argument("--objects", type=int, help="default: as each workload says")
+        for name, (default, told) in self.sizes.items():
+            parser.add_argument(f"--{name}", type=int, default=default, help=f"{told}; default: %(default)s")
         parser.add_argument("--rounds", type=int, help="default: as each workload says")
         parser.add_argument("--quick", action="store_true", help=f"{QUICK_OBJECTS} objects, one round, short waits")
         parser.add_argument("--profile", action="store_true", help="of ours alone; nothing is compared")
@@ -125,6 +129,7 @@ class Suite:
                 contestants=contestants,
                 objects=given.objects or (QUICK_OBJECTS if given.quick else workload.objects),
                 rounds=given.rounds or (1 if given.quick else workload.rounds),
+                sizes={name: getattr(given, name) for name in self.sizes},
                 quick=given.quick,
                 profile=profile,
             )

@@ -55,12 +55,12 @@ Makers: TypeAlias = Mapping[str, Callable[[], Contestant]]
 """What makes the contestants of a bench, by their names."""
 
 
-def prepare(makers: Makers, names: Iterable[str] = NAMES) -> list[Contestant]:
-    """The contestants of these names, ready to be started; controller-runtime only where Go is on PATH."""
+def prepare(makers: Makers, names: Iterable[str] = ()) -> list[Contestant]:
+    """The contestants of these names (default: all), ready to start; controller-runtime only where Go is on PATH."""
     known = dict(makers)
     if shutil.which("go") is None and known.pop(CONTROLLER_RUNTIME, None) is not None:
         print("Go is not on PATH: controller-runtime does not take part", flush=True)
-    return [known[name]() for name in names if name in known]
+    return [known[name]() for name in (names or makers) if name in known]
 
 
 def bonny(module: str) -> Contestant:

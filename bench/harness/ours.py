@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from bonny import Controller, Operator
+from bonny import Controller, Operator, Scheduler
 from bonny.client.config import InCluster
 from bonny.config import Config
 from bonny.main import defaults, serve
@@ -21,10 +21,10 @@ from .sampling import Sampler
 __all__ = ["run"]
 
 
-def run(*controllers: type[Controller[Any]]) -> int:
+def run(*controllers: type[Controller[Any]], schedulers: tuple[type[Scheduler], ...] = ()) -> int:
     """Serve these until a signal comes; returns the exit code."""
     if "BENCH_PROFILE" in os.environ:
         Sampler(Path(os.environ["BENCH_PROFILE"]))
-    operator = Operator(name="bench", group="example.com", controllers=controllers)
+    operator = Operator(name="bench", group="example.com", controllers=controllers, schedulers=schedulers)
     cluster = InCluster(os.environ["BENCH_SERVER"], Path(os.environ["BENCH_ACCOUNT"]))
     return serve(operator, Config.from_environment(base=defaults(operator)), cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bonny.sandbox import Sandbox
@@ -27,6 +27,9 @@ class Bench:
 
     objects: int
     rounds: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """What else was chosen, by the names that the suite gives them."""
+
     quick: bool = False
     """Whether the figures do not matter: waits may be short."""
 

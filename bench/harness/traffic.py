@@ -20,7 +20,8 @@ import msgspec
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 
-__all__ = ["CONFIG_MAPS", "PATH", "create", "created", "define", "follow", "send", "session", "update", "version_of"]
+__all__ = ["CONFIG_MAPS", "PATH", "create", "created", "define", "follow", "send", "send_all", "session", "update",
+           "version_of"]  # fmt: skip
 
 PATH: Final = "/apis/example.com/v1/namespaces/default/widgets"
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
@@ -40,13 +41,13 @@ def create(sandbox: Sandbox, numbers: Iterable[int], spec: Resource) -> None:
 
 async def created(sandbox: Sandbox, names: Iterable[str], spec: Resource) -> None:
     """Create the Widgets of these names. Raises: `RuntimeError` for a refusal."""
-    await _send_all(sandbox, "POST", ((PATH, widget(name, spec)) for name in names))
+    await send_all(sandbox, "POST", ((PATH, widget(name, spec)) for name in names))
 
 
 def update(sandbox: Sandbox, count: int, *, size: int) -> float:
     """Change the size of the first `count` Widgets; returns when the last answer came (seconds since 1970)."""
     body = json.dumps({"spec": {"size": size}}).encode()
-    asyncio.run(_send_all(sandbox, "PATCH", ((f"{PATH}/w{number}", body) for number in range(count))))
+    asyncio.run(send_all(sandbox, "PATCH", ((f"{PATH}/w{number}", body) for number in range(count))))
     return time.time()
 
 
@@ -81,7 +82,8 @@ async def follow(sandbox: Sandbox, path: str, version: str, seen: Callable[[str,
                         return time.time()
 
 
-async def _send_all(sandbox: Sandbox, method: str, requests: Iterable[tuple[str, bytes]]) -> None:
+async def send_all(sandbox: Sandbox, method: str, requests: Iterable[tuple[str, bytes]]) -> None:
+    """Send writes, each a path and a body, as fast as they are answered. Raises: `RuntimeError` for a refusal."""
     left = iter(requests)
 
     async def worker(http: aiohttp.ClientSession) -> None:

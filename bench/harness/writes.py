@@ -20,17 +20,17 @@ QUIET_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 0.5
 
 
-def sent(sandbox: Sandbox) -> Writes:
-    """All so far."""
-    return Counter(writes(sandbox, *RESOURCES))
+def sent(sandbox: Sandbox, *resources: str) -> Writes:
+    """All so far, of `resources`. Default: those that operators of Widgets write."""
+    return Counter(writes(sandbox, *(resources or RESOURCES)))
 
 
-def settled(sandbox: Sandbox) -> Writes:
-    """All so far, once no more of them come."""
-    seen, since = sent(sandbox), time.monotonic()
+def settled(sandbox: Sandbox, *resources: str) -> Writes:
+    """All so far, as `sent` counts them, once no more of them come."""
+    seen, since = sent(sandbox, *resources), time.monotonic()
     while time.monotonic() - since < QUIET_SECONDS:
         time.sleep(LOOK_SECONDS)
-        now = sent(sandbox)
+        now = sent(sandbox, *resources)
         if now != seen:
             seen, since = now, time.monotonic()
     return seen

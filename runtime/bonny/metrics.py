@@ -10,14 +10,17 @@ What a scrape costs does not depend on how many objects there are (docs/decision
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from .client.metering import Requests
+from .core.meters import Histogram
 from .core.queue import Statistics
 from .core.watch import TroubleKind
 from .events import EventRecorder
+from .scheduler.pending import State
+from .scheduler.server import SchedulerServer
 from .servers.periodic import PeriodicTasks
 from .servers.reflector import Reflector
 from .servers.server import Server
@@ -28,6 +31,8 @@ from .telemetry.prometheus import END, Family, Format, Type, exposition, foreign
 __all__ = ["families", "text"]
 
 COUNTER, GAUGE, HISTOGRAM = Type.COUNTER, Type.GAUGE, Type.HISTOGRAM
+
+_Figure = TypeVar("_Figure", int, Histogram)
 
 Metric: TypeAlias = tuple[str, Type, str, str]
 """Name, type, help, and where its subject has it."""
@@ -86,7 +91,13 @@ OTHERS: Final[tuple[Metric, ...]] = (
     ("bonny_client_throttled_seconds_total", COUNTER, "Waits after a 429.", "requests.throttled_seconds"),
 )
 # fmt: on
+SCHEDULERS: Final[tuple[Metric, ...]] = (
+    ("scheduler_scheduling_algorithm_duration_seconds", HISTOGRAM, "How long choices took.", "meters.choices"),
+    ("bonny_scheduler_bindings", GAUGE, "Bindings and reports of pods without a node that are on their way.", "busy"),
+)
 QUEUE: Final = ("name", "controller")
+PROFILE: Final = ("profile",)
+LINES: Final = {State.READY: "active", State.WAITING: "backoff", State.PARKED: "unschedulable"}
 # Not "namespace", which is the name of the label by which Prometheus tells where it scrapes.
 STREAM: Final = ("reader", "resource", "watched", "selector", "form")
 
@@ -101,6 +112,7 @@ class Parts(NamedTuple):
     recorder: EventRecorder
     tasks: PeriodicTasks
     requests: Requests
+    schedulers: Sequence[SchedulerServer] = ()
 
 
 def text(parts: Parts, form: Format = Format.TEXT) -> str:
@@ -135,6 +147,8 @@ def families(parts: Parts) -> Iterator[Family]:
     }
     yield Family("bonny_stream_trouble", GAUGE, "Whether it cannot go on now.", (*STREAM, "kind"), current)
 
+    yield from _schedulers(parts.schedulers)
+
     requests, labels = parts.requests, ("code", "method", "host")
     answers = {(code, method, requests.host): count for (method, code), count in requests.answers.items()}
     yield Family("rest_client_requests_total", COUNTER, "Requests to the API server.", labels, answers)
@@ -162,6 +176,29 @@ def _each(
     for name, kind, told, path in metrics:
         figure = attrgetter(path)
         yield Family(name, kind, told, labels, {values: figure(subject) for values, subject in subjects.items()})
+
+
+def _schedulers(servers: Sequence[SchedulerServer]) -> Iterator[Family]:
+    """By kube-scheduler's names, where they mean the same; a profile is a scheduler."""
+    yield from _each(SCHEDULERS, PROFILE, {(server.scheduler.name,): server for server in servers})
+
+    def by(figures: Callable[[SchedulerServer], Mapping[str, _Figure]]) -> dict[tuple[str, str], _Figure]:
+        return {(each.scheduler.name, value): n for each in servers for value, n in figures(each).items()}
+
+    waiting = by(lambda server: {LINES[state]: n for state, n in server.statistics().items() if state in LINES})
+    told = "Pods without a node: to be tried at once, after a time, and when something changed."
+    yield Family("scheduler_pending_pods", GAUGE, told, (*PROFILE, "queue"), waiting)
+    told = "Pods that fit nowhere, by what they fail at; one may count for several."
+    unschedulable = by(lambda server: server.unschedulable())
+    yield Family("scheduler_unschedulable_pods", GAUGE, told, (*PROFILE, "plugin"), unschedulable)
+    ends = by(lambda server: server.meters.seconds)
+    told, results = "How long attempts took, binding included.", (*PROFILE, "result")
+    yield Family("scheduler_scheduling_attempt_duration_seconds", HISTOGRAM, told, results, ends)
+    counts = {values: seconds.count for values, seconds in ends.items()}
+    yield Family("scheduler_schedule_attempts_total", COUNTER, "Attempts, by how they ended.", results, counts)
+    bindings = {(of, "Bind", status): n for (of, status), n in by(lambda server: server.meters.bindings).items()}
+    told, labels = "How long bindings took.", (*PROFILE, "extension_point", "status")
+    yield Family("scheduler_framework_extension_point_duration_seconds", HISTOGRAM, told, labels, bindings)
 
 
 def _queue(worker: Worker, now: float) -> _Queue:

@@ -412,7 +412,8 @@ class Process:
         if not self._started:
             return END if form is Format.OPEN else ""
         parts = (list(self.reflectors.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
-        return metrics.text(metrics.Parts(self.operator.name, self.workers, *parts), form)
+        figures = metrics.Parts(self.operator.name, self.workers, *parts, schedulers=self.schedulers)
+        return metrics.text(figures, form)
 
 
 async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:

@@ -9,14 +9,21 @@ import urllib.request
 from collections import Counter
 from typing import Any
 
-from bonny import Controller, List, Operator, Resource, Retry, Terminal, Watcher
+from bonny import Controller, List, Operator, Resource, Retry, Scheduler, Terminal, Watcher
 from bonny.kinds import Kind
 from bonny.sandbox import Sandbox
+from bonny.scheduler import least_allocated
+from bonny.scheduler.nodes import Nodes
+from bonny.scheduler.scheduler import Choice
+from bonny.scheduler.views import PodView
 from bonny.telemetry.prometheus import Format
+from tests.support.schedulers import add_nodes, add_pods, remove_all
+from tests.support.scheduling import node, pod
 from tests.support.serving import Serving, serving
 from tests.support.things import GROUP, config_map
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "metrics"}}
+QUEUES = ("active", "backoff", "unschedulable")
 SAMPLE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 
 
@@ -123,6 +130,40 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
     assert found['bonny_events_total{outcome="recorded"}'] == 3
     assert found['leader_election_master_status{name="metrics"}'] == 1
     assert found["process_resident_memory_bytes"] > 1e6
+
+
+class Emptiest(Scheduler):
+    name = "emptiest"
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        return nodes.fitting(pod).best(least_allocated)
+
+
+def test_what_a_scheduler_does_is_told_by_the_names_that_kube_scheduler_uses(sandbox: Sandbox) -> None:
+    try:
+        add_nodes(sandbox, [node("n1", cpu="1")])
+        with serving(Operator(name="metrics", group=GROUP, schedulers=[Emptiest]), sandbox.kubeconfig) as at_work:
+            add_pods(
+                sandbox, [pod(name, scheduler="emptiest", cpu=cpu) for name, cpu in (("small", "1"), ("big", "2"))]
+            )
+            attempts = 'scheduler_schedule_attempts_total{profile="emptiest",result="%s"}'
+            sandbox.eventually(
+                lambda: all(read(scrape(at_work))[attempts % result] for result in ("scheduled", "unschedulable"))
+            )
+            found = read(scrape(at_work))
+    finally:
+        remove_all(sandbox)
+
+    waiting = {queue: found[f'scheduler_pending_pods{{profile="emptiest",queue="{queue}"}}'] for queue in QUEUES}
+    assert sum(waiting.values()) == 1
+    assert found['scheduler_unschedulable_pods{profile="emptiest",plugin="NodeResourcesFit"}'] == 1
+    assert found[attempts % "scheduled"] == 1
+    assert found[attempts % "error"] == 0
+    of_attempts = 'scheduler_scheduling_attempt_duration_seconds_count{profile="emptiest",result="scheduled"}'
+    assert found[of_attempts] == 1
+    binding = 'profile="emptiest",extension_point="Bind",status="Success"'
+    assert found[f"scheduler_framework_extension_point_duration_seconds_count{{{binding}}}"] == 1
+    assert found['scheduler_scheduling_algorithm_duration_seconds_count{profile="emptiest"}'] >= 2
 
 
 def test_a_handler_that_hangs_in_a_thread_is_counted_when_it_ends(sandbox: Sandbox) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from bonny import Controller, Kind, List, Operator, Resource, Watcher
+from bonny import Controller, Kind, List, Operator, Resource, Scheduler, Watcher
 from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.config import Config
 from bonny.metrics import Parts
 from bonny.process import Process
+from bonny.scheduler.nodes import Nodes
+from bonny.scheduler.scheduler import Choice
+from bonny.scheduler.views import PodView
 
 
 class ConfigMaps(Controller[Any]):
@@ -30,6 +33,13 @@ class Pods(Watcher):
     async def add(self, pod: Resource) -> None: ...
 
 
+class First(Scheduler):
+    name = "first"
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        return nodes[0]
+
+
 class Nowhere:
     """A cluster that nobody answers for."""
 
@@ -39,11 +49,12 @@ class Nowhere:
         return Connection(server="http://127.0.0.1:1")
 
 
-async def parts() -> Parts:
-    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps, Both, Pods])
+async def parts(*schedulers: type[Scheduler]) -> Parts:
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps, Both, Pods], schedulers=schedulers)
     process = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
     client = Client(Nowhere(), user_agent="test")
     process._assemble(client)
     await client.close()
     streams = list(process.reflectors.values())
-    return Parts("op", process.workers, streams, process.servers, process.recorder, process.tasks, client.requests)
+    others = (process.servers, process.recorder, process.tasks, client.requests, process.schedulers)
+    return Parts("op", process.workers, streams, *others)

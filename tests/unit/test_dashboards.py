@@ -15,11 +15,11 @@ from bonny.errors import UsageError
 from bonny.metrics import families
 from bonny.tasks.dashboards import FILES, write
 from bonny.telemetry.prometheus import Type, process_families
-from tests.support.metered import parts
+from tests.support.metered import First, parts
 
 # Labels that come from the scrape, and those of histograms.
 OF_THE_SCRAPE = {"job", "pod", "le"}
-METRIC = re.compile(r"\b(?:controller_runtime|workqueue|rest_client|leader_election|bonny|process)_\w+")
+METRIC = re.compile(r"\b(?:controller_runtime|workqueue|rest_client|leader_election|scheduler|bonny|process)_\w+")
 SELECTED = re.compile(r"(\w+)\{([^}]*)\}")
 GROUPED = re.compile(r"by \(([^)]*)\)")
 LABEL = re.compile(r"(\w+)\s*(?:=~|!=|!~|=)")
@@ -43,7 +43,7 @@ def expressions() -> list[str]:
 async def labels_by_series() -> dict[str, set[str]]:
     """The labels of every name that can stand in a query."""
     found = {"up": set(OF_THE_SCRAPE)}
-    for family in (*families(await parts()), *process_families()):
+    for family in (*families(await parts(First)), *process_families()):
         names = [family.name]
         if family.type is Type.HISTOGRAM:
             names = [f"{family.name}_{part}" for part in ("bucket", "sum", "count")]
@@ -67,7 +67,7 @@ async def test_a_query_asks_for_metrics_and_labels_that_exist(expression: str) -
 async def test_every_metric_of_ours_is_on_the_dashboard_or_alarms() -> None:
     """What nobody looks at is not worth its series; two are there for dashboards of others."""
     asked = {name.removesuffix("_bucket") for expression in expressions() for name in METRIC.findall(expression)}
-    there = {family.name for family in families(await parts())}
+    there = {family.name for family in families(await parts(First))}
     assert there - asked == {"workqueue_unfinished_work_seconds", "workqueue_work_duration_seconds"}
 
 

@@ -18,7 +18,7 @@ from bonny.errors import BonnyError, Retry, Terminal
 from bonny.metrics import Parts, families, text
 from bonny.resource import Key
 from bonny.telemetry.prometheus import END, Family, Format, Type, exposition
-from tests.support.metered import parts
+from tests.support.metered import First, parts
 
 MANY = 100_000
 # A promise of the operator: nothing holds its loop for longer. It takes a twentieth of that on a quiet machine.
@@ -100,6 +100,22 @@ async def test_no_metric_is_there_twice_and_every_sample_has_all_labels() -> Non
     assert len({family.name for family in made}) == len(made)
     assert all(len(values) == len(family.labels) for family in made for values in family.samples)
     assert all(family.name.endswith("_total") == (family.type is Type.COUNTER) for family in made)
+
+
+async def test_every_series_of_a_scheduler_is_there_from_the_start_by_the_names_of_kube_scheduler() -> None:
+    found = samples(await parts(First))
+
+    queues = ("active", "backoff", "unschedulable")
+    assert found["scheduler_pending_pods"] == {("first", queue): 0 for queue in queues}
+    results = {("first", result) for result in ("scheduled", "unschedulable", "error")}
+    assert found["scheduler_schedule_attempts_total"] == dict.fromkeys(results, 0)
+    assert set(found["scheduler_scheduling_attempt_duration_seconds"]) == results
+    assert set(found["scheduler_scheduling_algorithm_duration_seconds"]) == {("first",)}
+    bindings = {("first", "Bind", status) for status in ("Success", "Error")}
+    assert set(found["scheduler_framework_extension_point_duration_seconds"]) == bindings
+    assert found["bonny_scheduler_bindings"] == {("first",): 0}
+    # A closed set, but one of which most is never met.
+    assert found["scheduler_unschedulable_pods"] == {}
 
 
 @pytest.mark.parametrize(

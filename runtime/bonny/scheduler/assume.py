@@ -154,7 +154,9 @@ class AssumeCache:
         self._tell(node)
 
     def _count(self, pod: PodView, node: str, sign: int) -> None:
-        usage = self._usage.setdefault(node, Usage())
+        usage = self._usage.get(node)
+        if usage is None:
+            usage = self._usage[node] = Usage()
         usage.count(pod, sign)
         if not usage.pods:
             del self._usage[node]

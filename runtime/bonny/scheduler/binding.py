@@ -8,6 +8,7 @@ from typing import Any
 from ..client.api import Client
 from ..resource import Resource, key_of
 from .cluster import POD
+from .views import NodeView, PodView
 
 __all__ = ["Binding"]
 
@@ -18,12 +19,14 @@ class Binding:
     @staticmethod
     def new(pod: Mapping[str, Any], node: Mapping[str, Any]) -> Resource:
         """The Binding of `pod` to `node`."""
-        key = key_of(pod)
+        # A view knows its name without being decoded as a whole, which is most of what a Binding would cost.
+        key = pod.key if isinstance(pod, PodView) else key_of(pod)
+        name = node.name if isinstance(node, NodeView) else node["metadata"]["name"]
         return {
             "apiVersion": "v1",
             "kind": "Binding",
             "metadata": {"name": key.name, "namespace": key.namespace},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node["metadata"]["name"]},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": name},
         }
 
     @staticmethod

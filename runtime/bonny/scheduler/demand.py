@@ -11,7 +11,7 @@ its containers'; while a resize is under way, the largest of what is wanted, all
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from .quantity import milli, nano, whole
 from .selector import Requirement, Term, label_selector, required_names
 
-__all__ = ["AntiAffinity", "Demand", "Pod", "Taint", "Toleration", "amounts", "decode_pod", "demand_of"]
+__all__ = ["CPU", "AntiAffinity", "Demand", "Pod", "Taint", "Toleration", "amounts", "decode_pod", "demand_of"]
 
 CPU: Final = "cpu"
 # The order in which kube-scheduler looks at them, and names them.
@@ -178,6 +178,11 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     repels: tuple[AntiAffinity, ...]
     refusal: str
     """Why no node is right for it, if it asks for what is not honoured here."""
+
+    @property
+    def constraints(self) -> Hashable:
+        """What of it concerns nodes as such, whatever runs there; many shapes have the same."""
+        return self.tolerations, self.selector, self.terms, self.names, self.refusal
 
 
 def demand_of(pod: Pod) -> Demand:

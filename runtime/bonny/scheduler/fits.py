@@ -17,17 +17,21 @@ from .demand import Taint
 from .selector import NAME_FIELD, hold
 from .views import NodeView, PodView
 
-__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_name", "fits_ports", "fits_resources", "fits_schedulable",
-           "fits_shape", "fits_taints"]  # fmt: skip
+__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_name", "fits_ports", "fits_resources", "fits_room",
+           "fits_schedulable", "fits_shape", "fits_spec", "fits_taints"]  # fmt: skip
 
 
 class Fit:
-    """True, or why not: `reasons` as kube-scheduler writes them behind a number of nodes."""
+    """True, or why not: `reasons` as kube-scheduler writes them behind a number of nodes.
 
-    __slots__ = ("reasons",)
+    `plugin` is the part of kube-scheduler that says so: a label of a metric, so of a closed set.
+    """
 
-    def __init__(self, *reasons: str) -> None:
+    __slots__ = ("plugin", "reasons")
+
+    def __init__(self, *reasons: str, plugin: str = "Check") -> None:
         self.reasons = reasons
+        self.plugin = plugin
 
     def __bool__(self) -> bool:
         return not self.reasons
@@ -40,13 +44,13 @@ Check: TypeAlias = Callable[[PodView, NodeView], Fit | bool]
 """Decides whether a pod may run on a node."""
 
 FITS: Final = Fit()
-CORDONED: Final = Fit("node(s) were unschedulable")
-OTHER_NAME: Final = Fit("node(s) didn't match the requested node name")
-NOT_NAMED: Final = Fit("node(s) didn't satisfy plugin(s) [NodeAffinity]")
-TAINTED: Final = Fit("node(s) had untolerated taint(s)")
-OTHER_LABELS: Final = Fit("node(s) didn't match Pod's node affinity/selector")
-PORTS_TAKEN: Final = Fit("node(s) didn't have free ports for the requested pod ports")
-REPELLED: Final = Fit("node(s) didn't satisfy existing pods anti-affinity rules")
+CORDONED: Final = Fit("node(s) were unschedulable", plugin="NodeUnschedulable")
+OTHER_NAME: Final = Fit("node(s) didn't match the requested node name", plugin="NodeName")
+NOT_NAMED: Final = Fit("node(s) didn't satisfy plugin(s) [NodeAffinity]", plugin="NodeAffinity")
+TAINTED: Final = Fit("node(s) had untolerated taint(s)", plugin="TaintToleration")
+OTHER_LABELS: Final = Fit("node(s) didn't match Pod's node affinity/selector", plugin="NodeAffinity")
+PORTS_TAKEN: Final = Fit("node(s) didn't have free ports for the requested pod ports", plugin="NodePorts")
+REPELLED: Final = Fit("node(s) didn't satisfy existing pods anti-affinity rules", plugin="InterPodAffinity")
 
 EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  how the API says "every address"
 # What is to be tolerated where a node is cordoned, whether it has its taint already or not.
@@ -62,16 +66,29 @@ def fits(pod: PodView, node: NodeView) -> Fit:
 
 def fits_shape(pod: PodView, node: NodeView) -> Fit:
     """What is so for all pods with the same demand. The first part that does not hold gives the reasons."""
+    fit = fits_spec(pod, node)
+    return fit if fit.reasons else fits_room(pod, node)
+
+
+def fits_spec(pod: PodView, node: NodeView) -> Fit:
+    """What is so whatever runs there, for all pods with the same constraints."""
     demand = pod.demand
     if demand.refusal:
-        return Fit(demand.refusal)
+        return Fit(demand.refusal, plugin="NotHonoured")
     if demand.names is not None and node.name not in demand.names:
         return NOT_NAMED
-    for part in (fits_schedulable, fits_taints, fits_affinity, fits_ports, fits_resources):
+    for part in (fits_schedulable, fits_taints, fits_affinity):
         fit = part(pod, node)
         if fit.reasons:
             return fit
     return FITS
+
+
+def fits_room(pod: PodView, node: NodeView) -> Fit:
+    """What pods that run leave free is enough."""
+    if pod.demand.ports and not fits_ports(pod, node):
+        return PORTS_TAKEN
+    return fits_resources(pod, node)
 
 
 def fits_schedulable(pod: PodView, node: NodeView) -> Fit:
@@ -123,12 +140,16 @@ def fits_resources(pod: PodView, node: NodeView) -> Fit:
     """What the pod requests is free, and so is a place for one more pod."""
     usage, allocatable = node.usage, node.allocatable
     requested = usage.requested
-    lacking = [name for name, amount in pod.demand.requests if amount > allocatable.get(name, 0) - requested[name]]
-    if len(usage.pods) >= allocatable.get("pods", 0):
-        lacking.insert(0, "pods")
+    full = len(usage.pods) >= allocatable.get("pods", 0)
+    lacking = ["pods"] if full else []
+    # Written out, because it is the innermost of all loops: shapes times nodes that changed.
+    for name, amount in pod.demand.requests:
+        if amount > allocatable.get(name, 0) - requested[name]:
+            lacking.append(name)
     return _insufficient(*lacking) if lacking else FITS
 
 
 @lru_cache(maxsize=1024)
 def _insufficient(*names: str) -> Fit:
-    return Fit(*("Too many pods" if name == "pods" else f"Insufficient {name}" for name in names))
+    reasons = ("Too many pods" if name == "pods" else f"Insufficient {name}" for name in names)
+    return Fit(*reasons, plugin="NodeResourcesFit")

@@ -9,14 +9,15 @@ looked at again only where something changed: thousands of pods of one template 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeAlias
 
 from .assume import AssumeCache
 from .demand import Demand
-from .fits import Fit, fits_shape
+from .fits import Fit, fits_room, fits_spec
+from .score import fullness, least_allocated
 from .views import NodeView, PodView
 
 __all__ = ["Fitting", "Nodes", "Score"]
@@ -24,9 +25,16 @@ __all__ = ["Fitting", "Nodes", "Score"]
 Score: TypeAlias = Callable[[PodView, NodeView], float]
 """How well a node suits a pod; the larger, the better."""
 
-# What is remembered takes about 250 bytes for each shape and node: 100 MB in all.
-REMEMBERED: Final = 400_000
+_Place: TypeAlias = tuple[float, int, str]
+"""In a heap: how good a node is, when that was found, and its name. It holds until the node changes."""
+
+# What is remembered takes about 250 bytes for each shape and node, and for each set of constraints: 100 MB in all.
+REMEMBERED: Final = 200_000
 FEWEST_SHAPES: Final = 16
+# Where a pod fits into none of so many of the emptiest nodes, or nodes have more sizes, looking on is slower than what
+# is remembered for its shape.
+MOST_PASSED: Final = 16
+MOST_SIZES: Final = 16
 # Functions that are made anew for each pod must not fill the memory.
 MOST_SCORES: Final = 4
 # Outdated places below this number are not worth a clean-up.
@@ -48,16 +56,40 @@ class _List(Sequence[NodeView]):
         return self._list[index]
 
 
+class _Constraints:
+    """What is known of the nodes for pods with the same constraints, whatever they request."""
+
+    def __init__(self) -> None:
+        self.followed = -1
+        """Up to when the changes of nodes were followed in `emptiest`."""
+
+        self.emptiest: dict[tuple[int, int], list[_Place]] = {}
+        """For each size of nodes a heap of those that fit as such, by `fullness`."""
+
+        self._fits: dict[str, tuple[NodeView, Fit]] = {}
+        """What `fits_spec` said of which version of a node."""
+
+    def fit(self, pod: PodView, view: NodeView) -> Fit:
+        found = self._fits.get(view.name)
+        if found is None or found[0] is not view:
+            found = self._fits[view.name] = (view, fits_spec(pod, view))
+        return found[1]
+
+    def forget(self, name: str) -> None:
+        self._fits.pop(name, None)
+
+
 class _Shape:
     """What is known of the nodes for pods of one shape."""
 
-    def __init__(self) -> None:
+    def __init__(self, constraints: _Constraints) -> None:
+        self.constraints = constraints
         self.followed = -1
         """Up to when the changes of nodes were followed."""
 
         self.fits: dict[str, Fit] = {}
-        self.places: dict[Score, list[tuple[float, int, str]]] = {}
-        """For each score a heap: the score below zero, when it was computed, and the node."""
+        self.places: dict[Score, list[_Place]] = {}
+        """For each score a heap of those that fit, by the score below zero."""
 
 
 class Nodes(_List):
@@ -74,6 +106,7 @@ class Nodes(_List):
         """The last change of each node, the latest at the end."""
 
         self._shapes: dict[Demand, _Shape] = {}
+        self._constraints: dict[Hashable, _Constraints] = {}
         self._views = {name: view for name, view in cache.nodes.items() if member(name)}
         cache.listeners.append(self.touch)
 
@@ -96,6 +129,9 @@ class Nodes(_List):
 
     def best(self, pod: PodView, score: Score) -> NodeView | None:
         """Of those that `judged` finds right the one with the highest score, and of equals the least lately changed."""
+        emptiest = self._emptiest(pod) if score is least_allocated else None
+        if emptiest is not None:
+            return max(emptiest, key=lambda view: score(pod, view), default=None)
         shape = self._shape(pod)
         places = shape.places.get(score)
         if places is None or len(places) > 2 * len(self._views) + SLACK:
@@ -137,6 +173,7 @@ class Nodes(_List):
             # Nodes come and go under ever new names.
             self._changed = {name: when for name, when in self._changed.items() if name in self._views}
             self._shapes.clear()
+            self._constraints.clear()
 
     def _later(self, moment: int) -> list[str]:
         found = []
@@ -149,21 +186,93 @@ class Nodes(_List):
     def _shape(self, pod: PodView) -> _Shape:
         """What is known for pods like this one, brought up to date."""
         demand = pod.demand
-        shape = self._shapes.pop(demand, None) or _Shape()
-        self._shapes[demand] = shape
-        while len(self._shapes) > max(FEWEST_SHAPES, REMEMBERED // (len(self._views) + 1)):
-            del self._shapes[next(iter(self._shapes))]
-        for name in list(self._views) if shape.followed < 0 else self._later(shape.followed):
-            view = self._views.get(name)
+        shape = self._shapes.pop(demand, None)
+        if shape is None:
+            shape = _Shape(self._constraints_of(pod))
+        self._keep(self._shapes, demand, shape)
+        if shape.followed != self._clock:
+            self._follow(shape, pod)
+        return shape
+
+    def _follow(self, shape: _Shape, pod: PodView) -> None:
+        """Look again at the nodes that changed: by far the largest part of most decisions."""
+        views, fits, constraints, now = self._views, shape.fits, shape.constraints, self._clock
+        for name in list(views) if shape.followed < 0 else self._later(shape.followed):
+            view = views.get(name)
             if view is None:
-                shape.fits.pop(name, None)
+                fits.pop(name, None)
+                constraints.forget(name)
                 continue
-            fit = shape.fits[name] = fits_shape(pod, view)
+            fit = constraints.fit(pod, view)
+            if not fit.reasons:
+                fit = fits_room(pod, view)
+            fits[name] = fit
             if not fit.reasons:
                 for score, places in shape.places.items():
-                    heappush(places, (-score(pod, view), self._clock, name))
-        shape.followed = self._clock
-        return shape
+                    heappush(places, (-score(pod, view), now, name))
+        shape.followed = now
+
+    # --- the emptiest, for all shapes ---------------------------------------------------------------------------------
+
+    def _emptiest(self, pod: PodView) -> list[NodeView] | None:
+        """For each size of nodes the emptiest into which the pod fits; None where that is not found at once.
+
+        A pod of any shape makes all nodes of one size worse by the same, so it need not be asked which it is: a node
+        that changed is looked at once for all shapes with the same constraints.
+        """
+        constraints = self._constraints_of(pod)
+        self._follow_for_all(constraints, pod)
+        if len(constraints.emptiest) > MOST_SIZES:
+            return None
+        found = []
+        for heap in constraints.emptiest.values():
+            passed: list[_Place] = []
+            while heap and len(passed) < MOST_PASSED:
+                _, when, name = heap[0]
+                if self._changed.get(name, 0) > when:
+                    heappop(heap)
+                elif fits_room(pod, self._views[name]).reasons:
+                    passed.append(heappop(heap))
+                else:
+                    found.append(self._views[name])
+                    break
+            for place in passed:
+                heappush(heap, place)
+            if len(passed) == MOST_PASSED:
+                return None
+        return found
+
+    def _follow_for_all(self, constraints: _Constraints, pod: PodView) -> None:
+        now = self._clock
+        for name in list(self._views) if constraints.followed < 0 else self._later(constraints.followed):
+            view = self._views.get(name)
+            if view is None:
+                constraints.forget(name)
+            elif not constraints.fit(pod, view).reasons:
+                heap = constraints.emptiest.setdefault((_coarse(view.scored[0]), _coarse(view.scored[1])), [])
+                heappush(heap, (fullness(view), now, name))
+                if len(heap) > 2 * len(self._views) + SLACK:
+                    heap[:] = [place for place in heap if self._changed.get(place[2], 0) <= place[1]]
+                    heapify(heap)
+        constraints.followed = now
+
+    def _constraints_of(self, pod: PodView) -> _Constraints:
+        key = pod.demand.constraints
+        constraints = self._constraints.pop(key, None) or _Constraints()
+        self._keep(self._constraints, key, constraints)
+        return constraints
+
+    def _keep(self, known: dict[Any, Any], key: Hashable, one: object) -> None:
+        """Put it last, and forget what was not asked for lately."""
+        known[key] = one
+        while len(known) > max(FEWEST_SHAPES, REMEMBERED // (len(self._views) + 1)):
+            del known[next(iter(known))]
+
+
+def _coarse(amount: int) -> int:
+    """The amount in its first 7 binary digits: nodes of one kind differ in some kilobytes of memory."""
+    rest = max(amount.bit_length() - 7, 0)
+    return amount >> rest << rest
 
 
 class Fitting(_List):
@@ -182,6 +291,10 @@ class Fitting(_List):
 
         What it computed is remembered for pods of the same shape, so `score` must look at nothing but the pod's demand
         and the node, and be the same function each time. For any other use `max`.
+
+        `least_allocated` is the quickest: one order of the nodes serves pods of all shapes. Its choice may be below the
+        highest score where pods without requests count for more than a node has, and by a 64th of the pod's own share
+        where nodes differ in size by less than that (100 points are the whole node).
         """
         best = self._nodes.best(self._pod, score)
         if best is not None and best.repels(self._pod):

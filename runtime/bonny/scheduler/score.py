@@ -15,15 +15,27 @@ from typing import Final
 from .demand import CPU
 from .views import NodeView, PodView
 
-__all__ = ["balanced", "least_allocated", "most_allocated", "spread"]
+__all__ = ["balanced", "fullness", "least_allocated", "most_allocated", "spread"]
 
 HIGHEST: Final = 100.0
 
 
 def least_allocated(pod: PodView, node: NodeView) -> float:
     """The share of CPU and memory that stays free with the pod."""
-    shares = _shares(node, pod.demand.scored)
-    return HIGHEST * sum(max(1 - share, 0.0) for share in shares) / len(shares) if shares else 0.0
+    free, counted = 0.0, 0
+    for has, taken, more in zip(node.scored, node.usage.scored, pod.demand.scored, strict=True):
+        if has:
+            free += max(1 - (taken + more) / has, 0.0)
+            counted += 1
+    return HIGHEST * free / counted if counted else 0.0
+
+
+def fullness(node: NodeView) -> float:
+    """What takes part in `least_allocated` of the node alone: of nodes of one size, the lower, the better for any pod.
+
+    It differs from it where pods without requests count for more than the node has.
+    """
+    return sum(_shares(node, (0, 0)))
 
 
 def most_allocated(pod: PodView, node: NodeView) -> float:
@@ -65,15 +77,16 @@ def _kin(pod: PodView) -> Hashable:
 
 def _shares(node: NodeView, more: tuple[int, int]) -> list[float]:
     """The parts of the node's CPU and memory that are taken with `more`; what it does not have is left out."""
-    taken, has = node.usage.scored, node.allocatable
-    pairs = ((taken[0] + more[0], has.get(CPU, 0)), (taken[1] + more[1], has.get("memory", 0)))
-    return [part / all_of_it for part, all_of_it in pairs if all_of_it]
+    (cpu, memory), taken = node.scored, node.usage.scored
+    shares = [(taken[0] + more[0]) / cpu] if cpu else []
+    if memory:
+        shares.append((taken[1] + more[1]) / memory)
+    return shares
 
 
 def _unevenness(node: NodeView, amounts: tuple[int, int]) -> float:
     """The standard deviation of two shares."""
-    has = (node.allocatable.get(CPU, 0), node.allocatable.get("memory", 0))
-    if not all(has):
+    if not all(node.scored):
         return 0.0
-    cpu, memory = (min(amount / all_of_it, 1.0) for amount, all_of_it in zip(amounts, has, strict=True))
+    cpu, memory = (min(amount / all_of_it, 1.0) for amount, all_of_it in zip(amounts, node.scored, strict=True))
     return abs(cpu - memory) / 2

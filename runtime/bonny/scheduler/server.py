@@ -18,6 +18,7 @@ import asyncio
 import inspect
 import logging
 import time
+from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
 from enum import Enum
 from typing import Any, Final
@@ -33,6 +34,7 @@ from ..telemetry import execute
 from .cluster import POD, Cluster, Selected
 from .demand import Demand
 from .fits import REPELLED, Fit, fits, fits_shape
+from .meters import Attempts, Result
 from .nodes import Nodes
 from .pending import Pending, State
 from .scheduler import Scheduler, matcher
@@ -63,9 +65,10 @@ class _Outcome(Enum):
 class _NoNode(BonnyError):
     """There is no node for a pod. `parked`: nor will there be one until something changes."""
 
-    def __init__(self, message: str, *, parked: bool) -> None:
+    def __init__(self, message: str, *, parked: bool, plugins: Iterable[str] = ()) -> None:
         super().__init__(message)
         self.parked = parked
+        self.plugins = frozenset(plugins)
 
 
 class SchedulerServer:
@@ -96,6 +99,7 @@ class SchedulerServer:
             scheduler.pods, everything=cluster.pods, follow=cluster.follow, changed=self._reconsider
         )
         self.nodes = Nodes(self._cache, member=lambda name: Key("", name) in self._node_list)
+        self.meters = Attempts()
         self._pending = Pending()
         self._pods: dict[str, PodView] = {}
         """The newest version of each pod that waits for a node, by UID, like all that follows."""
@@ -103,6 +107,9 @@ class SchedulerServer:
         self._parked: dict[Demand, set[str]] = {}
         self._followed = 0
         """Up to when the changes of nodes were looked at for who is parked."""
+
+        self._kept_by: dict[str, frozenset[str]] = {}
+        """Which parts of the check left no node for a pod when it was tried last."""
 
         self._on_its_way: dict[str, str] = {}
         """The node of each pod whose binding may have been carried out or not."""
@@ -125,6 +132,13 @@ class SchedulerServer:
     def statistics(self) -> Mapping[State, int]:
         """How many of its pods stand where."""
         return self._pending.statistics()
+
+    def unschedulable(self) -> Mapping[str, int]:
+        """How many pods have no node because of which part of the check; one may count for several."""
+        counts: Counter[str] = Counter()
+        for plugins, pods in Counter(self._kept_by.values()).items():
+            counts.update(dict.fromkeys(plugins, pods))
+        return counts
 
     # --- what streams show --------------------------------------------------------------------------------------------
 
@@ -149,6 +163,7 @@ class SchedulerServer:
             self._parked.get(pod.demand, set()).discard(uid)
         self._pending.forget(uid)
         self._on_its_way.pop(uid, None)
+        self._kept_by.pop(uid, None)
         self._answered.discard(uid)
 
     def stream_advanced(self) -> None:
@@ -229,8 +244,13 @@ class SchedulerServer:
             alarm.cancel()
 
     @property
+    def busy(self) -> int:
+        """How many bindings and reports are on their way; at most `max_bindings`."""
+        return len(self._tasks)
+
+    @property
     def _has_slots(self) -> bool:
-        return not self._stopping and len(self._tasks) < self.scheduler.max_bindings
+        return not self._stopping and self.busy < self.scheduler.max_bindings
 
     # --- deciding -----------------------------------------------------------------------------------------------------
 
@@ -244,17 +264,29 @@ class SchedulerServer:
         await asyncio.sleep(0)
 
     async def _decide(self, pod: PodView) -> None:
+        began = time.monotonic()
         try:
             pod, node = await self._choose(pod)
         except _NoNode as error:
+            if pod.uid in self._pods:
+                self._kept_by[pod.uid] = error.plugins
+            self._ended(Result.UNSCHEDULABLE if error.parked else Result.ERROR, began)
             self._wait(pod, str(error), parked=error.parked)
         except (Exception, SystemExit) as error:  # noqa: BLE001  it holds up its own pod only
+            self._ended(Result.ERROR, began)
             # What somebody's code says may be a secret; its kind is none.
             self._wait(pod, f"{self} failed with {type(error).__name__}", parked=False)
             report(log.warning, "choosing a node failed", error, self._about(pod))
         else:
+            self._kept_by.pop(pod.uid, None)
             if pod.uid in self._pods and not self._stopping:
-                self._place(pod, node)
+                self._place(pod, node, began)
+        finally:
+            self.meters.choices.observe(time.monotonic() - began)
+
+    def _ended(self, result: Result, began: float) -> None:
+        """Count an attempt."""
+        self.meters.seconds[result].observe(time.monotonic() - began)
 
     async def _choose(self, pod: PodView) -> tuple[PodView, NodeView]:
         """The node for the pod, and the pod as it is by then. Raises: `_NoNode`, and what the scheduler raises."""
@@ -286,9 +318,8 @@ class SchedulerServer:
     def _nowhere(self, pod: PodView, *, chosen: str = "") -> _NoNode:
         """Why none of the nodes is right; or, if one is, why the one that was chosen is not."""
         check = type(self.scheduler).check
-        not_chosen, failed = (
-            Fit(f"node(s) {why} {self}") for why in ("were not chosen by", "didn't pass the check of")
-        )
+        not_chosen = Fit(f"node(s) were not chosen by {self}", plugin="Selection")
+        failed = Fit(f"node(s) didn't pass the check of {self}")
         told: Iterable[Fit | bool]
         if check is fits:
             told = (REPELLED if fit and node.repels(pod) else fit for node, fit in self.nodes.judged(pod))
@@ -298,7 +329,8 @@ class SchedulerServer:
         if chosen and not_chosen in found:
             return _NoNode(chosen, parked=False)
         refusal = pod.demand.refusal if check is fits else ""
-        return _NoNode(verdict(found, nodes=len(self.nodes), refusal=refusal), parked=True)
+        plugins = (fit.plugin for fit in found)
+        return _NoNode(verdict(found, nodes=len(self.nodes), refusal=refusal), parked=True, plugins=plugins)
 
     # --- waiting ------------------------------------------------------------------------------------------------------
 
@@ -343,17 +375,18 @@ class SchedulerServer:
 
     # --- binding ------------------------------------------------------------------------------------------------------
 
-    def _place(self, pod: PodView, node: NodeView) -> None:
+    def _place(self, pod: PodView, node: NodeView, began: float) -> None:
         """Count the pod on the node from now on, and post its binding."""
         self._cache.assume(pod, node.name)
         if self._dry_run:
             log.info("would bind", extra={**self._about(pod), "node": node.name})
             self._settled(pod.uid, answered=True)
+            self._ended(Result.SCHEDULED, began)
         else:
             self._on_its_way[pod.uid] = node.name
-            self._spawn(self._bind(pod, node))
+            self._spawn(self._bind(pod, node, began))
 
-    async def _bind(self, pod: PodView, node: NodeView) -> None:
+    async def _bind(self, pod: PodView, node: NodeView, chosen: float) -> None:
         uid, began, error = pod.uid, time.monotonic(), None
         try:
             await call(self.scheduler.bind, pod, node, seconds=BINDING_SECONDS)
@@ -363,6 +396,10 @@ class SchedulerServer:
             outcome = await self._outcome(pod, node, caught)
         about = {**self._about(pod), "node": node.name}
         figures = {"duration": time.monotonic() - began}
+        if outcome is not _Outcome.SETTLED:
+            bound = outcome is _Outcome.BOUND
+            self.meters.bindings["Success" if bound else "Error"].observe(figures["duration"])
+            self._ended(Result.SCHEDULED if bound else Result.ERROR, chosen)
         if outcome is _Outcome.BOUND:
             self._settled(uid, answered=uid in self._pods)
             message = f"Successfully assigned {pod.key} to {node.name}"

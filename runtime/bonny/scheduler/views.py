@@ -15,7 +15,7 @@ import msgspec
 
 from ..core.objects import Item
 from ..resource import Key, Resource
-from .demand import Demand, Pod, Taint, amounts, decode_pod, demand_of
+from .demand import CPU, Demand, Pod, Taint, amounts, decode_pod, demand_of
 from .quantity import nano
 
 if TYPE_CHECKING:
@@ -154,6 +154,11 @@ class NodeView(_View):
     def usage(self) -> Usage:
         """What its bound and assumed pods take."""
         return self._cache.usage(self.name)
+
+    @cached_property
+    def scored(self) -> tuple[int, int]:
+        """Allocatable CPU and memory, by which most scores go."""
+        return self.allocatable.get(CPU, 0), self.allocatable.get("memory", 0)
 
     @property
     def free(self) -> Mapping[str, int]:

@@ -8,6 +8,7 @@ from bench.core.__main__ import SUITE as CORE
 from bench.harness.command import Suite
 from bench.harness.contestants import NAMES
 from bench.pipeline.__main__ import SUITE as PIPELINE
+from bench.scheduler.__main__ import SUITE as SCHEDULER
 
 SUITES = pytest.mark.parametrize("suite", [CORE, PIPELINE], ids=lambda suite: suite.name)
 
@@ -23,7 +24,7 @@ def test_what_has_no_profile_is_named_with_what_has_one(suite: Suite, capsys: py
     assert sentence.endswith(f", not {other}")
 
 
-@SUITES
+@pytest.mark.parametrize("suite", [CORE, PIPELINE, SCHEDULER], ids=lambda suite: suite.name)
 def test_an_unknown_workload_is_refused(suite: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         suite.main(["--workload", "everything"])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bonny.scheduler import least_allocated, nodes, views
+from bonny.scheduler import least_allocated, most_allocated, nodes, views
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.fits import fits
 from bonny.scheduler.nodes import Nodes
-from bonny.scheduler.views import NodeView, PodView
+from bonny.scheduler.views import PodView
 from tests.support.scheduling import item, node, pod_view
 
 
@@ -94,24 +95,82 @@ def test_it_holds_the_same_views_however_often_it_is_asked() -> None:
     assert list(known) == list(known.fitting(pod_view())) == list(known)
 
 
+def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
+    """The nodes about which a function is asked from now on."""
+    asked: list[str] = []
+    function = getattr(nodes, name)
+
+    def counting(*arguments: Any) -> Any:
+        asked.append(arguments[-1].name)
+        return function(*arguments)
+
+    monkeypatch.setattr(nodes, name, counting)
+    return asked
+
+
 def test_pods_of_one_shape_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged: list[str] = []
-    fits_shape = nodes.fits_shape
-
-    def counting(pod: PodView, view: NodeView) -> Any:
-        judged.append(view.name)
-        return fits_shape(pod, view)
-
-    monkeypatch.setattr(nodes, "fits_shape", counting)
+    as_such, by_room = counted(monkeypatch, "fits_spec"), counted(monkeypatch, "fits_room")
     cache = cluster(100)
     known = Nodes(cache)
     for number in range(20):
         one = pod_view(f"p{number}", cpu="100m")
+        best = known.fitting(one).best(most_allocated)
+        assert best is not None
+        cache.assume(one, best.name)
+
+    assert len(as_such) == 100
+    assert len(by_room) == 100 + 19
+
+
+def test_the_emptiest_is_found_for_all_shapes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_such, by_room = counted(monkeypatch, "fits_spec"), counted(monkeypatch, "fits_room")
+    looked_at = counted(monkeypatch, "fullness")
+    cache = cluster(100)
+    known = Nodes(cache)
+    for number in range(20):
+        one = pod_view(f"p{number}", cpu=f"{number + 1}m")
         best = known.fitting(one).best(least_allocated)
         assert best is not None
         cache.assume(one, best.name)
 
-    assert len(judged) == 100 + 19
+    assert (len(as_such), len(by_room), len(looked_at)) == (100, 20, 100 + 19)
+
+
+def test_the_best_node_is_found_behind_many_emptier_ones_without_room() -> None:
+    """They have memory, of which the pod wants little, and no CPU."""
+    cache = cluster(2 * nodes.MOST_PASSED + 2, cpu="4", memory="8Gi")
+    for number in range(2 * nodes.MOST_PASSED):
+        cache.assume(pod_view(f"busy{number}", cpu="3500m", memory="1Mi"), f"n{number}")
+    right, fuller = 2 * nodes.MOST_PASSED, 2 * nodes.MOST_PASSED + 1
+    cache.assume(pod_view("large", cpu="1", memory="7Gi"), f"n{right}")
+    cache.assume(pod_view("larger", cpu="1", memory="7900Mi"), f"n{fuller}")
+    known = Nodes(cache)
+
+    assert known.fitting(pod_view(cpu="1", memory="1Mi")).best(least_allocated) is known.named(f"n{right}")
+
+
+def test_where_every_node_has_another_size_the_best_is_found_among_all() -> None:
+    cache = AssumeCache()
+    for number in range(3 * nodes.MOST_SIZES):
+        cache.see_node(f"n{number}", item(node(f"n{number}", cpu=str(2 ** (number // 8) + number))))
+    known, one = Nodes(cache), pod_view(cpu="1")
+
+    best = known.fitting(one).best(least_allocated)
+
+    assert best is not None
+    assert least_allocated(one, best) == max(least_allocated(one, view) for view in known)
+
+
+def test_nodes_that_differ_by_kilobytes_are_of_one_size() -> None:
+    cache = AssumeCache()
+    for number in range(3 * nodes.MOST_SIZES):
+        cache.see_node(f"n{number}", item(node(f"n{number}", memory=f"{32_880_964 + 8 * number}Ki")))
+    known = Nodes(cache)
+
+    assert known.fitting(pod_view(cpu="1")).best(least_allocated) is not None
+    (constraints,) = known._constraints.values()
+    assert len(constraints.emptiest) == 1
+    assert known._shapes == {}
 
 
 def test_the_best_of_equals_is_the_one_that_rested_longest() -> None:
@@ -176,11 +235,14 @@ def test_nodes_under_ever_new_names_fill_no_memory() -> None:
         cache.see_node(f"n{number - 2}", None)
         assert names(known.fitting(one)) == [f"n{number - 1}", f"n{number}"]
         assert known.fitting(one).best(least_allocated) is not None
+        assert known.fitting(one).best(most_allocated) is not None
 
-    (shape,) = known._shapes.values()
+    (shape,), (constraints,) = known._shapes.values(), known._constraints.values()
+    (heap,) = constraints.emptiest.values()
     assert len(known._changed) <= 2 * 3 + nodes.SLACK + 1
-    assert len(shape.fits) == 2
-    assert len(shape.places[least_allocated]) <= 2 * 3 + nodes.SLACK + 1
+    assert len(shape.fits) == len(constraints._fits) == 2
+    assert len(shape.places[most_allocated]) <= 2 * 3 + nodes.SLACK + 1
+    assert len(heap) <= 2 * 3 + nodes.SLACK + 1
 
 
 def test_nodes_of_others_that_come_and_go_fill_no_memory() -> None:
@@ -212,17 +274,24 @@ STEPS = st.lists(
         st.tuples(st.just("ask"), st.integers(0, 3), st.none()),
         st.tuples(st.just("assume"), st.integers(0, 3), st.integers(0, 4)),
         st.tuples(st.just("give back"), st.integers(0, 3), st.none()),
-        st.tuples(st.just("node"), st.integers(0, 4), st.sampled_from(["1", "2", "4", None])),
+        st.tuples(st.just("node"), st.integers(0, 4), st.sampled_from(["1", "2", "4", "cordoned", None])),
     ),
     max_size=40,
 )
 SIZES = ("100m", "1", "2", "3")
 
 
-@given(steps=STEPS)
-@settings(max_examples=200)
-def test_what_is_remembered_is_what_a_fresh_look_would_find(steps: list[tuple[str, int, Any]]) -> None:
+@given(steps=STEPS, score=st.sampled_from([least_allocated, most_allocated]), passed=st.sampled_from([1, 16]))
+@settings(max_examples=400)
+def test_what_is_remembered_is_what_a_fresh_look_would_find(
+    steps: list[tuple[str, int, Any]], score: nodes.Score, passed: int
+) -> None:
     cache = cluster(5, cpu="2")
+    with patch.object(nodes, "MOST_PASSED", passed):
+        play(cache, steps, score)
+
+
+def play(cache: AssumeCache, steps: list[tuple[str, int, Any]], score: nodes.Score) -> None:
     known = Nodes(cache)
     assumed: list[PodView] = []
     for number, (what, first, second) in enumerate(steps):
@@ -234,12 +303,16 @@ def test_what_is_remembered_is_what_a_fresh_look_would_find(steps: list[tuple[st
             case "give back" if assumed:
                 cache.give_back(assumed.pop(first % len(assumed)).uid)
             case "node":
-                cache.see_node(f"n{first}", item(node(f"n{first}", cpu=second)) if second else None)
-        asked = pod_view(cpu=SIZES[first % len(SIZES)])
+                cpu = "4" if second == "cordoned" else second
+                changed = node(f"n{first}", cpu=cpu, unschedulable=second == "cordoned") if second else None
+                cache.see_node(f"n{first}", item(changed) if changed else None)
+        picky: dict[str, Any] = {"nodeSelector": {"kubernetes.io/hostname": "n0"}} if number % 3 == 0 else {}
+        asked = pod_view(cpu=SIZES[first % len(SIZES)], **picky)
         fresh = [view for view in cache.nodes.values() if fits(asked, view)]
-        best = known.fitting(asked).best(least_allocated)
+        best = known.fitting(asked).best(score)
 
         assert set(known.fitting(asked)) == set(fresh)
         assert (best is None) == (not fresh)
         if best is not None:
-            assert least_allocated(asked, best) == max(least_allocated(asked, view) for view in fresh)
+            assert best in fresh
+            assert score(asked, best) == pytest.approx(max(score(asked, view) for view in fresh))

@@ -25,6 +25,16 @@ def test_a_binding_is_exactly_what_the_original_makes() -> None:
     assert Binding.new(pod_view("nginx"), node_view("kewl-node")) == EXACT
 
 
+def test_a_binding_of_views_decodes_neither_pod_nor_node() -> None:
+    """Regression: each node that was ever chosen was held in memory a second time, decoded as a whole."""
+    one, where = pod_view("nginx"), node_view("kewl-node")
+
+    Binding.new(one, where)
+
+    assert "resource" not in vars(one)
+    assert "resource" not in vars(where)
+
+
 def test_views_are_objects_like_any_other() -> None:
     shown = pod_view("nginx", cpu="1", labels={"app": "web"})
 

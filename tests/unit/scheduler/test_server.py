@@ -144,6 +144,13 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     telemetry.detach("bench")
 
 
+@pytest.fixture
+def _patient(_impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits long enough to be looked at on a busy machine."""
+    monkeypatch.setattr("bonny.scheduler.pending.FIRST_WAIT_SECONDS", 0.5)
+    monkeypatch.setattr("bonny.scheduler.pending.LONGEST_WAIT_SECONDS", 0.5)
+
+
 def waiting(name: str = "p1", **fields: Any) -> Resource:
     return pod(name, scheduler="choosy", **{"cpu": "1", **fields})
 
@@ -167,6 +174,66 @@ async def test_a_bound_pod_counts_as_assumed_until_the_stream_shows_it() -> None
     assert choosy.bound == [("p1", "n1"), ("p2", "n1")]
 
 
+def counts(at_work: SchedulerServer) -> dict[str, int]:
+    return {result: seconds.count for result, seconds in at_work.meters.seconds.items() if seconds.count}
+
+
+async def test_attempts_are_counted_by_how_they_ended() -> None:
+    choosy = Choosy(refused(403))
+    bench = Bench(choosy)
+    at_work = bench.begins(node(cpu="1"), pods=(waiting("p1"),))
+    async with At(at_work):
+        await until(lambda: len(choosy.bound) == 2)
+        await until(lambda: counts(at_work) == {"error": 1, "scheduled": 1})
+        bench.shows(POD, "ADDED", waiting("p2"))
+        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+
+    assert counts(at_work) == {"error": 1, "scheduled": 1, "unschedulable": 1}
+    assert at_work.meters.choices.count == 3
+    assert {status: seconds.count for status, seconds in at_work.meters.bindings.items()} == {"Success": 1, "Error": 1}
+
+
+async def test_a_selection_that_raises_is_an_attempt_with_an_error() -> None:
+    class Broken(Choosy):
+        def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+            raise ValueError("no")
+
+    bench = Bench(Broken())
+    at_work = bench.begins(node(), pods=(waiting("p1"),))
+    async with At(at_work):
+        await until(lambda: counts(at_work).get("error"))
+    assert set(counts(at_work)) == {"error"}
+
+
+async def test_pods_that_fit_nowhere_are_counted_by_what_they_fail_at_until_they_do_not() -> None:
+    bench = Bench(Choosy())
+    tainted = node("n2", cpu="64", taints=({"key": "a", "effect": "NoSchedule"},))
+    at_work = bench.begins(node("n1", cpu="1"), tainted, pods=(waiting("p1", cpu="2"), waiting("p2", cpu="3")))
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[State.PARKED] == 2)
+        assert at_work.unschedulable() == {"NodeResourcesFit": 2, "TaintToleration": 2}
+
+        bench.shows(POD, "DELETED", waiting("p1", cpu="2"))
+        assert at_work.unschedulable() == {"NodeResourcesFit": 1, "TaintToleration": 1}
+
+        bench.shows(NODE, "ADDED", node("n3"))
+        await until(lambda: counts(at_work).get("scheduled"))
+        assert at_work.unschedulable() == {}
+
+
+async def test_a_selection_that_chooses_none_of_the_nodes_that_fit_is_told_as_what_keeps_the_pod() -> None:
+    class Never(Choosy):
+        def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+            return None
+
+    bench = Bench(Never())
+    at_work = bench.begins(node(), pods=(waiting("p1"),))
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        assert at_work.unschedulable() == {"Selection": 1}
+
+
+@pytest.mark.usefixtures("_patient")
 @pytest.mark.parametrize("error", [Unreachable("no answer"), refused(500), refused(404, reason=" "), TimeoutError()])
 async def test_an_unknown_outcome_keeps_the_room_and_posts_the_same_binding_again(error: Exception) -> None:
     choosy = Choosy(error)
@@ -186,6 +253,7 @@ async def test_an_unknown_outcome_keeps_the_room_and_posts_the_same_binding_agai
     ]
 
 
+@pytest.mark.usefixtures("_patient")
 async def test_a_binding_of_unknown_outcome_is_not_posted_again_for_a_node_that_is_gone() -> None:
     choosy = Choosy(Unreachable("no answer"))
     bench = Bench(choosy)
@@ -200,6 +268,7 @@ async def test_a_binding_of_unknown_outcome_is_not_posted_again_for_a_node_that_
     assert len(at_work._cache._placed) == 1
 
 
+@pytest.mark.usefixtures("_patient")
 @pytest.mark.parametrize("error", [refused(403), refused(422), refused(429), ValueError("somebody's own")])
 async def test_a_refused_binding_gives_the_room_back_and_is_tried_again(error: Exception) -> None:
     choosy = Choosy(error)

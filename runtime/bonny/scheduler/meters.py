@@ -1,0 +1,37 @@
+"""Meters: how a scheduler's attempts went, as plain numbers. Under which names they are told: `bonny.metrics`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from ..core.meters import Histogram
+
+__all__ = ["BIND_STATUSES", "Attempts", "Result"]
+
+BIND_STATUSES: Final = ("Success", "Error")
+
+
+class Result(StrEnum):
+    """How an attempt ended. The values are those of kube-scheduler's label."""
+
+    SCHEDULED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    ERROR = "error"
+    """Of the selection, or of the binding."""
+
+
+class Attempts:
+    """Those of one scheduler. A pod that was gone meanwhile is none."""
+
+    __slots__ = ("bindings", "choices", "seconds")
+
+    def __init__(self) -> None:
+        self.choices = Histogram()
+        """Selecting a node and checking it."""
+
+        self.bindings: dict[str, Histogram] = {status: Histogram() for status in BIND_STATUSES}
+        """From asking for a binding to its answer."""
+
+        self.seconds: dict[str, Histogram] = {result: Histogram() for result in Result}
+        """From the beginning of the choice to the end of the attempt."""
