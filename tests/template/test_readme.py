@@ -158,8 +158,14 @@ def file_is_a_manifest(terminal: Terminal, command: str) -> None:
     }
 
 
-def dockerfile_is_there(terminal: Terminal, _: str) -> None:
-    assert (terminal.at / "Dockerfile").read_text("utf-8").startswith("#")
+def command_is_printed(terminal: Terminal, command: str) -> None:
+    assert "docker buildx build" in terminal.run(command.replace("invoke ", "invoke --dry "))
+
+
+def task_has_these_options(terminal: Terminal, command: str) -> None:
+    _, task, *options = command.split()
+    helped = terminal.run(f"invoke --help {task}")
+    assert all(option in helped for option in options)
 
 
 class Rule(NamedTuple):
@@ -188,7 +194,8 @@ RULES = (
     Rule(r"make (test|test-all|lint)", target_and_task_exist, "they are what runs this test"),
     Rule(r"make (bench(-core|-pipeline)?|soak)", target_and_task_exist, "they run for minutes"),
     Rule(r"kubectl apply --server-side -f manifest\.yaml", file_is_a_manifest, "no kubectl; the demo applies the same"),
-    Rule(r"docker (build|push) .*", dockerfile_is_there, "no Docker"),
+    Rule(r"invoke image --push", command_is_printed, "no Docker"),
+    Rule(r"invoke (un)?install( --yes)?", task_has_these_options, "tests/integration/test_deploy.py runs them"),
 )
 
 
@@ -328,15 +335,16 @@ def test_every_internal_link_leads_to_a_file_and_a_heading(document: Path) -> No
             continue
         name, _, anchor = link.partition("#")
         target = document.parent / name if name else document
-        if name == "LICENSE" and document.parent.name.startswith("<<"):
-            continue  # one of two files, by answer: the test of the rendered README sees which
+        if name in ("LICENSE", "SECURITY.md") and document.parent.name.startswith("<<"):
+            continue  # there or not, by answer: the test of the rendered files sees which
         assert target.exists(), f"{document.name} links to {link}, which does not exist"
         assert not anchor or anchor in anchors(target.read_text("utf-8")), f"{document.name}: no heading for {link}"
 
 
-def test_the_rendered_readme_links_to_files_that_were_rendered(rendered: Path) -> None:
-    for link in links((rendered / "README.md").read_text("utf-8")):
-        assert link.startswith("https://") or (rendered / link).exists(), link
+def test_rendered_documents_link_to_files_that_were_rendered(rendered: Path) -> None:
+    for document in rendered.glob("*.md"):
+        for link in links(document.read_text("utf-8")):
+            assert link.startswith(("https://", "mailto:")) or (rendered / link).exists(), f"{document.name}: {link}"
 
 
 def test_every_decision_is_in_the_index_and_every_reference_leads_to_one() -> None:

@@ -14,8 +14,22 @@ from invoke.tasks import task
 from ..scaffold.project import Project
 from . import sandbox
 from .failure import in_one_sentence
+from .shipping import image, install, lock, pin, uninstall
 
-__all__ = ["dashboards", "gen_controller", "lint", "manifest", "run_locally", "run_tests", "sandbox"]
+__all__ = [
+    "dashboards",
+    "gen_controller",
+    "image",
+    "install",
+    "lint",
+    "lock",
+    "manifest",
+    "pin",
+    "run_locally",
+    "run_tests",
+    "sandbox",
+    "uninstall",
+]
 
 
 @task(
