@@ -1,4 +1,4 @@
-"""Refuses answers that Python, Kubernetes or a registry would refuse later: one sentence each, nothing written.
+"""Refuses answers that Python, Kubernetes or a registry would refuse later: one sentence each, nothing is left.
 
 Every answer arrives percent-encoded, so that no quote, backslash or newline in it can become code here.
 """
@@ -6,6 +6,7 @@ Every answer arrives percent-encoded, so that no quote, backslash or newline in 
 import json
 import keyword
 import re
+import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ LONGEST = {
     "code_owners": 200,
     "security_contact": 200,
 }
+# What a project takes, twice over. A disk that fills up while files are written would leave half of one behind.
+ROOM = 8_000_000
 OPTIONAL = {"code_owners", "security_contact"}
 
 # What is beside the operator's own package: what it imports, its tests and tools, and files that Windows keeps.
@@ -162,7 +165,14 @@ def remove_nested_folders() -> None:
                 return
 
 
-if found := list(problems()):
+def problem_of_room() -> Iterator[str]:
+    """Files are written only after this hook."""
+    free = shutil.disk_usage(".").free
+    if free < ROOM:
+        yield f"there are {free / 1e6:.1f} MB left on the disk and {ROOM / 1e6:.0f} are needed: render it elsewhere"
+
+
+if found := [*problems(), *problem_of_room()]:
     for sentence in found:
         print(f"Refused: {sentence}.", file=sys.stderr)
     remove_nested_folders()
