@@ -19,6 +19,7 @@ from cookiecutter.environment import StrictEnvironment
 
 from tests.support.baking import TEMPLATE, bake, rendered_files
 from tests.template.conftest import ANSWER_SETS, project_of
+from tests.template.test_answers import ACCEPTED, REFUSED, REFUSED_BY_COOKIECUTTER
 
 FOLDER = TEMPLATE / "<<cookiecutter.operator_slug>>"
 CONTEXT = json.loads((TEMPLATE / "cookiecutter.json").read_text(encoding="utf-8"))
@@ -87,6 +88,22 @@ def test_what_is_rendered_can_be_read_in_an_hour(rendered: Path) -> None:
     assert len(files) <= 40
     assert len((rendered / "AGENTS.md").read_text(encoding="utf-8").splitlines()) < 60
     assert sum(len(path.read_bytes().splitlines()) for path in files if path.name != "LICENSE") < 800
+
+
+def test_the_page_that_compares_counts_right(
+    baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    page = (TEMPLATE / "docs/comparison.md").read_text(encoding="utf-8")
+    default, fullest = (project_of(name, baked_sets, tmp_path_factory) for name in ("default", "fullest"))
+    entry = default / "src/widgets_operator"
+
+    def lines(path: Path) -> int:
+        return len(path.read_text(encoding="utf-8").splitlines())
+
+    assert f"| {len(rendered_files(default))}; {len(rendered_files(fullest))} with everything asked for |" in page
+    assert f"{lines(entry / 'operator.py')} (`operator.py`) and {lines(entry / '__main__.py')} (`__main__.py`)" in page
+    assert f"AGENTS.md, {lines(default / 'AGENTS.md')} lines" in page
+    assert f"{len(REFUSED) + len(REFUSED_BY_COOKIECUTTER)} refused and {len(ACCEPTED)} accepted, by table" in page
 
 
 def test_no_file_speaks_of_what_was_not_chosen(rendered: Path, request: pytest.FixtureRequest) -> None:
