@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bonny.client.config import Kubeconfig
+from bonny.errors import ApiError
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
+from bonny.tasks import deploy
 from tests.conftest import Start
 from tests.support.baking import bake
 
@@ -157,3 +160,35 @@ def test_without_rights_or_a_server_one_sentence_says_so(own: Sandbox, project: 
     assert "cannot apply namespaces" in refused.stderr
     assert "does not exist" in lost.stderr
     assert "Traceback" not in refused.stderr + lost.stderr
+
+
+MONITOR = {"apiVersion": "monitoring.example.org/v1", "kind": "ServiceMonitor"}
+
+
+async def test_objects_of_kinds_that_others_define_come_and_go_with_the_manifest(own: Sandbox) -> None:
+    """Such as those of Prometheus' operator: neither Kubernetes nor this operator serves them."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "ServiceMonitor", "plural": "servicemonitors"}
+    (definition,) = own.apply(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "servicemonitors.monitoring.example.org"},
+            "spec": {"group": "monitoring.example.org", "scope": "Namespaced", "names": names, "versions": [version]},
+        }
+    )
+    own.eventually(lambda: own.request("GET", "/apis/monitoring.example.org/v1/servicemonitors").status == 200)
+    cluster = Kubeconfig(str(own.kubeconfig))
+    documents = [{**MONITOR, "metadata": {"name": "mine", "namespace": "default"}}]
+
+    await deploy.install(cluster, documents)
+    assert own.get(MONITOR["apiVersion"], MONITOR["kind"], "mine") is not None
+    await deploy.uninstall(cluster, documents, wait=1, sure=True)
+    assert own.get(MONITOR["apiVersion"], MONITOR["kind"], "mine") is None
+
+    own.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition["metadata"]["name"])
+    own.eventually(lambda: own.request("GET", "/apis/monitoring.example.org/v1/servicemonitors").status == 404)
+    await deploy.uninstall(cluster, documents, wait=1, sure=True)
+    with pytest.raises(ApiError, match="cannot apply servicemonitors.monitoring.example.org default/mine"):
+        await deploy.install(cluster, documents)
