@@ -97,6 +97,7 @@ def test_an_update_brings_the_new_runtime_and_leaves_what_the_owner_wrote(
     task(project, "test", "--unit")
 
 
+@pytest.mark.slow
 def test_an_edit_that_the_template_made_too_is_shown_as_a_conflict(project: Path, judges: Judges) -> None:
     dockerfile = project / "Dockerfile"
     dockerfile.write_text(dockerfile.read_text("utf-8") + "# mine\n", encoding="utf-8")
@@ -109,6 +110,7 @@ def test_an_edit_that_the_template_made_too_is_shown_as_a_conflict(project: Path
     assert (project / "vendor/bonny/added.py").exists()
 
 
+@pytest.mark.slow
 def test_a_project_that_is_up_to_date_has_no_difference(versions: Path, judges: Judges, tmp_path: Path) -> None:
     judges.accept("cruft", "create", "--no-input", "--output-dir", tmp_path, versions, cwd=tmp_path)
     project = tmp_path / "widgets-operator"
