@@ -124,7 +124,7 @@ def test_while_an_object_waits_for_its_clean_up_the_operator_stays(own: Sandbox,
     done = run("uninstall", "--yes", "--wait", "1")
 
     assert done.returncode == 2
-    assert "1 custom resources are still there after 1 s, as Widget default/held" in done.stderr
+    assert "there still are custom resources (1), Widget default/held among them" in done.stderr
     assert done.stdout.splitlines() == ["deleted Widget default/held"]
     assert is_there(own, "Deployment", SLUG)
 
@@ -136,7 +136,7 @@ def test_uninstall_asks_first_and_deletes_nothing(own: Sandbox, run: Task, proje
     done = run("uninstall")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "1 custom resources" in done.stderr
+    assert "all custom resources (1)" in done.stderr
     assert "--yes" in done.stderr
     (widget,) = own.items("example.com/v1", "Widget")
     assert "deletionTimestamp" not in widget["metadata"]

@@ -58,21 +58,21 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, wait: fl
         left = await _objects(client, kinds)
         if not sure:
             raise UsageError(
-                f"this deletes from {cluster.source} {len(left)} custom resources, {len(documents)} objects of the "
-                "manifest and all else in the operator's namespace: say --yes if that is meant"
+                f"this deletes from {cluster.source} all custom resources ({len(left)}), the objects of the manifest "
+                f"({len(documents)}) and all else in the operator's namespace: say --yes if that is meant"
             )
         ends = asyncio.get_running_loop().time() + wait
         while left:
             for kind, found in left:
                 if "deletionTimestamp" not in found["metadata"]:
                     await _delete(client, kind, found)
+            await asyncio.sleep(POLL_SECONDS)
             left = await _objects(client, kinds)
             if left and asyncio.get_running_loop().time() > ends:
                 raise UsageError(
-                    f"{len(left)} custom resources are still there after {wait:g} s, as {identify(left[0][1])}, so "
-                    "the operator was left in place: its logs say what their clean-up waits for"
+                    f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
+                    "them, so the operator was left in place: its logs say what their clean-up waits for"
                 )
-            await asyncio.sleep(POLL_SECONDS if left else 0)
         for document in reversed(documents):
             await _delete(client, _kind(document), document)
 
