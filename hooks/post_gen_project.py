@@ -1,8 +1,10 @@
-"""Makes sure that the runtime arrived in `vendor/bonny`, records its checksums, and says what to do next.
+"""Makes sure that the runtime arrived in `vendor/bonny`, records its checksums, and prints what comes next.
 
-The template holds the runtime as a symbolic link, which zip archives and some clones turn into a text file.
+The template holds the runtime as a symbolic link, which zip archives and some clones turn into a text file. Files of
+options that were not chosen have empty names and are skipped by cookiecutter; folders that held nothing else go here.
 """
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -43,9 +45,11 @@ checksums = [
 ]
 (VENDORED / "CHECKSUMS").write_bytes("".join(checksums).encode())
 
+for folder in (Path(".github", "workflows"), Path(".github"), Path(".devcontainer")):
+    with contextlib.suppress(OSError):  # not empty, or not there
+        folder.rmdir()
+
 if TEMPLATE:
-    print("""
-Next:
-  cd << cookiecutter.operator_slug >>
-  pip install -e '.[dev]'
-  invoke gen-controller Widget widgets --version v1""")
+    print("""cd << cookiecutter.operator_slug >> && python3 -m venv .venv && . .venv/bin/activate
+pip install -e '.[dev]'
+invoke gen-controller Widget widgets --version v1""")

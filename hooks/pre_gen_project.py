@@ -1,4 +1,4 @@
-"""Refuses answers that Python, Kubernetes or a registry would refuse later: one sentence each, nothing written.
+"""Refuses answers that Python, Kubernetes or a registry would refuse later: one sentence each, nothing is left.
 
 Every answer arrives percent-encoded, so that no quote, backslash or newline in it can become code here.
 """
@@ -6,6 +6,7 @@ Every answer arrives percent-encoded, so that no quote, backslash or newline in 
 import json
 import keyword
 import re
+import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from urllib.parse import unquote
 ANSWERS: dict[str, str] = {
     name: value
     for name, value in json.loads(unquote("<< cookiecutter | tojson | urlencode >>")).items()
-    if not name.startswith("_")
+    if isinstance(value, str) and not name.startswith("_")
 }
 
 # Longest answers. The slug names a namespace and starts other names (63 in Kubernetes): 13 are left for their endings.
@@ -26,7 +27,12 @@ LONGEST = {
     "author": 100,
     "api_group": 189,
     "image_repository": 200,
+    "code_owners": 200,
+    "security_contact": 200,
 }
+# What a project takes, twice over. A disk that fills up while files are written would leave half of one behind.
+ROOM = 8_000_000
+OPTIONAL = {"code_owners", "security_contact"}
 
 # What is beside the operator's own package: what it imports, its tests and tools, and files that Windows keeps.
 TAKEN = {
@@ -42,11 +48,16 @@ GROUP = re.compile(rf"{WORD}(?:\.{WORD})+")
 REGISTRY = rf"(?:{WORD}(?:\.{WORD})*(?::[0-9]{{1,5}})?/)?"
 PATH = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 IMAGE = re.compile(rf"{REGISTRY}{PATH}(?:/{PATH})*")
+ADDRESS = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+OWNERS = re.compile(rf"(?:@[\w.-]+(?:/[\w.-]+)*|{ADDRESS})(?: (?:@[\w.-]+(?:/[\w.-]+)*|{ADDRESS}))*", re.ASCII)
+CONTACT = re.compile(rf"{ADDRESS}|https://[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/[\w./~%+?&=-]*)?", re.ASCII)
 
 
 def problem_of_text(name: str) -> str | None:
     """What any line of text must be: not empty, not too long, printable, and no template code."""
     text = ANSWERS[name]
+    if not text and name in OPTIONAL:
+        return None
     if not text.strip():
         return f"{name} is empty: give at least one word"
     if len(text) > LONGEST[name]:
@@ -99,6 +110,25 @@ def problem_of_image(name: str) -> str | None:
     return None
 
 
+def problem_of_owners(name: str) -> str | None:
+    """What the forges read in CODEOWNERS behind a pattern."""
+    owners = ANSWERS[name]
+    if owners and not OWNERS.fullmatch(owners):
+        return f"{name} {owners!r} is not a list of owners: write for example @ann @my-org/my-team, or leave it empty"
+    return None
+
+
+def problem_of_contact(name: str) -> str | None:
+    """It becomes a link in Markdown."""
+    contact = ANSWERS[name]
+    if contact and not CONTACT.fullmatch(contact):
+        return (
+            f"{name} {contact!r} is neither an address nor an https URL: write for example security@example.com, or "
+            "leave it empty"
+        )
+    return None
+
+
 CHECKS: dict[str, tuple[Callable[[str], str | None], ...]] = {
     "operator_name": (problem_of_text,),
     "operator_slug": (problem_of_text, problem_of_slug),
@@ -106,6 +136,8 @@ CHECKS: dict[str, tuple[Callable[[str], str | None], ...]] = {
     "author": (problem_of_text,),
     "api_group": (problem_of_text, problem_of_group),
     "image_repository": (problem_of_text, problem_of_image),
+    "code_owners": (problem_of_text, problem_of_owners),
+    "security_contact": (problem_of_text, problem_of_contact),
 }
 
 
@@ -133,7 +165,14 @@ def remove_nested_folders() -> None:
                 return
 
 
-if found := list(problems()):
+def problem_of_room() -> Iterator[str]:
+    """Files are written only after this hook."""
+    free = shutil.disk_usage(".").free
+    if free < ROOM:
+        yield f"there are {free / 1e6:.1f} MB left on the disk and {ROOM / 1e6:.0f} are needed: render it elsewhere"
+
+
+if found := [*problems(), *problem_of_room()]:
     for sentence in found:
         print(f"Refused: {sentence}.", file=sys.stderr)
     remove_nested_folders()

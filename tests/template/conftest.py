@@ -1,4 +1,25 @@
-"""Fixtures of the template's tests: projects that are rendered once, and never changed by a test."""
+"""Fixtures of the template's tests: projects that are rendered once, and never changed by a test.
+
+What must be shown of a template, and where it is shown:
+
+| what | where |
+|---|---|
+| every template file parses with the template's delimiters | test_rendering |
+| every two values of different options together, the default, the fullest | ANSWER_SETS; test_rendering, test_matrix |
+| no marker, no work for later, nothing of an option that was not chosen | test_rendering |
+| hostile answers arrive unchanged, or are refused in a sentence with nothing left | test_answers |
+| lint, types, tests, tasks, generated kinds | test_rendered_project, test_generator, test_matrix |
+| the manifest fits the schemas of Kubernetes | test_matrix |
+| its policy: no wildcard, restricted pods | the rendered tests; tests/integration/test_deploy |
+| the image's steps, its tree read-only as user 65532; `docker build` where there is an engine | test_image |
+| cookiecutter and cruft render the same | test_updates |
+| an update leaves what the user wrote, and keeps it green | test_updates |
+| replay, tags, clones, archives, odd paths, no room, no rights | test_ways_in |
+| names for Windows, LF, executable bits, no paths or hosts of this machine | test_rendering |
+| every command of the READMEs runs, every link leads somewhere | test_readme |
+| rendered twice, the bytes are equal | test_rendering |
+| the oldest cookiecutter that can render it says so by failing | test_ways_in |
+"""
 
 from __future__ import annotations
 
@@ -11,33 +32,49 @@ from bonny.scaffold.project import Project
 from bonny.tasks.generate import Request, plan_kind
 from tests.support.baking import bake, install, invoke
 from tests.support.generating import commit
+from tests.support.judges import Judges, appoint
+from tests.support.pairwise import rows
 
-# The default, and the two that differ most from it and from each other.
-ANSWER_SETS: dict[str, dict[str, str]] = {
-    "default": {},
-    "namespaced": {
-        "operator_name": "Ops für “Café” & 'Co' \"™\" 🚀",
-        "operator_slug": "z",
-        "description": 'Says "hello" \\ goodbye \\\\ {{ x }} ${{ y }} {# #} </script> `z`',
-        "author": 'Zoë O\'Neil, "the" \\n & others',
-        "api_group": "a1.b-2.example.org",
-        "watches": "namespace",
-        "image_repository": "localhost:5000/team/z__z",
-        "licence": "MIT",
-    },
-    "unlicensed": {
-        "operator_name": "x" * 100,
-        "operator_slug": "a" + "-b1" * 16 + "c",
-        "description": "y" * 200,
-        "author": "z" * 100,
-        "api_group": "example.com",
-        "watches": "all",
-        "image_repository": "operators",
-        "licence": "none",
-    },
+# Everything that can be asked for, in words that are hard to quote.
+FULLEST = {
+    "operator_name": "Ops für “Café” & 'Co' \"™\" 🚀",
+    "operator_slug": "z",
+    "description": 'Says "hello" \\ goodbye \\\\ {{ x }} ${{ y }} {# #} </script> `z`',
+    "author": 'Zoë O\'Neil, "the" \\n & others',
+    "api_group": "a1.b-2.example.org",
+    "watches": "namespace",
+    "image_repository": "localhost:5000/team/z__z",
+    "licence": "MIT",
+    "ci": "gitlab",
+    "code_owners": "@ann @my-org/my-team bob@example.com",
+    "security_contact": "https://example.com/security?from=z&to=us",
+    "devcontainer": "yes",
 }
+# The longest answers, and none of what can be left out.
+LONGEST = {
+    "operator_name": "x" * 100,
+    "operator_slug": "a" + "-b1" * 16 + "c",
+    "description": "y" * 200,
+    "author": "z" * 100,
+    "image_repository": "operators",
+    "licence": "none",
+    "ci": "none",
+}
+OPTIONS = {
+    "watches": ("all", "namespace"),
+    "licence": ("Apache-2.0", "MIT", "none"),
+    "ci": ("github", "gitlab", "none"),
+    "code_owners": ("", "@ann"),
+    "security_contact": ("", "security@example.com"),
+    "devcontainer": ("no", "yes"),
+    "image_repository": ("registry.example.com/widgets-operator", "ghcr.io/my-org/widgets-operator"),
+}
+PAIRS = {f"pair-{number}": row for number, row in enumerate(rows(OPTIONS))}
+# The first two are installed and tested whole; the others are rendered and checked.
+INSTALLED: dict[str, dict[str, str]] = {"default": {}, "fullest": FULLEST}
+ANSWER_SETS: dict[str, dict[str, str]] = {**INSTALLED, "longest": LONGEST, **PAIRS}
 
-
+# What every generator adds, in one repository.
 GENERATED = (
     "gen-controller Widget widgets --version v2alpha1 --short-name wd --short-name wdg,wgt --finalizer",
     "gen-controller Widget widgets --version v1",
@@ -49,27 +86,56 @@ GENERATED = (
 )
 
 
-@pytest.fixture(scope="session", params=sorted(ANSWER_SETS))
-def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project rendered from one of the answer sets."""
-    baked = bake(tmp_path_factory.mktemp(request.param) / "bake", ANSWER_SETS[request.param])
-    assert baked.code == 0, baked.said
-    return baked.project
+@pytest.fixture(scope="session")
+def baked_sets() -> dict[str, Path]:
+    """The projects that were rendered so far, by the name of their answers."""
+    return {}
+
+
+def project_of(name: str, baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project rendered from one of the answer sets, rendered once."""
+    if name not in baked_sets:
+        baked = bake(tmp_path_factory.mktemp(name) / "bake", ANSWER_SETS[name])
+        assert baked.code == 0, baked.said
+        baked_sets[name] = baked.project
+    return baked_sets[name]
 
 
 @pytest.fixture(scope="session")
-def fresh(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judges(tmp_path_factory: pytest.TempPathFactory) -> Judges:
+    """Programs of others that say whether what was rendered is right."""
+    return appoint(tmp_path_factory.mktemp("judges") / "env")
+
+
+@pytest.fixture(scope="session", params=sorted(ANSWER_SETS))
+def rendered(
+    request: pytest.FixtureRequest, baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A project rendered from one of the answer sets."""
+    return project_of(request.param, baked_sets, tmp_path_factory)
+
+
+@pytest.fixture(scope="session", params=sorted(INSTALLED))
+def to_install(
+    request: pytest.FixtureRequest, baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The default project, and the fullest one."""
+    return project_of(request.param, baked_sets, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def fresh(to_install: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The rendered project as a person first has it: installed with its dev packages, without a kind of its own."""
-    project = Path(shutil.copytree(rendered, tmp_path_factory.mktemp("fresh") / rendered.name))
+    project = Path(shutil.copytree(to_install, tmp_path_factory.mktemp("fresh") / to_install.name))
     install(project)
     return project
 
 
 @pytest.fixture(scope="session")
-def furnished(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def furnished(to_install: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The rendered project, installed, with what every generator adds: two kinds, one of them in two versions and the
     other cluster-scoped, one with long names, a controller of a kind of others, a task and a reconciler."""
-    project = Path(shutil.copytree(rendered, tmp_path_factory.mktemp("furnished") / rendered.name))
+    project = Path(shutil.copytree(to_install, tmp_path_factory.mktemp("furnished") / to_install.name))
     install(project)
     commit(project)
     for words in GENERATED:
@@ -79,11 +145,9 @@ def furnished(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pristine(baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The default project."""
-    baked = bake(tmp_path_factory.mktemp("pristine") / "bake")
-    assert baked.code == 0, baked.said
-    return baked.project
+    return project_of("default", baked_sets, tmp_path_factory)
 
 
 @pytest.fixture

@@ -56,7 +56,32 @@ REFUSED = [
     ("image_repository", f"x@sha256:{'0' * 64}", "without tag and digest"),
     ("image_repository", "https://registry.example.com/x", "is not a lower-case image name"),
     ("image_repository", "x/", "is not a lower-case image name"),
+    ("operator_slug", "/tmp/outside", "operator_slug '/tmp/outside' cannot be"),
+    ("operator_slug", "lpt1", "is taken by Python, by Windows"),
+    ("operator_slug", "con.txt", "cannot be the name of a namespace"),
+    ("operator_slug", "~root", "cannot be the name of a namespace"),
+    ("operator_slug", "-rf", "begin with a letter"),
+    ("operator_slug", "{{ 7 * 7 }}", "cannot be the name of a namespace"),
+    ("operator_slug", "wídgets", "cannot be the name of a namespace"),
+    ("api_group", "example.com\n", "U+000A"),
+    ("api_group", 'example.com"', "is not a lower-case domain"),
+    ("api_group", "*.example.com", "is not a lower-case domain"),
+    ("image_repository", "x y", "is not a lower-case image name"),
+    ("image_repository", "x; docker run evil", "is not a lower-case image name"),
+    ("image_repository", "$(id)", "is not a lower-case image name"),
+    ("image_repository", "ghcr.io/../x", "is not a lower-case image name"),
+    ("code_owners", "ann", "is not a list of owners"),
+    ("code_owners", "@ann, @bob", "is not a list of owners"),
+    ("code_owners", "@ann\n* @mallory", "U+000A"),
+    ("code_owners", "@ann # trusted", "is not a list of owners"),
+    ("code_owners", " ", "code_owners is empty"),
+    ("security_contact", "write to us", "neither an address nor an https URL"),
+    ("security_contact", "http://example.com", "neither an address nor an https URL"),
+    ("security_contact", "javascript:alert(1)", "neither an address nor an https URL"),
+    ("security_contact", "https://example.com/)[x](y", "neither an address nor an https URL"),
+    ("security_contact", "a@b", "neither an address nor an https URL"),
 ]
+
 
 # What cookiecutter itself refuses before our checks run: its words, but nothing on disk either.
 REFUSED_BY_COOKIECUTTER = [
@@ -66,8 +91,11 @@ REFUSED_BY_COOKIECUTTER = [
     ("description", "<< unfinished"),
     ("description", "<< undefined >>"),
     ("description", "<% if %>"),
+    ("description", "<# no end"),
     ("watches", "everything"),
     ("licence", "GPL"),
+    ("ci", "jenkins"),
+    ("devcontainer", "perhaps"),
 ]
 
 ACCEPTED = [
@@ -96,6 +124,9 @@ ACCEPTED = [
     ("image_repository", "widgets"),
     ("image_repository", "localhost:5000/a/b.c_d__e-f"),
     ("image_repository", "127.0.0.1:5000/x"),
+    ("code_owners", "@ann @my-org/my-team bob@example.com"),
+    ("security_contact", "security+us@example.co.uk"),
+    ("security_contact", "https://example.com:8443/report?to=us"),
 ]
 
 
@@ -163,7 +194,19 @@ def test_the_defaults_of_cookiecutter_json_pass_the_runtimes_checks() -> None:
         check_group("example")
 
 
-def test_the_next_commands_are_printed_at_the_end(tmp_path: Path) -> None:
+def test_the_three_next_commands_are_all_that_is_printed(tmp_path: Path) -> None:
     lines = bake(tmp_path / "bake").said.splitlines()
 
-    assert [shlex.split(line)[0] for line in lines[lines.index("Next:") + 1 :]] == ["cd", "pip", "invoke"]
+    assert [shlex.split(line)[0] for line in lines] == ["cd", "pip", "invoke"]
+
+
+def test_every_question_is_asked_in_words_and_every_choice_explained() -> None:
+    context = json.loads((Path(__file__).parents[2] / "cookiecutter.json").read_text(encoding="utf-8"))
+    prompts = context["__prompts__"]
+    asked = {name: answer for name, answer in context.items() if not name.startswith("_")}
+
+    assert set(prompts) == set(asked)
+    assert len(asked) <= 12
+    for name, answer in asked.items():
+        if isinstance(answer, list):
+            assert set(prompts[name]) == {"__prompt__", *answer}

@@ -158,8 +158,14 @@ def file_is_a_manifest(terminal: Terminal, command: str) -> None:
     }
 
 
-def dockerfile_is_there(terminal: Terminal, _: str) -> None:
-    assert (terminal.at / "Dockerfile").read_text("utf-8").startswith("#")
+def command_is_printed(terminal: Terminal, command: str) -> None:
+    assert "docker buildx build" in terminal.run(command.replace("invoke ", "invoke --dry "))
+
+
+def task_has_these_options(terminal: Terminal, command: str) -> None:
+    _, task, *options = command.split()
+    helped = terminal.run(f"invoke --help {task}")
+    assert all(option in helped for option in options)
 
 
 class Rule(NamedTuple):
@@ -188,7 +194,8 @@ RULES = (
     Rule(r"make (test|test-all|lint)", target_and_task_exist, "they are what runs this test"),
     Rule(r"make (bench(-core|-pipeline|-scheduler)?|soak)", target_and_task_exist, "they run for minutes"),
     Rule(r"kubectl apply --server-side -f manifest\.yaml", file_is_a_manifest, "no kubectl; the demo applies the same"),
-    Rule(r"docker (build|push) .*", dockerfile_is_there, "no Docker"),
+    Rule(r"invoke image --push", command_is_printed, "no Docker"),
+    Rule(r"invoke (un)?install( --yes)?", task_has_these_options, "tests/integration/test_deploy.py runs them"),
 )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -115,6 +118,34 @@ def test_an_impossible_image_is_refused_in_a_sentence_and_nothing_is_written(fre
     assert done.returncode == 2
     assert done.stderr.startswith("'Not An Image' is not a container image")
     assert not (fresh / "manifest.yaml").exists()
+
+
+@pytest.mark.slow
+def test_pip_installs_the_same_project(project: Path) -> None:
+    """The other tests use uv, which takes seconds."""
+    subprocess.run([sys.executable, "-m", "venv", ".venv"], cwd=project, check=True)
+    subprocess.run([".venv/bin/pip", "install", "--quiet", "-e", ".[dev]"], cwd=project, check=True)
+
+    for words in (("lint",), ("test", "--unit")):
+        done = invoke(project, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# What a person looks for, each under the name that they try first.
+TASKS = {
+    *("dashboards", "gen-controller", "image", "install", "lint", "lock", "manifest", "pin", "run-local", "test"),
+    *("sandbox.fetch", "sandbox.start", "sandbox.stop", "uninstall"),
+}
+
+
+def test_every_task_is_listed_with_a_sentence(fresh: Path) -> None:
+    listed = json.loads(invoke(fresh, "--list", "--list-format=json").stdout)
+    tasks = {task["name"]: task["help"] for task in listed["tasks"]}
+    for collection in listed["collections"]:
+        tasks |= {f"{collection['name']}.{task['name']}": task["help"] for task in collection["tasks"]}
+
+    assert set(tasks) >= TASKS
+    assert [name for name, text in tasks.items() if not text or not text[0].isupper()] == []
 
 
 def test_uv_sync_installs_the_same_project(fresh: Path, tmp_path: Path) -> None:

@@ -23,12 +23,14 @@ __all__ = ["Project"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where things are. `image` is the repository without tag, empty for none; `version` that of the distribution."""
+    """Where things are. `image` is the repository without tag, empty for none; `version` that of the distribution;
+    `extras` are those of pyproject.toml that go into the image."""
 
     root: Path
     package: str
     image: str
     version: str
+    extras: tuple[str, ...] = ()
 
     @classmethod
     def at(cls, root: Path) -> Project:
@@ -41,7 +43,13 @@ class Project:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             bonny = table["tool"]["bonny"]
             version = table["project"]["version"]
-            return cls(root=root, package=bonny["package"], image=bonny.get("image", ""), version=version)
+            return cls(
+                root=root,
+                package=bonny["package"],
+                image=bonny.get("image", ""),
+                version=version,
+                extras=tuple(bonny.get("extras", ())),
+            )
         except OSError as error:
             raise UsageError(
                 f"{path} cannot be read ({error.strerror}): run this task in an operator's repository"
@@ -58,6 +66,16 @@ class Project:
     def source(self) -> Path:
         """The folder of the operator's own package."""
         return self.root / "src" / self.package
+
+    @property
+    def tagged_image(self) -> str:
+        """The image of this version. Raises: `UsageError` when pyproject.toml names no repository for it."""
+        if not self.image:
+            raise UsageError(
+                f"{self.root / 'pyproject.toml'} names no image: add it to [tool.bonny], for example "
+                'image = "registry.example.com/widgets-operator"'
+            )
+        return f"{self.image}:{self.version}"
 
     def load_operator(self) -> Operator:
         """Import the operator that operator.py declares, whether or not the project is installed.

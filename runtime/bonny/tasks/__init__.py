@@ -17,6 +17,7 @@ from ..errors import UsageError
 from ..scaffold.project import Project
 from . import sandbox
 from .failure import in_one_sentence
+from .shipping import image, install, lock, pin, uninstall
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -28,11 +29,16 @@ __all__ = [
     "gen_reconciler",
     "gen_scheduler",
     "gen_task",
+    "image",
+    "install",
     "lint",
+    "lock",
     "manifest",
+    "pin",
     "run_locally",
     "run_tests",
     "sandbox",
+    "uninstall",
     "update_vendored",
 ]
 

@@ -1,6 +1,6 @@
 """Failure: how a task tells a person what went wrong: one sentence on stderr and exit code 2, never a traceback.
 
-You need it around the body of every task. What the sentence says is decided where the `UsageError` is raised.
+You need it around the body of every task. What the sentence says is decided where the error is raised.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from contextlib import contextmanager
 
 from invoke.exceptions import Exit
 
-from ..errors import UsageError
+from ..errors import ApiError, UsageError
 
 __all__ = ["in_one_sentence"]
 
 
 @contextmanager
 def in_one_sentence() -> Iterator[None]:
-    """Turn a `UsageError`, or a package that is not installed, into invoke's `Exit` with code 2."""
+    """Turn a `UsageError`, an `ApiError` or a package that is not installed into invoke's `Exit` with code 2."""
     try:
         yield
-    except UsageError as error:
+    except (UsageError, ApiError) as error:
         raise Exit(f"{error}", code=2) from error
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]

@@ -1,0 +1,107 @@
+"""Deploy: puts the operator into a cluster, and takes it out again in the order that leaves nothing behind.
+
+Custom resources go first, while the operator is there to run their finalizers; then the operator; then its CRDs, with
+which the API server would delete what is left; its namespace last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import yaml
+
+from ..client.api import Client
+from ..client.config import Cluster
+from ..client.errors import NotFound, NotServed
+from ..errors import UsageError
+from ..kinds import Kind, Scope, builtin
+from ..manifest import command
+from ..naming import names_of
+from ..resource import Resource, identify, key_of
+from ..scaffold.project import Project
+
+__all__ = ["documents_of", "install", "uninstall"]
+
+# A person reads along; finalizers talk to other systems, which takes seconds.
+POLL_SECONDS: Final = 0.5
+
+
+def documents_of(project: Project, *, image: str, namespace: str) -> list[Resource]:
+    """What `invoke manifest` writes. Raises: `UsageError` as it does."""
+    text = command.render(project.load_operator(), image=image or project.tagged_image, namespace=namespace or None)
+    return list(yaml.safe_load_all(text))
+
+
+async def install(cluster: Cluster, documents: Sequence[Resource]) -> None:
+    """Apply the documents of a manifest in their order, as `kubectl apply --server-side` does.
+
+    Raises: `ApiError` when the cluster does not answer or refuses one; those before it stay applied. `UsageError`.
+    """
+    async with Client(cluster, user_agent="bonny-install") as client:
+        for document in documents:
+            _, created = await client.apply(_kind(document), document, manager="bonny-install")
+            print(f"{'created' if created else 'applied'} {identify(document)}", flush=True)
+
+
+async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, wait: float, sure: bool) -> None:
+    """Delete all custom resources, wait `wait` seconds at most until they are gone, then the documents in reverse.
+
+    Guarantees: without `sure` nothing is deleted; while a custom resource is left, nothing else is.
+    Raises: `UsageError` that says what would be deleted, or what is left after the wait; `ApiError`.
+    """
+    kinds = [_defined_by(document) for document in documents if document["kind"] == "CustomResourceDefinition"]
+    async with Client(cluster, user_agent="bonny-uninstall") as client:
+        left = await _objects(client, kinds)
+        if not sure:
+            raise UsageError(
+                f"this deletes from {cluster.source} all custom resources ({len(left)}), the objects of the manifest "
+                f"({len(documents)}) and all else in the operator's namespace: say --yes if that is meant"
+            )
+        ends = asyncio.get_running_loop().time() + wait
+        while left:
+            for kind, found in left:
+                if "deletionTimestamp" not in found["metadata"]:
+                    await _delete(client, kind, found)
+            await asyncio.sleep(POLL_SECONDS)
+            left = await _objects(client, kinds)
+            if left and asyncio.get_running_loop().time() > ends:
+                raise UsageError(
+                    f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
+                    "them, so the operator was left in place: its logs say what their clean-up waits for"
+                )
+        for document in reversed(documents):
+            await _delete(client, _kind(document), document)
+
+
+async def _objects(client: Client, kinds: Sequence[Kind]) -> list[tuple[Kind, Resource]]:
+    """All objects of these kinds; kinds that are not installed have none."""
+    found: list[tuple[Kind, Resource]] = []
+    for kind in kinds:
+        with suppress(NotServed):
+            found += [(kind, each) for each in await client.list(kind)]
+    return found
+
+
+async def _delete(client: Client, kind: Kind, resource: Resource) -> None:
+    with suppress(NotFound, NotServed):
+        await client.delete(kind, key_of(resource))
+        print(f"deleted {identify(resource)}", flush=True)
+
+
+def _kind(document: Resource) -> Kind:
+    """The kind of a document; of those that Kubernetes does not serve itself the plural is the regular one."""
+    api_version, kind = document["apiVersion"], document["kind"]
+    if builtin(api_version, kind):
+        return Kind(api_version, kind)
+    scope = Scope.NAMESPACED if "namespace" in document["metadata"] else Scope.CLUSTER
+    return Kind(api_version, kind, plural=names_of(kind).plural, scope=scope)
+
+
+def _defined_by(crd: Resource) -> Kind:
+    """The kind that a CustomResourceDefinition defines, in the version that is stored."""
+    spec, names = crd["spec"], crd["spec"]["names"]
+    stored = next(version["name"] for version in spec["versions"] if version["storage"])
+    return Kind(f"{spec['group']}/{stored}", names["kind"], plural=names["plural"], scope=Scope(spec["scope"]))

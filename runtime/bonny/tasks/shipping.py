@@ -1,0 +1,88 @@
+"""Shipping: the tasks between a commit and a cluster: lock, image, pin, install, uninstall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from invoke.tasks import task
+
+from ..scaffold.project import Project
+from .failure import in_one_sentence
+
+__all__ = ["image", "install", "lock", "pin", "uninstall"]
+
+PLATFORMS: Final = "linux/amd64,linux/arm64"
+WHERE: Final = {
+    "image": "container image to deploy (default: that of pyproject.toml, with the version as its tag)",
+    "namespace": "namespace of the operator (default: its name)",
+    "context": "context of your kubeconfig (default: the current one)",
+}
+
+
+@task
+def lock(c: Context) -> None:
+    """Choose what goes into the image, each package by version and hash; run it again for newer ones."""
+    with in_one_sentence():
+        from . import quality
+
+        code = quality.run_lock(Project.at(Path(c.root)))
+    if code:
+        raise Exit(code=code)
+
+
+@task(help={"push": "build it for amd64 and arm64, with SBOM and provenance, and push it"})
+def image(c: Context, push: bool = False) -> None:
+    """Build the container image, with the version of pyproject.toml as its tag; without a lock, make one first."""
+    with in_one_sentence():
+        from . import quality
+
+        project = Project.at(Path(c.root))
+        tagged = project.tagged_image
+    if not all((project.root / name).exists() for name in quality.LOCKS):
+        lock(c)
+    # Several platforms at once, and what is known of the build, need buildx; one for this machine does not.
+    pushed = f"docker buildx build --platform {PLATFORMS} --sbom true --provenance mode=max --push"
+    labelled = f"--label org.opencontainers.image.version={project.version}"
+    with c.cd(c.root):
+        c.run(f"{pushed if push else 'docker build'} {labelled} --tag {tagged} .", echo=True)
+
+
+@task
+def pin(c: Context) -> None:
+    """Fix actions and base images to the commits and digests that their tags stand for now (needs the network)."""
+    with in_one_sentence():
+        from .pin import pin
+
+        for name in pin(Path(c.root)):
+            print(f"pinned {name}")
+
+
+@task(help=WHERE)
+def install(c: Context, image: str = "", namespace: str = "", context: str = "") -> None:
+    """Apply the manifest to a cluster; the same again upgrades it."""
+    with in_one_sentence():
+        import asyncio
+
+        from ..client.config import find_cluster
+        from . import deploy
+
+        documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
+        asyncio.run(deploy.install(find_cluster(context=context or None), documents))
+
+
+@task(help={"wait": "seconds that custom resources have to clean up (default 300)", "yes": "do it", **WHERE})
+def uninstall(
+    c: Context, image: str = "", namespace: str = "", context: str = "", wait: int = 300, yes: bool = False
+) -> None:
+    """Remove the custom resources, then the operator, then its CRDs from a cluster."""
+    with in_one_sentence():
+        import asyncio
+
+        from ..client.config import find_cluster
+        from . import deploy
+
+        documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
+        asyncio.run(deploy.uninstall(find_cluster(context=context or None), documents, wait=wait, sure=yes))

@@ -1,0 +1,194 @@
+"""`invoke install` and `invoke uninstall` on a real API server: what is made, how it goes again, what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bonny.client.config import Kubeconfig
+from bonny.errors import ApiError
+from bonny.resource import Resource
+from bonny.sandbox import Sandbox
+from bonny.tasks import deploy
+from tests.conftest import Start
+from tests.support.baking import bake
+
+SLUG = "widgets-operator"
+WIDGETS = "/apis/example.com/v1/widgets"
+FINALIZE = '''
+    async def finalize(self, axn: Axn[Widget]) -> None:
+        """Nothing is outside of the cluster here; that it ran is what the tests look at."""
+'''
+
+Task = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A rendered repository with one kind, whose controller has a finalizer."""
+    baked = bake(tmp_path_factory.mktemp("deploy") / "bake")
+    assert baked.code == 0, baked.said
+    invoked(baked.project, "gen-controller", "Widget", "widgets")
+    controller = baked.project / "src/widgets_operator/controllers/widget.py"
+    head, separator, rest = controller.read_text("utf-8").partition("\n\n\ndef ")
+    controller.write_text(head + "\n" + FINALIZE + separator + rest, encoding="utf-8")
+    return baked.project
+
+
+def invoked(project: Path, *words: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
+    settings = {name: text for name, text in os.environ.items() if not name.startswith(("BONNY_", "KUBE", "PYTHON"))}
+    if kubeconfig is not None:
+        settings["KUBECONFIG"] = str(kubeconfig)
+    command = [sys.executable, "-m", "invoke", *words]
+    return subprocess.run(command, cwd=project, env=settings, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def own() -> Iterator[Sandbox]:
+    """A control plane of its own: what other tests install has the same names."""
+    with Sandbox() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def run(own: Sandbox, project: Path) -> Task:
+    """Runs a task as the administrator."""
+    return lambda *words: invoked(project, *words, kubeconfig=own.kubeconfig)
+
+
+def sample(project: Path, name: str) -> Resource:
+    loaded: Resource = yaml.safe_load((project / "samples/widget-v1.yaml").read_text("utf-8"))
+    return {**loaded, "metadata": {"name": name, "namespace": "default"}}
+
+
+def is_there(own: Sandbox, kind: str, name: str, api_version: str = "apps/v1") -> bool:
+    found = own.get(api_version, kind, name, namespace=SLUG)
+    return found is not None and "deletionTimestamp" not in found["metadata"]
+
+
+def test_install_creates_what_the_manifest_says_and_the_second_time_applies_it(own: Sandbox, run: Task) -> None:
+    first, second = run("install"), run("install", "--image", "registry.example.com/widgets-operator:9")
+
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert {line.split()[0] for line in first.stdout.splitlines()} == {"created"}
+    assert {line.split()[0] for line in second.stdout.splitlines()} == {"applied"}
+    assert first.stdout.splitlines()[0] == f"created Namespace {SLUG}"
+    live = own.get("apps/v1", "Deployment", SLUG, namespace=SLUG)
+    assert live is not None
+    template = live["spec"]["template"]
+    assert template["spec"]["containers"][0]["image"] == "registry.example.com/widgets-operator:9"
+
+    # Admission judges pods, and this namespace enforces the restricted profile.
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trial"}, "spec": template["spec"]}
+    answer = own.request("POST", f"/api/v1/namespaces/{SLUG}/pods?dryRun=All", pod)
+    assert answer.status == 201, answer.body
+
+
+def test_uninstall_lets_finalizers_run_and_leaves_nothing(
+    own: Sandbox, run: Task, project: Path, start_operator: Start
+) -> None:
+    assert run("install").returncode == 0
+    identity = own.service_account_kubeconfig(SLUG, SLUG)
+    paths = os.pathsep.join([str(project / "src"), str(project / "vendor")])
+    operator = start_operator(
+        [sys.executable, "-m", "widgets_operator"], kubeconfig=identity, cwd=project, PYTHONPATH=paths
+    ).wait_ready()
+    for name in ("one", "two"):
+        own.apply(sample(project, name))
+    own.eventually(lambda: all(each["metadata"].get("finalizers") for each in own.items("example.com/v1", "Widget")))
+
+    done = run("uninstall", "--yes")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not operator.lines("handling failed")
+    deleted = [line.removeprefix("deleted ").split()[0] for line in done.stdout.splitlines()]
+    assert deleted[:3] == ["Widget", "Widget", "Deployment"]
+    assert deleted[-2:] == ["CustomResourceDefinition", "Namespace"]
+    own.eventually(lambda: own.request("GET", WIDGETS).status == 404)
+    assert not is_there(own, "Deployment", SLUG)
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        assert own.get("rbac.authorization.k8s.io/v1", kind, SLUG) is None
+
+
+def test_while_an_object_waits_for_its_clean_up_the_operator_stays(own: Sandbox, run: Task, project: Path) -> None:
+    assert run("install").returncode == 0
+    held = sample(project, "held")
+    own.apply({**held, "metadata": {**held["metadata"], "finalizers": ["example.com/held"]}})
+
+    done = run("uninstall", "--yes", "--wait", "1")
+
+    assert done.returncode == 2
+    assert "there still are custom resources (1), Widget default/held among them" in done.stderr
+    assert done.stdout.splitlines() == ["deleted Widget default/held"]
+    assert is_there(own, "Deployment", SLUG)
+
+
+def test_uninstall_asks_first_and_deletes_nothing(own: Sandbox, run: Task, project: Path) -> None:
+    assert run("install").returncode == 0
+    own.apply(sample(project, "one"))
+
+    done = run("uninstall")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "all custom resources (1)" in done.stderr
+    assert "--yes" in done.stderr
+    (widget,) = own.items("example.com/v1", "Widget")
+    assert "deletionTimestamp" not in widget["metadata"]
+    assert is_there(own, "Deployment", SLUG)
+
+
+def test_what_was_never_installed_is_uninstalled_in_silence(run: Task) -> None:
+    done = run("uninstall", "--yes")
+
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_without_rights_or_a_server_one_sentence_says_so(own: Sandbox, project: Path) -> None:
+    own.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "guest", "namespace": "default"}})
+    guest = own.service_account_kubeconfig("default", "guest")
+
+    refused = invoked(project, "install", kubeconfig=guest)
+    lost = invoked(project, "uninstall", "--yes", kubeconfig=project / "missing")
+
+    assert (refused.returncode, lost.returncode) == (2, 2)
+    assert "cannot apply namespaces" in refused.stderr
+    assert "does not exist" in lost.stderr
+    assert "Traceback" not in refused.stderr + lost.stderr
+
+
+MONITOR = {"apiVersion": "monitoring.example.org/v1", "kind": "ServiceMonitor"}
+
+
+async def test_objects_of_kinds_that_others_define_come_and_go_with_the_manifest(own: Sandbox) -> None:
+    """Such as those of Prometheus' operator: neither Kubernetes nor this operator serves them."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "ServiceMonitor", "plural": "servicemonitors"}
+    (definition,) = own.apply(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "servicemonitors.monitoring.example.org"},
+            "spec": {"group": "monitoring.example.org", "scope": "Namespaced", "names": names, "versions": [version]},
+        }
+    )
+    own.eventually(lambda: own.request("GET", "/apis/monitoring.example.org/v1/servicemonitors").status == 200)
+    cluster = Kubeconfig(str(own.kubeconfig))
+    documents = [{**MONITOR, "metadata": {"name": "mine", "namespace": "default"}}]
+
+    await deploy.install(cluster, documents)
+    assert own.get(MONITOR["apiVersion"], MONITOR["kind"], "mine") is not None
+    await deploy.uninstall(cluster, documents, wait=1, sure=True)
+    assert own.get(MONITOR["apiVersion"], MONITOR["kind"], "mine") is None
+
+    own.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition["metadata"]["name"])
+    own.eventually(lambda: own.request("GET", "/apis/monitoring.example.org/v1/servicemonitors").status == 404)
+    await deploy.uninstall(cluster, documents, wait=1, sure=True)
+    with pytest.raises(ApiError, match="cannot apply servicemonitors"):
+        await deploy.install(cluster, documents)
