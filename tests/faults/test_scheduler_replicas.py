@@ -20,6 +20,7 @@ from bonny.testing.faults import (
     FaultProxy,
     Hold,
     Request,
+    Stall,
     Status,
     is_list,
     is_watch,
@@ -49,6 +50,10 @@ def of_the_lease(request: Request) -> bool:
 
 def of_binding(request: Request) -> bool:
     return request.method == "POST" and request.path.endswith("/binding")
+
+
+def watch_of_pods(request: Request) -> bool:
+    return is_watch(request) and request.path == "/api/v1/pods"
 
 
 def of_nodes(request: Request) -> bool:
@@ -88,8 +93,8 @@ class Replicas:
         self._stack = stack
         add_nodes(sandbox, [node(f"n{number}", cpu=str(ROOM)) for number in range(CROWD // ROOM)])
 
-    def join(self) -> Replica:
-        """One more; returns when it is ready."""
+    def join(self, *, watch_seconds: float = 3.0) -> Replica:
+        """One more; returns when it is ready. Silence on its streams is noticed after `watch_seconds` and 3 s."""
         proxy = self._stack.enter_context(FaultProxy(self.sandbox))
         settings = {
             "BONNY_LEADER_ELECTION": "true",
@@ -97,6 +102,7 @@ class Replicas:
             "BONNY_WATCH_NAMESPACE": "__ALL__",
             "BONNY_GRACE_SECONDS": str(GRACE_SECONDS),
             "TEST_LEASE_SECONDS": SCALED,
+            "TEST_WATCH_SECONDS": str(watch_seconds),
         }
         process = self._start(scheduled(), kubeconfig=proxy.kubeconfig, **settings)
         self.all.append(Replica(process.wait_ready(), proxy))
@@ -258,3 +264,23 @@ def test_b10_who_takes_over_binds_nothing_to_nodes_that_went_while_it_saw_none(r
 
     sandbox.eventually(lambda: len(placed(sandbox)) == ROOM, within_seconds=SEEN_SECONDS)
     assert set(placed(sandbox).values()) == {"n0"}
+
+
+def test_b11_who_takes_over_lists_anew_what_its_stream_had_no_word_of(replicas: Replicas) -> None:
+    """A stream that says nothing more looks like one on which nothing happens, for minutes."""
+    sandbox = replicas.sandbox
+    leader = replicas.join()
+    sandbox.eventually(lambda: leader.role == "leading")
+    standby = replicas.join(watch_seconds=200.0)
+    silent = standby.proxy.add(Fault(Stall(), on=watch_of_pods, times=None))
+    standby.proxy.cut_all()
+    sandbox.eventually(lambda: silent.hits >= 1, within_seconds=SEEN_SECONDS)
+    replicas.create(range(CROWD // 2))
+    sandbox.eventually(lambda: len(placed(sandbox)) == CROWD // 2, within_seconds=SEEN_SECONDS)
+
+    leader.operator.process.kill()
+    replicas.create(range(CROWD // 2, CROWD))
+    assert standby.role == "standing by"
+
+    replicas.until_all_are_placed()
+    replicas.check()

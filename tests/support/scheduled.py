@@ -11,6 +11,7 @@ from bonny.scheduler import Choice, Nodes, PodView, least_allocated
 
 # Duration, renew deadline and retry period of the lease.
 DURATION, DEADLINE, RETRY = os.environ.get("TEST_LEASE_SECONDS", "15 10 2").split()
+WATCH_SECONDS = float(os.environ.get("TEST_WATCH_SECONDS", "3"))
 
 
 class Even(Scheduler):
@@ -28,7 +29,7 @@ operator = Operator(
     schedulers=[Even],
     version="1.0.0",
     lease=LeaseTiming(lease_duration=int(DURATION), renew_deadline=float(DEADLINE), retry_period=float(RETRY)),
-    watch_options=WatchOptions(timeout=(3.0, 3.0), grace=3.0),
+    watch_options=WatchOptions(timeout=(WATCH_SECONDS, WATCH_SECONDS), grace=3.0),
 )
 
 if __name__ == "__main__":
