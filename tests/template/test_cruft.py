@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,18 @@ def test_an_update_after_update_runtime_agrees_with_it(cruft: Path, project: Pat
 
     changed = git(project, "status", "--porcelain").splitlines()
     assert sorted(line[3:] for line in changed) == [".cruft.json", ".gitignore"]
+
+
+@pytest.mark.slow
+def test_what_the_user_and_the_template_both_changed_is_shown_as_a_conflict(cruft: Path, project: Path) -> None:
+    ignored = project / ".gitignore"
+    ignored.write_text(ignored.read_text("utf-8") + "mine/\n", "utf-8")
+    git(project, "commit", "--quiet", "--all", "--message", "mine")
+
+    run(cruft, "update", "--skip-apply-ask", "--checkout", NEW, cwd=project)
+
+    assert re.search(r"^<<<<<<<.*^mine/$.*^=======$.*^\*\.log$", ignored.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert git(project, "diff", "--name-only", "--diff-filter=U").split() == [".gitignore"]
 
 
 def test_what_cruft_and_cookiecutter_render_is_the_same(cruft: Path, template: Path, tmp_path: Path) -> None:

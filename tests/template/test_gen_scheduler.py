@@ -120,7 +120,7 @@ def test_the_task_ends_with_a_sentence_and_a_code(project: Path, arguments: list
 @pytest.fixture(scope="module")
 def scheduling(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installed project with two schedulers and nothing else; it watches one namespace, but schedulers see all."""
-    baked = bake(tmp_path_factory.mktemp("scheduling") / "bake", ANSWER_SETS["namespaced"])
+    baked = bake(tmp_path_factory.mktemp("scheduling") / "bake", ANSWER_SETS["fullest"])
     assert baked.code == 0, baked.said
     install(baked.project)
     for name in ("cheap-node", "x" * 63):

@@ -17,14 +17,14 @@ from ..errors import UsageError
 from ..scaffold.project import Project
 from . import sandbox
 from .failure import in_one_sentence
-from .shipping import image, install, lock, pin, uninstall
+from .shipping import image, install, lock, pin_tags, uninstall
 
 if TYPE_CHECKING:
     from .plan import Plan
 
+# No task is called like a module of this package: importing that would put it in the task's place.
 __all__ = [
-    "dashboards",
-    "doctor",
+    "examine",
     "gen_controller",
     "gen_reconciler",
     "gen_scheduler",
@@ -34,12 +34,13 @@ __all__ = [
     "lint",
     "lock",
     "manifest",
-    "pin",
+    "pin_tags",
     "run_locally",
     "run_tests",
     "sandbox",
     "uninstall",
     "update_vendored",
+    "write_dashboards",
 ]
 
 
@@ -172,12 +173,13 @@ def manifest(
 
 
 @task(
+    name="dashboards",
     help={
         "out": "folder to write to (default monitoring)",
         "job": "name of the Prometheus job that scrapes the operator (default: the operator's name)",
-    }
+    },
 )
-def dashboards(c: Context, out: str = "monitoring", job: str = "") -> None:
+def write_dashboards(c: Context, out: str = "monitoring", job: str = "") -> None:
     """Write alert rules for Prometheus and a dashboard for Grafana."""
     with in_one_sentence():
         from .dashboards import write
@@ -229,13 +231,14 @@ def run_locally(
 
 
 @task(
+    name="doctor",
     help={
         "sandbox": "start a real API server on this machine, install the manifest there, and look at that",
         "namespace": "namespace that the operator is deployed to (default: its name)",
         "context": "context of your kubeconfig (default: the current one)",
-    }
+    },
 )
-def doctor(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> None:
+def examine(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> None:
     """Look at the cluster: is it supported, are CRDs, permissions and samples right? Changes nothing."""
     with in_one_sentence():
         from .doctor import run

@@ -12,7 +12,7 @@ from invoke.tasks import task
 from ..scaffold.project import Project
 from .failure import in_one_sentence
 
-__all__ = ["image", "install", "lock", "pin", "uninstall"]
+__all__ = ["image", "install", "lock", "pin_tags", "uninstall"]
 
 PLATFORMS: Final = "linux/amd64,linux/arm64"
 WHERE: Final = {
@@ -50,8 +50,8 @@ def image(c: Context, push: bool = False) -> None:
         c.run(f"{pushed if push else 'docker build'} {labelled} --tag {tagged} .", echo=True)
 
 
-@task
-def pin(c: Context) -> None:
+@task(name="pin")
+def pin_tags(c: Context) -> None:
     """Fix actions and base images to the commits and digests that their tags stand for now (needs the network)."""
     with in_one_sentence():
         from .pin import pin
