@@ -28,7 +28,7 @@ from .api.reading import read
 from .axn import Action, Axn, Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
-from .naming import check_finalizer, kebab_case
+from .naming import check_finalizer, check_tuple, kebab_case
 from .resource import Resource
 
 __all__ = ["Controller", "Restart"]
@@ -164,6 +164,12 @@ class Controller(Generic[V_co]):
 
     @classmethod
     def _check(cls) -> None:
+        for name, of, example in (
+            ("owns", Owned, 'Owned("v1", "ConfigMap")'),
+            ("related", Related, 'Related("v1", "Secret", named_by=...)'),
+            ("rules", Mapping, '{"apiGroups": [...], "resources": [...], "verbs": [...]}'),
+        ):
+            check_tuple(cls.__name__, name, getattr(cls, name), of, example)
         if not cls.reconcile_every > 0:
             raise OptionError(f"{cls.__name__}.reconcile_every is {cls.reconcile_every}: use more than 0 seconds")
         if cls.max_concurrent < 1:

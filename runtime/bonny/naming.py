@@ -183,14 +183,25 @@ def check_group(group: str) -> str:
     return group
 
 
-def check_dns_label(name: str, what: str = "name") -> str:
+def check_dns_label(name: str, what: str = "name", example: str = "widgets-operator") -> str:
     """A name of an object or namespace; `what` says in the message what it is the name of."""
     if not _is_label(name):
         raise UsageError(
             f"{name!r} is not a {what}: use lower-case letters, digits and hyphens, no hyphen at either end, "
-            f"{LABEL_LENGTH} characters at most, for example widgets-operator"
+            f"{LABEL_LENGTH} characters at most, for example {example}"
         )
     return name
+
+
+def check_tuple(where: str, name: str, value: object, of: type, example: str) -> None:
+    """What a class attribute holds that is a list of things; a comma that is forgotten makes it something else.
+
+    `where` is the class. Raises: `UsageError`.
+    """
+    if not isinstance(value, tuple | list) or not all(isinstance(item, of) for item in value):
+        raise UsageError(
+            f"{where}.{name} is {value!r}: write a tuple, with a comma after a single one: {name} = ({example},)"
+        )
 
 
 def check_finalizer(name: str) -> str:

@@ -110,13 +110,10 @@ class Operator:
                 raise OptionError(f"no step of {name} calls {controller.__name__}.finalize: put Finalizer() in `steps`")
             for finalizer in finalizers:
                 check_finalizer(finalizer)
-        if replicas < 1 or (replicas > 1 and not leader_election):
-            raise OptionError(f"operator {name} has {replicas} replicas: use 1, or more with leader_election=True")
+        _check_deployment(name, replicas, leader_election=leader_election, grace=grace, customize=customize)
         self.leader_election = leader_election
         self.lease = lease or LeaseTiming()
         self.replicas = replicas
-        if not 0 <= grace <= LONGEST_GRACE:
-            raise OptionError(f"grace of operator {name} is {grace}: use 0 to {LONGEST_GRACE:.0f} seconds")
         self.grace = grace
         self.labels = dict(labels or {})
         self.customize = customize
@@ -173,6 +170,17 @@ def _unique_schedulers(schedulers: tuple[type[Scheduler], ...]) -> tuple[type[Sc
                 f"{other.__name__} and {scheduler.__name__} are both called {scheduler.name!r}: rename one"
             )
     return schedulers
+
+
+def _check_deployment(name: str, replicas: object, *, leader_election: bool, grace: object, customize: object) -> None:
+    if not isinstance(replicas, int):
+        raise OptionError(f"replicas of operator {name} is {replicas!r}: write a whole number")
+    if replicas < 1 or (replicas > 1 and not leader_election):
+        raise OptionError(f"operator {name} has {replicas} replicas: use 1, or more with leader_election=True")
+    if not isinstance(grace, int | float) or not 0 <= grace <= LONGEST_GRACE:
+        raise OptionError(f"grace of operator {name} is {grace!r}: use 0 to {LONGEST_GRACE:.0f} seconds")
+    if customize is not None and not callable(customize):
+        raise OptionError(f"customize of operator {name} is {customize!r}: name a function of a list of objects")
 
 
 def _installed_version(name: str) -> str:

@@ -166,7 +166,12 @@ def _checked(schema: Resource, where: str) -> Resource:
     """Refuse what a CustomResourceDefinition cannot express, or would not check."""
     for key in schema:
         if key not in _KEPT or (key == "anyOf" and INT_OR_STRING not in schema):
-            _refuse(where, _REFUSED.get(key, f"a CustomResourceDefinition has no keyword {key!r}: choose another type"))
+            _refuse(
+                where,
+                _REFUSED.get(
+                    key, f"a CustomResourceDefinition has no keyword {key!r}: correct its name, or choose another type"
+                ),
+            )
     if "format" in schema and schema["format"] not in _FORMATS.get(schema.get("type", ""), ()):
         _refuse(where, f"the API server has no format {schema['format']!r} that means the same: use str with a pattern")
     if "enum" in schema and "type" not in schema:

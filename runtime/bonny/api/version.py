@@ -30,7 +30,7 @@ import msgspec
 
 from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind, Scope
-from ..naming import check_group, check_kind, check_plural, check_version, names_of
+from ..naming import check_group, check_kind, check_plural, check_tuple, check_version, names_of
 from ..resource import Resource
 from .checking import check
 from .reading import read
@@ -156,6 +156,12 @@ class Version:
         if not hasattr(cls, "kind"):
             return  # a base class that several kinds share
         try:
+            for name, of, example in (
+                ("short_names", str, '"wd"'),
+                ("categories", str, '"all"'),
+                ("columns", Column, "AGE"),
+            ):
+                check_tuple(cls.__name__, name, getattr(cls, name), of, example)
             check_kind(cls.kind)
             cls.plural = check_plural(cls.plural or names_of(cls.kind).plural)
             cls.singular = check_plural(cls.singular or names_of(cls.kind).singular)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 import socket
 import ssl
 import time
@@ -39,6 +40,8 @@ CLOSE_SECONDS: Final = 1.0
 KEEPALIVE_IDLE: Final = 30
 KEEPALIVE_INTERVAL: Final = 10
 KEEPALIVE_COUNT: Final = 3
+# How aiohttp tells of TLS, in the middle of its sentence: `ssl:<ssl.SSLContext object at 0x7fc5d128ff50>`.
+_CONTEXT: Final = re.compile(r" ssl:(?:<[^>]*>|\w+)")
 # Their texts quote the URL of the proxy, with its password.
 QUOTING: Final = (aiohttp.ClientResponseError, aiohttp.InvalidURL)
 
@@ -323,4 +326,5 @@ def _sentence(connection: Connection, error: BaseException, timeout: float) -> s
         return f"{connection.server} cannot be reached: no connection within {CONNECT_SECONDS:.0f} s"
     if isinstance(error, TimeoutError):
         return f"{connection.server} did not answer within {timeout:.0f} s"
-    return f"{connection.server} cannot be reached: {str(error) or type(error).__name__}"
+    told = _CONTEXT.sub("", str(error)) or type(error).__name__
+    return f"{connection.server} cannot be reached: {told}"

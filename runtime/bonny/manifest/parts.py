@@ -76,6 +76,4 @@ def chosen(
             there.add(name)
             yield part
         elif name in include:
-            raise UsageError(
-                f"{name} is of no use without {part.needs}, which this manifest has not: leave it out, too"
-            )
+            raise UsageError(f"{name} needs {part.needs}, which this manifest does not have: leave out {name}, too")

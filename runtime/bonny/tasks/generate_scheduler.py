@@ -33,12 +33,14 @@ def plan_scheduler(project: Project, name: str) -> Plan:
         tests / "integration" / f"test_{module}.py": "test_scheduler_integration.py.j2",
     }
     texts = {path: render(template, values, path) for path, template in targets.items()}
-    return Plan(root=project.root, texts=texts)
+    where = (project.source / "controllers" / f"{module}.py").relative_to(project.root)
+    note = f"Next: write in {where} how a node is chosen; `invoke test` runs its tests."
+    return Plan(root=project.root, texts=texts, notes=(note,))
 
 
 def _class_name(name: str) -> str:
     """CheapNode for cheap-node. Raises: `UsageError` when `name` is not one, or no class can be called so."""
-    check_dns_label(name, "scheduler name")
+    check_dns_label(name, "scheduler name", "cheap-node")
     if name == KUBE_SCHEDULER:
         raise UsageError(f"{name!r} is what pods have that name no scheduler: choose another, for example cheap-node")
     made = module_to_kind(name.replace("-", "_"))

@@ -57,4 +57,6 @@ def _said(*command: str) -> str:
     except FileNotFoundError as error:
         raise UsageError(f"{command[0]} is not installed here: install it, and try again") from error
     except subprocess.CalledProcessError as error:
-        raise UsageError(f"`{' '.join(command)}` failed, is there a network? {error.stderr.strip()}") from error
+        raise UsageError(
+            f"`{' '.join(command)}` failed, is there a network? {error.stderr.strip().partition(chr(10))[0]}"
+        ) from error

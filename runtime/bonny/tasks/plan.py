@@ -45,7 +45,7 @@ class Plan:
         """The files to write, relative to the repository. Raises: `UsageError` when a file is in their way."""
         if edited := self.edited():
             raise UsageError(
-                f"{', '.join(edited)} exists already with another text, so nothing was written: move it away, or "
+                f"with another text there is already {', '.join(edited)}, so nothing was written: move that away, or "
                 "choose another name"
             )
         return self._names(path for path in self.texts if not path.exists())

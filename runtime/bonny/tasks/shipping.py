@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from shutil import which
 from typing import Final
 
 from invoke.context import Context
 from invoke.exceptions import Exit
 from invoke.tasks import task
 
+from ..errors import UsageError
+from ..naming import check_image
 from ..scaffold.project import Project
 from .failure import in_one_sentence
 
@@ -33,14 +37,16 @@ def lock(c: Context) -> None:
         raise Exit(code=code)
 
 
-@task(help={"push": "build it for amd64 and arm64, with SBOM and provenance, and push it"})
+@task(help={"push": "build it for amd64 and arm64, with SBOM and provenance, and push it"}, auto_shortflags=False)
 def image(c: Context, push: bool = False) -> None:
     """Build the container image, with the version of pyproject.toml as its tag; without a lock, make one first."""
     with in_one_sentence():
         from . import quality
 
         project = Project.at(Path(c.root))
-        tagged = project.tagged_image
+        tagged = check_image(project.tagged_image)
+        if which("docker") is None:
+            raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
     if not all((project.root / name).exists() for name in quality.LOCKS):
         lock(c)
     # Several platforms at once, and what is known of the build, need buildx; one for this machine does not.
@@ -52,7 +58,10 @@ def image(c: Context, push: bool = False) -> None:
 
 @task(name="pin")
 def pin_tags(c: Context) -> None:
-    """Fix actions and base images to the commits and digests that their tags stand for now (needs the network)."""
+    """Fix actions and base images to the commits and digests that their tags stand for now.
+
+    It needs the network, git, and docker with buildx.
+    """
     with in_one_sentence():
         from .pin import pin
 
@@ -60,7 +69,7 @@ def pin_tags(c: Context) -> None:
             print(f"pinned {name}")
 
 
-@task(help=WHERE)
+@task(help=WHERE, auto_shortflags=False)
 def install(c: Context, image: str = "", namespace: str = "", context: str = "") -> None:
     """Apply the manifest to a cluster; the same again upgrades it."""
     with in_one_sentence():
@@ -73,9 +82,17 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "")
         asyncio.run(deploy.install(find_cluster(context=context or None), documents))
 
 
-@task(help={"wait": "seconds that custom resources have to clean up (default 300)", "yes": "do it", **WHERE})
+@task(
+    help={
+        "wait": "seconds that custom resources have to clean up",
+        "yes": "delete; without it nothing is deleted",
+        **WHERE,
+        "image": "container image, as it was given to install",
+    },
+    auto_shortflags=False,
+)
 def uninstall(
-    c: Context, image: str = "", namespace: str = "", context: str = "", wait: int = 300, yes: bool = False
+    c: Context, image: str = "", namespace: str = "", context: str = "", wait: str = "300", yes: bool = False
 ) -> None:
     """Remove the custom resources, then the operator, then its CRDs from a cluster."""
     with in_one_sentence():
@@ -84,5 +101,16 @@ def uninstall(
         from ..client.config import find_cluster
         from . import deploy
 
+        seconds = _seconds(wait)
         documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-        asyncio.run(deploy.uninstall(find_cluster(context=context or None), documents, wait=wait, sure=yes))
+        asyncio.run(deploy.uninstall(find_cluster(context=context or None), documents, wait=seconds, sure=yes))
+
+
+def _seconds(wait: str) -> float:
+    try:
+        seconds = float(wait)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise UsageError(f"--wait is {wait!r}: write a number of seconds, 0 or more")
+    return seconds

@@ -69,8 +69,12 @@ def _parsed(path: Path) -> ast.Module:
         return ast.parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}): restore it and try again") from error
-    except (SyntaxError, ValueError) as error:
-        raise UsageError(f"{path} is not valid Python ({error}): mend it and try again") from error
+    except SyntaxError as error:
+        raise UsageError(
+            f"{path}:{error.lineno} is not valid Python ({error.msg}): correct it and try again"
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not valid Python ({error}): correct it and try again") from error
 
 
 def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:

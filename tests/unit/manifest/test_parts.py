@@ -164,10 +164,10 @@ def test_the_definitions_alone_can_be_had() -> None:
         ),
         ({"exclude": [""]}, "there is no part '' of a manifest: --without takes .*network-policy, service, pdb, "),
         ({"include": ["pdb"], "exclude": ["pdb"]}, "--with and --without both name pdb"),
-        ({"include": ["service-monitor"], "exclude": ["service"]}, "service-monitor is of no use without service"),
+        ({"include": ["service-monitor"], "exclude": ["service"]}, "service-monitor needs service"),
         (
             {"include": ["pdb"], "local": True},
-            "pdb is of no use without pods, which this manifest has not: leave it out",
+            "pdb needs pods, which this manifest does not have: leave out pdb",
         ),
         ({"include": ["pdb"], "crds_only": True}, "--crds-only leaves out what --with names"),
     ],
