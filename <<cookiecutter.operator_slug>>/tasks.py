@@ -1,4 +1,4 @@
-"""Tasks of this repository; `invoke --list` shows them all. Write your own below the imports."""
+"""Tasks of this repository; `invoke --list` shows them all. Write your own, with `@task` of invoke, above `ns`."""
 
 import sys
 from pathlib import Path

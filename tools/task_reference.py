@@ -28,9 +28,9 @@ LEAD: Final = """\
 What `invoke` offers in a rendered repository, from any of its folders. `invoke --help TASK` says the same in a
 terminal.
 
-A task ends with code 0 when it is done, with 1 when tests or checks failed or a word of the command is unknown, and
-with 2 when it refused, with one sentence on stderr that says what is wrong and what to do. What it refused, it did not
-begin.
+A task ends with code 0 when it is done, with 1 when tests, checks or a program failed, when `doctor` found something,
+or when a word of the command is missing or unknown, and with 2 when it refused, with one sentence on stderr that says
+what is wrong and what to do. What it refused, it did not begin.
 
 The generators, whose names begin with `gen-`, add files and never change one that is there. They write all files or
 none, and nothing that is there already. What they add is discovered: no other file has to be edited. A file that is in

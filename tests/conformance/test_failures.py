@@ -65,6 +65,7 @@ async def test_a_refused_connection(transport: Transport, method: str) -> None:
     error = await refused(ask(transport, url, method=method))
 
     assert str(error).startswith(f"{url} cannot be reached: ")
+    assert "object at 0x" not in str(error)
 
 
 async def test_a_host_that_does_not_exist(transport: Transport) -> None:

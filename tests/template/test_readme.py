@@ -189,7 +189,11 @@ RULES = (
         r"pip install -e '\.\[dev\]'", install_by_uv, "uv does the same into an environment of the project in seconds"
     ),
     Rule(r"pip install cookiecutter", is_ours, "the test's own environment has it"),
-    Rule(r"invoke run-local --sandbox", watch_and_interrupt, "it runs until Ctrl-C, which is sent once it watches"),
+    Rule(
+        r"invoke run-local --sandbox( --apply-samples)?",
+        watch_and_interrupt,
+        "it runs until Ctrl-C, which is sent once it watches",
+    ),
     Rule(r"make demo", target_and_task_exist, "tests/integration/test_demo.py runs it"),
     Rule(r"make (test|test-all|lint)", target_and_task_exist, "they are what runs this test"),
     Rule(r"make (bench(-core|-pipeline|-scheduler)?|soak)", target_and_task_exist, "they run for minutes"),

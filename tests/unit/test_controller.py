@@ -182,6 +182,13 @@ def test_a_module_that_cannot_be_imported_is_an_error(written: Written) -> None:
         ({"timeout": -1}, "timeout is -1: use more than 0 seconds"),
         ({"restart": "always"}, "restart is 'always': use permanent, transient, temporary"),
         ({"shutdown_timeout": -1}, "shutdown_timeout is -1: use 0 or more seconds"),
+        (
+            {"owns": Owned("v1", "ConfigMap")},
+            r"Widgets.owns is Owned\(.*: write a tuple, with a comma .*: owns = \(Owned",
+        ),
+        ({"owns": ("ConfigMap",)}, r"Widgets.owns is \('ConfigMap',\): write a tuple"),
+        ({"related": ("v1",)}, r"Widgets.related is \('v1',\): write a tuple"),
+        ({"rules": {"verbs": ["get"]}}, r"Widgets.rules is \{'verbs': \['get'\]\}: write a tuple"),
         ({"finalizer": "cleanup"}, "'cleanup' is not the name of a finalizer: use domain/name"),
         ({"reconcile_evry": 5}, r"configured\(reconcile_evry=...\): controllers have no such attribute"),
     ],

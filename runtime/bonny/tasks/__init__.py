@@ -51,10 +51,10 @@ DRY_RUN = "show what would be written, as a diff, and write nothing"
     iterable=["short_name"],
     help={
         "kind": "name of one object, in CamelCase: Widget; with --for the name of the controller",
-        "plural": "name of many, in lower case: widgets",
+        "plural": "name of many, in lower case: widgets; with --for that of the kind",
         "version": "v1, v1beta1, v2alpha1 (default v1)",
         "cluster_scoped": "its objects belong to no namespace",
-        "short_name": "another name for kubectl; say it again for more, or part them by commas",
+        "short_name": "another name for kubectl; repeat it, or separate several with commas",
         "group": "API group, if not the operator's own",
         "for": "a kind that exists, such as apps/v1/Deployment: a controller for it, and no API",
         "finalizer": "the controller cleans up before an object may go",
@@ -102,7 +102,7 @@ def gen_task(c: Context, name: str, dry_run: bool = False) -> None:
         _carry_out(parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
-@task(help={"name": "what it is called, in CamelCase: PodCounter", "dry_run": DRY_RUN})
+@task(help={"name": "what it is called, in CamelCase: ConfigMapCounter", "dry_run": DRY_RUN})
 def gen_reconciler(c: Context, name: str, dry_run: bool = False) -> None:
     """Add a reconciler: a class that looks at all objects of a kind again and again, and its tests."""
     with in_one_sentence():
@@ -192,6 +192,7 @@ def write_dashboards(c: Context, out: str = "monitoring", job: str = "") -> None
 
 @task(
     name="run-local",
+    auto_shortflags=False,
     help={
         "sandbox": "start a real API server on this machine for it, and stop that afterwards",
         "reload": "start the operator anew when a source file changes; the sandbox and its objects stay",
@@ -274,6 +275,7 @@ def lint(c: Context) -> None:
 
 @task(
     name="update-runtime",
+    auto_shortflags=False,
     help={
         "ref": "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)",
         "from": "folder or URL of the template (default: the one that is recorded)",

@@ -86,7 +86,7 @@ def plan_task(project: Project, name: str) -> Plan:
 
 def plan_reconciler(project: Project, name: str) -> Plan:
     """A reconciler. Raises: `UsageError` when the name cannot be used."""
-    check_kind(name, "name of a reconciler", example="PodCounter")
+    check_kind(name, "name of a reconciler", example="ConfigMapCounter")
     return _planned(project, name, "reconciler", {"selector": _selector(project, name)})
 
 

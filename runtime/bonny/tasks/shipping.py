@@ -45,7 +45,7 @@ def image(c: Context, push: bool = False) -> None:
 
         project = Project.at(Path(c.root))
         tagged = check_image(project.tagged_image)
-        if which("docker") is None:
+        if which("docker") is None and not c.config.run.dry:
             raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
     if not all((project.root / name).exists() for name in quality.LOCKS):
         lock(c)

@@ -80,6 +80,19 @@ def test_a_part_is_there_with_its_name_and_not_without(part: str, kind: str) -> 
     assert kind not in objects(operator(replicas=2), exclude=[part])
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"replicas": "two"}, "replicas of operator widgets-operator is 'two': write a whole number"),
+        ({"grace": "5"}, "grace of operator widgets-operator is '5': use 0 to"),
+        ({"customize": "x"}, "customize of operator widgets-operator is 'x': name a function"),
+    ],
+)
+def test_what_is_no_number_or_function_is_refused_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(OptionError, match=sentence):
+        operator(**options)
+
+
 def test_every_part_is_in_the_list_above() -> None:
     (marker,) = test_a_part_is_there_with_its_name_and_not_without.pytestmark
 

@@ -1,1 +1,1 @@
-"""What the operator does: one module a kind, or a scheduler. `invoke gen-controller` and `gen-scheduler` add them."""
+"""What the operator does: one module for each controller, scheduler, task or reconciler; `invoke gen-...` adds them."""
