@@ -26,4 +26,8 @@ def in_one_sentence() -> Iterator[None]:
         missing = (error.name or "").partition(".")[0]
         if missing in {"", "bonny"}:
             raise
-        raise Exit(f"{missing} is not installed here: run `pip install -e '.[dev]'` and try again", code=2) from error
+        sentence = (
+            f"{missing} is not installed here: run `pip install -e '.[dev]'` and try again; if that does not help, it is "
+            "missing in pyproject.toml, or the name is wrong"
+        )
+        raise Exit(sentence, code=2) from error
