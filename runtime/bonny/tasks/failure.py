@@ -27,7 +27,7 @@ def in_one_sentence() -> Iterator[None]:
         if missing in {"", "bonny"}:
             raise
         sentence = (
-            f"{missing} is not installed here: run `pip install -e '.[dev]'` and try again; if that does not help, it is "
-            "missing in pyproject.toml, or the name is wrong"
+            f"{missing} is not installed here: run `pip install -e '.[dev]'` and try again; if that does not help, it "
+            "is missing in pyproject.toml, or the name is wrong"
         )
         raise Exit(sentence, code=2) from error
