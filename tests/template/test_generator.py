@@ -185,7 +185,7 @@ def test_a_file_that_is_in_the_way_is_named_and_nothing_is_written(project: Path
     (project / "samples" / "widget-v2alpha1.yaml").write_text("mine\n", encoding="utf-8")
     before = state(project)
 
-    with pytest.raises(UsageError, match=r"samples/widget-v2alpha1\.yaml exists already with another text, so"):
+    with pytest.raises(UsageError, match=r"with another text there is already samples/widget-v2alpha1\.yaml, so"):
         add(project, WIDGET)
 
     assert state(project) == before
@@ -207,7 +207,7 @@ def test_a_folder_that_cannot_be_made_leaves_nothing_half_written(project: Path)
 def test_a_module_that_is_half_edited_is_named(project: Path) -> None:
     (project / "src/widgets_operator/api/broken.py").write_text("class (", encoding="utf-8")
 
-    with pytest.raises(UsageError, match=r"broken\.py is not valid Python .*: mend it"):
+    with pytest.raises(UsageError, match=r"broken\.py is not valid Python .*: correct it"):
         add(project, WIDGET)
 
 
