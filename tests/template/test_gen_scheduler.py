@@ -57,7 +57,7 @@ def test_a_controller_of_the_same_name_is_not_overwritten(project: Path) -> None
     plan_kind(Project.at(project), Request(kind="CheapNode", plural="cheapnodes")).write()
     before = state(project)
 
-    with pytest.raises(UsageError, match="with another text there is already .*, so nothing was written"):
+    with pytest.raises(UsageError, match=r"with another text there is already .*, so nothing was written"):
         plan_scheduler(Project.at(project), "cheap-node").write()
 
     assert state(project) == before

@@ -207,7 +207,7 @@ def test_a_folder_that_cannot_be_made_leaves_nothing_half_written(project: Path)
 def test_a_module_that_is_half_edited_is_named(project: Path) -> None:
     (project / "src/widgets_operator/api/broken.py").write_text("class (", encoding="utf-8")
 
-    with pytest.raises(UsageError, match=r"broken\.py is not valid Python .*: correct it"):
+    with pytest.raises(UsageError, match=r"broken\.py:1 is not valid Python .*: correct it"):
         add(project, WIDGET)
 
 
