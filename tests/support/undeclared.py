@@ -44,4 +44,4 @@ operator = Operator(name="doors", group="doors.example.com", controllers=[DoorCo
 if __name__ == "__main__":
     from bonny.tasks import run_local
 
-    run_local.run(operator, sandbox=False, namespace="", context="")
+    run_local.run(operator, run_local.Options())
