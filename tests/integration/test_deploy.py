@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,10 +13,12 @@ import pytest
 import yaml
 
 from bonny.client.config import Kubeconfig
-from bonny.errors import ApiError
+from bonny.client.errors import NotServed
+from bonny.errors import ApiError, UsageError
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.tasks import deploy
+from bonny.testing.faults import Fault, FaultProxy, Status
 from tests.conftest import Start
 from tests.support.baking import bake
 
@@ -192,3 +195,86 @@ async def test_objects_of_kinds_that_others_define_come_and_go_with_the_manifest
     await deploy.uninstall(cluster, documents, wait=1, sure=True)
     with pytest.raises(ApiError, match="cannot apply servicemonitors"):
         await deploy.install(cluster, documents)
+
+
+# --- which custom resources there are ---------------------------------------------------------------------------------
+
+OPEN = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+HELD: Resource = {
+    "apiVersion": "gears.example.org/v1",
+    "kind": "Gear",
+    "metadata": {"name": "held", "namespace": "default", "finalizers": ["gears.example.org/held"]},
+}
+ROLE: Resource = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "Role",
+    "metadata": {"name": "gears", "namespace": "default"},
+    "rules": [],
+}
+
+
+def gears(**versions: tuple[bool, bool]) -> list[Resource]:
+    """A manifest whose CRD has these versions, `(served, storage)` each, and one object that goes last."""
+    listed = [
+        {"name": name, "served": served, "storage": storage, "schema": OPEN}
+        for name, (served, storage) in versions.items()
+    ]
+    names = {"kind": "Gear", "plural": "gears"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gears.gears.example.org"},
+        "spec": {"group": "gears.example.org", "scope": "Namespaced", "names": names, "versions": listed},
+    }
+    return [definition, ROLE]
+
+
+@pytest.mark.parametrize(
+    ("installed", "local"),
+    [
+        pytest.param({"v1": (True, True)}, {"v1": (True, False), "v2": (True, True)}, id="a version not deployed yet"),
+        pytest.param({"v1": (True, False), "v2": (False, True)}, None, id="a stored version that is not served"),
+    ],
+)
+async def test_objects_are_counted_in_a_version_that_the_cluster_serves(
+    own: Sandbox, installed: dict[str, tuple[bool, bool]], local: dict[str, tuple[bool, bool]] | None
+) -> None:
+    """Not in that of the code here: there would be none, and the CRD would take the objects with it, uncleaned."""
+    own.apply([*gears(**installed), HELD])
+    cluster, documents = Kubeconfig(str(own.kubeconfig)), gears(**(local or installed))
+
+    with pytest.raises(UsageError, match=r"all custom resources \(1\)"):
+        await deploy.uninstall(cluster, documents, wait=0, sure=False)
+    with pytest.raises(UsageError, match=r"there still are custom resources \(1\), Gear default/held among them"):
+        await deploy.uninstall(cluster, documents, wait=0, sure=True)
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
+
+    going = asyncio.create_task(deploy.uninstall(cluster, documents, wait=30, sure=True))
+    await asyncio.to_thread(
+        own.request,
+        "PATCH",
+        "/apis/gears.example.org/v1/namespaces/default/gears/held",
+        {"metadata": {"finalizers": None}},
+        content_type="application/merge-patch+json",
+    )
+    await going
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is None
+
+
+async def test_where_no_version_is_served_nothing_is_deleted(own: Sandbox) -> None:
+    own.apply([*gears(v1=(True, True)), HELD])
+    own.apply(gears(v1=(False, True)))
+
+    with pytest.raises(UsageError, match=r"serves no version of gears\.gears\.example\.org"):
+        await deploy.uninstall(Kubeconfig(str(own.kubeconfig)), gears(v1=(False, True)), wait=0, sure=True)
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
+
+
+@pytest.mark.parametrize("path", ["/apis/apiextensions.k8s.io/v1/", "/apis/gears.example.org/v1/"])
+async def test_a_bare_404_of_whoever_answered_is_not_taken_for_no_objects(own: Sandbox, path: str) -> None:
+    own.apply([*gears(v1=(True, True)), HELD])
+    with FaultProxy(own) as proxy:
+        proxy.add(Fault(Status(404, b"404 page not found\n"), on=lambda request: request.path.startswith(path)))
+        with pytest.raises(NotServed):
+            await deploy.uninstall(Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), wait=0, sure=True)
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is not None

@@ -1,7 +1,8 @@
 """Deploy: puts the operator into a cluster, and takes it out again in the order that leaves nothing behind.
 
 Custom resources go first, while the operator is there to run their finalizers; then the operator; then its CRDs, with
-which the API server would delete what is left; its namespace last.
+which the API server would delete what is left; its namespace last. Which custom resources there are is asked of the
+cluster: the versions that it serves may not be those of the code here.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from operator import itemgetter
 from typing import Final
 
 import yaml
@@ -25,6 +27,7 @@ from ..scaffold.project import Project
 
 __all__ = ["documents_of", "install", "uninstall"]
 
+CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5
 
@@ -52,9 +55,9 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, wait: fl
     Guarantees: without `sure` nothing is deleted; while a custom resource is left, nothing else is.
     Raises: `UsageError` that says what would be deleted, or what is left after the wait; `ApiError`.
     """
-    kinds = [_defined_by(document) for document in documents if document["kind"] == "CustomResourceDefinition"]
+    defined = [document["metadata"]["name"] for document in documents if document["kind"] == CRD.kind]
     async with Client(cluster, user_agent="bonny-uninstall") as client:
-        left = await _objects(client, kinds)
+        left = await _objects(client, defined)
         if not sure:
             raise UsageError(
                 f"this deletes from {cluster.source} all custom resources ({len(left)}), the objects of the manifest "
@@ -66,7 +69,7 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, wait: fl
                 if "deletionTimestamp" not in found["metadata"]:
                     await _delete(client, kind, found)
             await asyncio.sleep(POLL_SECONDS)
-            left = await _objects(client, kinds)
+            left = await _objects(client, defined)
             if left and asyncio.get_running_loop().time() > ends:
                 raise UsageError(
                     f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
@@ -76,11 +79,15 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, wait: fl
             await _delete(client, _kind(document), document)
 
 
-async def _objects(client: Client, kinds: Sequence[Kind]) -> list[tuple[Kind, Resource]]:
-    """All objects of these kinds; kinds that are not installed have none."""
+async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, Resource]]:
+    """All objects of the kinds that these CustomResourceDefinitions define; one that is not installed has none.
+
+    Only the API server's own "not found" says so. A bare 404 may come from anybody, and is raised.
+    """
     found: list[tuple[Kind, Resource]] = []
-    for kind in kinds:
-        with suppress(NotServed):
+    for name in defined:
+        with suppress(NotFound):
+            kind = _served(await client.get(CRD, name))
             found += [(kind, each) for each in await client.list(kind)]
     return found
 
@@ -100,8 +107,14 @@ def _kind(document: Resource) -> Kind:
     return Kind(api_version, kind, plural=names_of(kind).plural, scope=scope)
 
 
-def _defined_by(crd: Resource) -> Kind:
-    """The kind that a CustomResourceDefinition defines, in the version that is stored."""
+def _served(crd: Resource) -> Kind:
+    """The kind that an installed CRD defines, in a version that is served: the stored one if it is."""
     spec, names = crd["spec"], crd["spec"]["names"]
-    stored = next(version["name"] for version in spec["versions"] if version["storage"])
-    return Kind(f"{spec['group']}/{stored}", names["kind"], plural=names["plural"], scope=Scope(spec["scope"]))
+    served = [version for version in spec["versions"] if version["served"]]
+    if not served:
+        raise UsageError(
+            f"the cluster serves no version of {crd['metadata']['name']}, so its objects can neither be counted nor "
+            "clean up: set served to true for one of them"
+        )
+    version = max(served, key=itemgetter("storage"))["name"]
+    return Kind(f"{spec['group']}/{version}", names["kind"], plural=names["plural"], scope=Scope(spec["scope"]))
