@@ -44,12 +44,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return baked.project
 
 
-def invoked(project: Path, *words: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
+def invoked(
+    project: Path, *words: str, kubeconfig: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
     settings = {name: text for name, text in os.environ.items() if not name.startswith(("BONNY_", "KUBE", "PYTHON"))}
     if kubeconfig is not None:
         settings["KUBECONFIG"] = str(kubeconfig)
     command = [sys.executable, "-m", "invoke", *words]
-    return subprocess.run(command, cwd=project, env=settings, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, cwd=project, env=settings | more, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 @pytest.fixture
@@ -110,7 +114,7 @@ def test_uninstall_lets_finalizers_run_and_leaves_nothing(
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert not operator.lines("handling failed")
-    deleted = [line.removeprefix("deleted ").split()[0] for line in done.stdout.splitlines()]
+    deleted = [line.removeprefix("deleted ").split()[0] for line in done.stdout.splitlines()[1:]]
     assert deleted[:3] == ["Widget", "Widget", "Deployment"]
     assert deleted[-2:] == ["CustomResourceDefinition", "Namespace"]
     own.eventually(lambda: own.request("GET", WIDGETS).status == 404)
@@ -128,7 +132,7 @@ def test_while_an_object_waits_for_its_clean_up_the_operator_stays(own: Sandbox,
 
     assert done.returncode == 2
     assert "there still are custom resources (1), Widget default/held among them" in done.stderr
-    assert done.stdout.splitlines() == ["deleted Widget default/held"]
+    assert done.stdout.splitlines()[1:] == ["deleted Widget default/held"]
     assert is_there(own, "Deployment", SLUG)
 
 
@@ -146,10 +150,26 @@ def test_uninstall_asks_first_and_deletes_nothing(own: Sandbox, run: Task, proje
     assert is_there(own, "Deployment", SLUG)
 
 
-def test_what_was_never_installed_is_uninstalled_in_silence(run: Task) -> None:
+def test_what_was_never_installed_is_uninstalled_without_a_deletion(own: Sandbox, run: Task) -> None:
     done = run("uninstall", "--yes")
 
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.returncode == 0, done.stderr
+    (first,) = done.stdout.splitlines()
+    assert first.startswith("uninstalling from ")
+    assert str(own.kubeconfig) in first
+
+
+def test_the_cluster_is_the_one_that_run_local_would_take(own: Sandbox, project: Path) -> None:
+    """BONNY_KUBECONFIG beats KUBECONFIG, and a flag beats BONNY_CONTEXT."""
+    other, meant = project / "missing", {"BONNY_KUBECONFIG": str(own.kubeconfig)}
+
+    for words in (("install",), ("uninstall", "--yes")):
+        done = invoked(project, *words, kubeconfig=other, **meant)
+        assert done.returncode == 0, done.stderr
+        done = invoked(project, *words, kubeconfig=own.kubeconfig, BONNY_CONTEXT="nowhere")
+        assert (done.returncode, "'nowhere'" in done.stderr) == (2, True)
+        done = invoked(project, *words, "--context", "sandbox", BONNY_CONTEXT="nowhere", **meant)
+        assert done.returncode == 0, done.stderr
 
 
 def test_without_rights_or_a_server_one_sentence_says_so(own: Sandbox, project: Path) -> None:

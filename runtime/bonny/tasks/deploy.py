@@ -16,8 +16,9 @@ from typing import Final
 import yaml
 
 from ..client.api import Client
-from ..client.config import Cluster
+from ..client.config import Cluster, find_cluster
 from ..client.errors import NotFound, NotServed
+from ..config import Config
 from ..errors import UsageError
 from ..kinds import Kind, Scope, builtin
 from ..manifest import command
@@ -25,7 +26,7 @@ from ..naming import names_of
 from ..resource import Resource, identify, key_of
 from ..scaffold.project import Project
 
-__all__ = ["documents_of", "install", "uninstall"]
+__all__ = ["cluster_of", "documents_of", "install", "uninstall"]
 
 CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 # A person reads along; finalizers talk to other systems, which takes seconds.
@@ -36,6 +37,12 @@ def documents_of(project: Project, *, image: str, namespace: str) -> list[Resour
     """What `invoke manifest` writes. Raises: `UsageError` as it does."""
     text = command.render(project.load_operator(), image=image or project.tagged_image, namespace=namespace or None)
     return list(yaml.safe_load_all(text))
+
+
+def cluster_of(context: str) -> Cluster:
+    """The cluster that run-local and doctor would talk to, too. Raises: `UsageError` when there is none."""
+    config = Config.from_environment()
+    return find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
 
 
 async def install(cluster: Cluster, documents: Sequence[Resource]) -> None:
@@ -63,6 +70,7 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, wait: fl
                 f"this deletes from {cluster.source} all custom resources ({len(left)}), the objects of the manifest "
                 f"({len(documents)}) and all else in the operator's namespace: say --yes if that is meant"
             )
+        print(f"uninstalling from {cluster.source}", flush=True)
         ends = asyncio.get_running_loop().time() + wait
         while left:
             for kind, found in left:

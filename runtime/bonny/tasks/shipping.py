@@ -75,11 +75,10 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "")
     with in_one_sentence():
         import asyncio
 
-        from ..client.config import find_cluster
         from . import deploy
 
         documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-        asyncio.run(deploy.install(find_cluster(context=context or None), documents))
+        asyncio.run(deploy.install(deploy.cluster_of(context), documents))
 
 
 @task(
@@ -98,12 +97,11 @@ def uninstall(
     with in_one_sentence():
         import asyncio
 
-        from ..client.config import find_cluster
         from . import deploy
 
         seconds = _seconds(wait)
         documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-        asyncio.run(deploy.uninstall(find_cluster(context=context or None), documents, wait=seconds, sure=yes))
+        asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, wait=seconds, sure=yes))
 
 
 def _seconds(wait: str) -> float:
