@@ -143,7 +143,8 @@ def test_uninstall_asks_first_and_deletes_nothing(own: Sandbox, run: Task, proje
     done = run("uninstall")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "all custom resources (1)" in done.stderr
+    assert "all custom resources (1) in default, " in done.stderr
+    assert f"all else in namespace {SLUG}: " in done.stderr
     assert "--yes" in done.stderr
     (widget,) = own.items("example.com/v1", "Widget")
     assert "deletionTimestamp" not in widget["metadata"]
@@ -157,6 +158,24 @@ def test_what_was_never_installed_is_uninstalled_without_a_deletion(own: Sandbox
     (first,) = done.stdout.splitlines()
     assert first.startswith("uninstalling from ")
     assert str(own.kubeconfig) in first
+
+
+def test_a_namespace_of_others_stays_with_what_is_theirs(own: Sandbox, run: Task) -> None:
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "shared"}}
+    own.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shared"}}, theirs])
+    assert run("install", "--namespace", "shared").returncode == 0
+
+    asked = run("uninstall", "--namespace", "shared")
+    done = run("uninstall", "--namespace", "shared", "--yes")
+
+    assert "all else" not in asked.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("left Namespace shared")
+    found = own.get("v1", "Namespace", "shared")
+    assert found is not None
+    assert "deletionTimestamp" not in found["metadata"]
+    assert own.get("v1", "ConfigMap", "theirs", namespace="shared") is not None
+    assert own.get("apps/v1", "Deployment", SLUG, namespace="shared") is None
 
 
 def test_the_cluster_is_the_one_that_run_local_would_take(own: Sandbox, project: Path) -> None:
@@ -207,12 +226,12 @@ async def test_objects_of_kinds_that_others_define_come_and_go_with_the_manifest
 
     await deploy.install(cluster, documents)
     assert own.get(MONITOR["apiVersion"], MONITOR["kind"], "mine") is not None
-    await deploy.uninstall(cluster, documents, wait=1, sure=True)
+    await deploy.uninstall(cluster, documents, own=SLUG, wait=1, sure=True)
     assert own.get(MONITOR["apiVersion"], MONITOR["kind"], "mine") is None
 
     own.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition["metadata"]["name"])
     own.eventually(lambda: own.request("GET", "/apis/monitoring.example.org/v1/servicemonitors").status == 404)
-    await deploy.uninstall(cluster, documents, wait=1, sure=True)
+    await deploy.uninstall(cluster, documents, own=SLUG, wait=1, sure=True)
     with pytest.raises(ApiError, match="cannot apply servicemonitors"):
         await deploy.install(cluster, documents)
 
@@ -264,12 +283,12 @@ async def test_objects_are_counted_in_a_version_that_the_cluster_serves(
     cluster, documents = Kubeconfig(str(own.kubeconfig)), gears(**(local or installed))
 
     with pytest.raises(UsageError, match=r"all custom resources \(1\)"):
-        await deploy.uninstall(cluster, documents, wait=0, sure=False)
+        await deploy.uninstall(cluster, documents, own=SLUG, wait=0, sure=False)
     with pytest.raises(UsageError, match=r"there still are custom resources \(1\), Gear default/held among them"):
-        await deploy.uninstall(cluster, documents, wait=0, sure=True)
+        await deploy.uninstall(cluster, documents, own=SLUG, wait=0, sure=True)
     assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
 
-    going = asyncio.create_task(deploy.uninstall(cluster, documents, wait=30, sure=True))
+    going = asyncio.create_task(deploy.uninstall(cluster, documents, own=SLUG, wait=30, sure=True))
     await asyncio.to_thread(
         own.request,
         "PATCH",
@@ -286,7 +305,7 @@ async def test_where_no_version_is_served_nothing_is_deleted(own: Sandbox) -> No
     own.apply(gears(v1=(False, True)))
 
     with pytest.raises(UsageError, match=r"serves no version of gears\.gears\.example\.org"):
-        await deploy.uninstall(Kubeconfig(str(own.kubeconfig)), gears(v1=(False, True)), wait=0, sure=True)
+        await deploy.uninstall(Kubeconfig(str(own.kubeconfig)), gears(v1=(False, True)), own=SLUG, wait=0, sure=True)
     assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
 
 
@@ -296,5 +315,7 @@ async def test_a_bare_404_of_whoever_answered_is_not_taken_for_no_objects(own: S
     with FaultProxy(own) as proxy:
         proxy.add(Fault(Status(404, b"404 page not found\n"), on=lambda request: request.path.startswith(path)))
         with pytest.raises(NotServed):
-            await deploy.uninstall(Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), wait=0, sure=True)
+            await deploy.uninstall(
+                Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), own=SLUG, wait=0, sure=True
+            )
     assert own.get(ROLE["apiVersion"], "Role", "gears") is not None

@@ -46,8 +46,9 @@ def cluster_of(context: str) -> Cluster:
 
 
 async def install(cluster: Cluster, documents: Sequence[Resource]) -> None:
-    """Apply the documents of a manifest in their order, as `kubectl apply --server-side` does.
+    """Apply the documents of a manifest in their order, as `kubectl apply --server-side --force-conflicts` does.
 
+    So a namespace that was there before gets the labels of the manifest, with which it enforces pod security.
     Raises: `ApiError` when the cluster does not answer or refuses one; those before it stay applied. `UsageError`.
     """
     async with Client(cluster, user_agent="bonny-install") as client:
@@ -56,19 +57,24 @@ async def install(cluster: Cluster, documents: Sequence[Resource]) -> None:
             print(f"{'created' if created else 'applied'} {identify(document)}", flush=True)
 
 
-async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, wait: float, sure: bool) -> None:
+async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str, wait: float, sure: bool) -> None:
     """Delete all custom resources, wait `wait` seconds at most until they are gone, then the documents in reverse.
 
-    Guarantees: without `sure` nothing is deleted; while a custom resource is left, nothing else is.
+    Guarantees: without `sure` nothing is deleted; while a custom resource is left, nothing else is. Of Namespaces only
+    the one called `own`, which is the operator's name, is deleted: others may hold what is not the operator's.
     Raises: `UsageError` that says what would be deleted, or what is left after the wait; `ApiError`.
     """
     defined = [document["metadata"]["name"] for document in documents if document["kind"] == CRD.kind]
+    namespaces = {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
+    documents = [each for each in documents if each["kind"] != "Namespace" or each["metadata"]["name"] == own]
     async with Client(cluster, user_agent="bonny-uninstall") as client:
         left = await _objects(client, defined)
         if not sure:
+            places = ", ".join(sorted({found["metadata"].get("namespace", "the cluster") for _, found in left}))
             raise UsageError(
-                f"this deletes from {cluster.source} all custom resources ({len(left)}), the objects of the manifest "
-                f"({len(documents)}) and all else in the operator's namespace: say --yes if that is meant"
+                f"this deletes from {cluster.source} all custom resources ({len(left)})"
+                f"{f' in {places}' if left else ''}, the objects of the manifest ({len(documents)})"
+                f"{f' and all else in namespace {own}' if own in namespaces else ''}: say --yes if that is meant"
             )
         print(f"uninstalling from {cluster.source}", flush=True)
         ends = asyncio.get_running_loop().time() + wait
@@ -85,6 +91,8 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, wait: fl
                 )
         for document in reversed(documents):
             await _delete(client, _kind(document), document)
+    for name in sorted(namespaces - {own}):
+        print(f"left Namespace {name}, which may hold what is not the operator's", flush=True)
 
 
 async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, Resource]]:
