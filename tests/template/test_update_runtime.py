@@ -112,6 +112,46 @@ def test_edited_files_are_listed_and_kept_and_told_apart_by_what_the_new_version
     assert [name for name, _ in again.kept] == [name for name, _ in report.kept]
 
 
+def test_a_checkout_with_other_line_endings_is_no_edit(
+    root: Path, template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As git makes it where core.autocrlf is true; here by a checkout of the rendered repository itself."""
+    git(root, "init", "--quiet")
+    (root / ".gitattributes").unlink()
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "rendered")
+    shutil.rmtree(root / "vendor")
+    git(root, "-c", "core.autocrlf=true", "checkout", "--", "vendor")
+    assert b"\r\n" in vendored(root, CHANGED).read_bytes()
+    for name, text in (("COUNT", "1"), ("KEY_0", "core.autocrlf"), ("VALUE_0", "true")):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", text)
+
+    report = update_runtime(root, origin=str(template), ref=NEW)
+
+    assert (report.after, report.kept) == ("0.2.0", ())
+    assert b"\r\n" not in vendored(root, CHANGED).read_bytes()
+    assert is_whole(root)
+
+
+def test_the_rendered_repository_keeps_the_runtime_as_delivered(root: Path) -> None:
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "rendered")
+    before = vendored(root, CHANGED).read_bytes()
+    shutil.rmtree(root / "vendor")
+    git(root, "-c", "core.autocrlf=true", "checkout", "--", "vendor")
+    assert vendored(root, CHANGED).read_bytes() == before
+
+
+def test_the_version_that_is_told_is_the_one_that_is_there(root: Path, template: Path) -> None:
+    with vendored(root, "__init__.py").open("a", encoding="utf-8") as file:
+        file.write("# mine\n")
+
+    report = update_runtime(root, origin=str(template), ref=NEW)
+
+    assert (report.after, report.kept) == ("0.1.0", (Kept("__init__.py", True),))
+
+
 def test_force_replaces_edited_files_too(root: Path, template: Path) -> None:
     vendored(root, CHANGED).write_text("# mine\n", "utf-8")
     assert update_runtime(root, origin=str(template), ref=NEW, force=True).kept == ()
@@ -248,6 +288,6 @@ def test_the_task_says_what_changed_what_was_kept_and_what_is_next(root: Path, t
     assert done.stdout == (
         "## [0.2.0] - 2026-03-01\n\n- Better errors.\n\n"
         f"vendor/bonny is 0.2.0 now, from {NEW} of {template}; it was 0.1.0\n"
-        f"kept vendor/bonny/{CHANGED}, which was edited here; 0.2.0 changed it, too: compare them\n"
+        f"kept vendor/bonny/{CHANGED}, which was edited here; the new version changed it, too: compare them\n"
         "next: invoke test, and commit vendor/bonny\n"
     )

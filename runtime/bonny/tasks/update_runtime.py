@@ -83,27 +83,30 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
         if not (new.folder / "__init__.py").is_file():
             raise UsageError(f"{new.origin} has no runtime/bonny: name the template's own folder or URL by --from")
         delivered = checksums(new.folder)
-        report = Report(
-            before=_version(vendored),
-            after=_version(new.folder),
-            origin=new.origin,
-            kept=tuple(Kept(name, delivered.get(name) != recorded.get(name)) for name in edited),
-            changelog=_news(new.changelog, before=_version(vendored), after=_version(new.folder)),
-        )
+        before = _version(vendored)
         try:
             _replace(vendored, new.folder, delivered, edited)
         except OSError as error:
             # copytree goes on after an error and tells all of them; the first says enough.
             why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
             raise UsageError(f"vendor/bonny could not be replaced and is as before ({why})") from error
-    return report
+        return Report(
+            before=before,
+            after=_version(vendored),
+            origin=new.origin,
+            kept=tuple(Kept(name, delivered.get(name) != recorded.get(name)) for name in edited),
+            changelog=_news(new.changelog, before=before, after=_version(new.folder)),
+        )
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file, by its path within `folder`; without caches and the list itself."""
+    """SHA-256 of every file, by its path within `folder`; without caches and the list itself.
+
+    A checkout with core.autocrlf edits nothing: its line endings count as those that were delivered.
+    """
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not set(CACHES) & set(path.parts))
     return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
         for path in found
         if path != folder / CHECKSUMS
     }
@@ -210,7 +213,9 @@ def _recorded_origin(root: Path) -> str:
 def _git(*arguments: str, cwd: Path | None = None, ok: int = 0) -> str:
     """What git prints; nothing when it ends with the code `ok`. Raises: `UsageError` for every other code but 0."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+        # Delivered as the checksums say, whatever this machine does with line endings.
+        command = ["git", "-c", "core.autocrlf=false", *arguments]
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
         raise UsageError("git is not installed here: install it, or name a folder by --from and no --ref") from error
     if done.returncode not in (0, ok):
