@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bonny import Operator
+from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.sandbox.admin import Admin
+from bonny.tasks.provision import install_account
 from tests.support.baking import bake, install, invoke
 from tools.terminal import CTRL_C, Terminal, plain
 
@@ -335,6 +338,20 @@ def test_as_service_account_shows_a_permission_that_the_manifest_lacks(
         advice = plain(terminal.text).partition("permissions used but not granted")[2]
         assert '"pods"' in advice
         assert "serviceaccounts/token" not in advice
+
+
+async def test_an_account_does_without_the_monitors_that_a_manifest_has(sandbox: Sandbox) -> None:
+    monitor: Resource = {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": "monitored", "namespace": "monitored"},
+    }
+    operator = Operator(name="monitored", group="example.com", customize=lambda found: [*found, monitor])
+
+    account = await install_account(operator, Kubeconfig(str(sandbox.kubeconfig)))
+
+    assert account.source == "ServiceAccount monitored/monitored"
+    assert sandbox.get("v1", "ServiceAccount", "monitored", namespace="monitored") is not None
 
 
 def test_an_operator_of_one_namespace_watches_that_of_its_account(

@@ -25,10 +25,10 @@ from ..manifest import command
 from ..naming import names_of
 from ..resource import Resource, identify, key_of
 from ..scaffold.project import Project
+from .provision import CRD
 
 __all__ = ["cluster_of", "documents_of", "install", "uninstall"]
 
-CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5
 
