@@ -65,6 +65,33 @@ def test_it_takes_the_newest_tag_and_shows_what_changed(root: Path, template: Pa
     assert [path.name for path in (root / "vendor").iterdir()] == ["bonny"]
 
 
+def test_a_release_candidate_is_taken_only_by_its_name(root: Path, template: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(template), "candidate")
+    for tag in (f"{NEW}rc2", "v0.10.0-rc.1", "vnext"):
+        git(tmp_path / "candidate", "tag", tag, OLD)
+
+    report = update_runtime(root, origin=f"file://{tmp_path}/candidate")
+
+    assert (report.origin.partition(" ")[0], report.after) == (NEW, "0.2.0")
+
+
+def test_a_token_in_the_url_of_the_template_is_not_told(
+    root: Path, template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git takes the folder for that URL."""
+    url = "https://somebody:s3cr3t@git.example.com/template.git"
+    for name, text in (("COUNT", "1"), ("KEY_0", f"url.file://{template}.insteadOf"), ("VALUE_0", url)):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", text)
+    monkeypatch.setenv("GIT_TERMINAL_PROMPT", "0")
+
+    assert update_runtime(root, origin=url).origin == f"{NEW} of https://git.example.com/template.git"
+    with pytest.raises(UsageError, match=r"https://git\.example\.com/template\.git has no tag"):
+        update_runtime(root, origin=url, ref="v9.9.9")
+    with pytest.raises(UsageError, match="git clone failed") as failed:
+        update_runtime(root, origin="http://somebody:s3cr3t@127.0.0.1:1/template.git")
+    assert "s3cr3t" not in str(failed.value)
+
+
 @pytest.mark.parametrize("ref", [OLD, "side", "sha"])
 def test_a_ref_is_a_tag_a_branch_or_a_commit_and_may_lead_back(root: Path, template: Path, ref: str) -> None:
     git(template, "branch", "--force", "side", OLD)
