@@ -319,3 +319,16 @@ async def test_a_bare_404_of_whoever_answered_is_not_taken_for_no_objects(own: S
                 Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), own=SLUG, wait=0, sure=True
             )
     assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
+
+
+async def test_a_bare_404_of_an_object_that_is_there_ends_the_deletions(own: Sandbox) -> None:
+    """Else its CRD would go next, and the operator be left without it."""
+    own.apply(gears(v1=(True, True)))
+    with FaultProxy(own) as proxy:
+        proxy.add(Fault(Status(404, b"404 page not found\n"), on=lambda request: request.method == "DELETE"))
+        with pytest.raises(NotServed):
+            await deploy.uninstall(
+                Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), own=SLUG, wait=0, sure=True
+            )
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
+    assert own.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gears.gears.example.org") is not None
