@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,10 +13,12 @@ import pytest
 import yaml
 
 from bonny.client.config import Kubeconfig
-from bonny.errors import ApiError
+from bonny.client.errors import NotServed
+from bonny.errors import ApiError, UsageError
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.tasks import deploy
+from bonny.testing.faults import Fault, FaultProxy, Status
 from tests.conftest import Start
 from tests.support.baking import bake
 
@@ -41,12 +44,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return baked.project
 
 
-def invoked(project: Path, *words: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
+def invoked(
+    project: Path, *words: str, kubeconfig: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
     settings = {name: text for name, text in os.environ.items() if not name.startswith(("BONNY_", "KUBE", "PYTHON"))}
     if kubeconfig is not None:
         settings["KUBECONFIG"] = str(kubeconfig)
     command = [sys.executable, "-m", "invoke", *words]
-    return subprocess.run(command, cwd=project, env=settings, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, cwd=project, env=settings | more, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 @pytest.fixture
@@ -107,7 +114,7 @@ def test_uninstall_lets_finalizers_run_and_leaves_nothing(
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert not operator.lines("handling failed")
-    deleted = [line.removeprefix("deleted ").split()[0] for line in done.stdout.splitlines()]
+    deleted = [line.removeprefix("deleted ").split()[0] for line in done.stdout.splitlines()[1:]]
     assert deleted[:3] == ["Widget", "Widget", "Deployment"]
     assert deleted[-2:] == ["CustomResourceDefinition", "Namespace"]
     own.eventually(lambda: own.request("GET", WIDGETS).status == 404)
@@ -125,7 +132,7 @@ def test_while_an_object_waits_for_its_clean_up_the_operator_stays(own: Sandbox,
 
     assert done.returncode == 2
     assert "there still are custom resources (1), Widget default/held among them" in done.stderr
-    assert done.stdout.splitlines() == ["deleted Widget default/held"]
+    assert done.stdout.splitlines()[1:] == ["deleted Widget default/held"]
     assert is_there(own, "Deployment", SLUG)
 
 
@@ -136,17 +143,52 @@ def test_uninstall_asks_first_and_deletes_nothing(own: Sandbox, run: Task, proje
     done = run("uninstall")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "all custom resources (1)" in done.stderr
+    assert "all custom resources (1) in default, " in done.stderr
+    assert f"all else in namespace {SLUG}: " in done.stderr
     assert "--yes" in done.stderr
     (widget,) = own.items("example.com/v1", "Widget")
     assert "deletionTimestamp" not in widget["metadata"]
     assert is_there(own, "Deployment", SLUG)
 
 
-def test_what_was_never_installed_is_uninstalled_in_silence(run: Task) -> None:
+def test_what_was_never_installed_is_uninstalled_without_a_deletion(own: Sandbox, run: Task) -> None:
     done = run("uninstall", "--yes")
 
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.returncode == 0, done.stderr
+    (first,) = done.stdout.splitlines()
+    assert first.startswith("uninstalling from ")
+    assert str(own.kubeconfig) in first
+
+
+def test_a_namespace_of_others_stays_with_what_is_theirs(own: Sandbox, run: Task) -> None:
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "shared"}}
+    own.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shared"}}, theirs])
+    assert run("install", "--namespace", "shared").returncode == 0
+
+    asked = run("uninstall", "--namespace", "shared")
+    done = run("uninstall", "--namespace", "shared", "--yes")
+
+    assert "all else" not in asked.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("left Namespace shared")
+    found = own.get("v1", "Namespace", "shared")
+    assert found is not None
+    assert "deletionTimestamp" not in found["metadata"]
+    assert own.get("v1", "ConfigMap", "theirs", namespace="shared") is not None
+    assert own.get("apps/v1", "Deployment", SLUG, namespace="shared") is None
+
+
+def test_the_cluster_is_the_one_that_run_local_would_take(own: Sandbox, project: Path) -> None:
+    """BONNY_KUBECONFIG beats KUBECONFIG, and a flag beats BONNY_CONTEXT."""
+    other, meant = project / "missing", {"BONNY_KUBECONFIG": str(own.kubeconfig)}
+
+    for words in (("install",), ("uninstall", "--yes")):
+        done = invoked(project, *words, kubeconfig=other, **meant)
+        assert done.returncode == 0, done.stderr
+        done = invoked(project, *words, kubeconfig=own.kubeconfig, BONNY_CONTEXT="nowhere")
+        assert (done.returncode, "'nowhere'" in done.stderr) == (2, True)
+        done = invoked(project, *words, "--context", "sandbox", BONNY_CONTEXT="nowhere", **meant)
+        assert done.returncode == 0, done.stderr
 
 
 def test_without_rights_or_a_server_one_sentence_says_so(own: Sandbox, project: Path) -> None:
@@ -184,11 +226,109 @@ async def test_objects_of_kinds_that_others_define_come_and_go_with_the_manifest
 
     await deploy.install(cluster, documents)
     assert own.get(MONITOR["apiVersion"], MONITOR["kind"], "mine") is not None
-    await deploy.uninstall(cluster, documents, wait=1, sure=True)
+    await deploy.uninstall(cluster, documents, own=SLUG, wait=1, sure=True)
     assert own.get(MONITOR["apiVersion"], MONITOR["kind"], "mine") is None
 
     own.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition["metadata"]["name"])
     own.eventually(lambda: own.request("GET", "/apis/monitoring.example.org/v1/servicemonitors").status == 404)
-    await deploy.uninstall(cluster, documents, wait=1, sure=True)
+    await deploy.uninstall(cluster, documents, own=SLUG, wait=1, sure=True)
     with pytest.raises(ApiError, match="cannot apply servicemonitors"):
         await deploy.install(cluster, documents)
+
+
+# --- which custom resources there are ---------------------------------------------------------------------------------
+
+OPEN = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+HELD: Resource = {
+    "apiVersion": "gears.example.org/v1",
+    "kind": "Gear",
+    "metadata": {"name": "held", "namespace": "default", "finalizers": ["gears.example.org/held"]},
+}
+ROLE: Resource = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "Role",
+    "metadata": {"name": "gears", "namespace": "default"},
+    "rules": [],
+}
+
+
+def gears(**versions: tuple[bool, bool]) -> list[Resource]:
+    """A manifest whose CRD has these versions, `(served, storage)` each, and one object that goes last."""
+    listed = [
+        {"name": name, "served": served, "storage": storage, "schema": OPEN}
+        for name, (served, storage) in versions.items()
+    ]
+    names = {"kind": "Gear", "plural": "gears"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gears.gears.example.org"},
+        "spec": {"group": "gears.example.org", "scope": "Namespaced", "names": names, "versions": listed},
+    }
+    return [definition, ROLE]
+
+
+@pytest.mark.parametrize(
+    ("installed", "local"),
+    [
+        pytest.param({"v1": (True, True)}, {"v1": (True, False), "v2": (True, True)}, id="a version not deployed yet"),
+        pytest.param({"v1": (True, False), "v2": (False, True)}, None, id="a stored version that is not served"),
+    ],
+)
+async def test_objects_are_counted_in_a_version_that_the_cluster_serves(
+    own: Sandbox, installed: dict[str, tuple[bool, bool]], local: dict[str, tuple[bool, bool]] | None
+) -> None:
+    """Not in that of the code here: there would be none, and the CRD would take the objects with it, uncleaned."""
+    own.apply([*gears(**installed), HELD])
+    cluster, documents = Kubeconfig(str(own.kubeconfig)), gears(**(local or installed))
+
+    with pytest.raises(UsageError, match=r"all custom resources \(1\)"):
+        await deploy.uninstall(cluster, documents, own=SLUG, wait=0, sure=False)
+    with pytest.raises(UsageError, match=r"there still are custom resources \(1\), Gear default/held among them"):
+        await deploy.uninstall(cluster, documents, own=SLUG, wait=0, sure=True)
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
+
+    going = asyncio.create_task(deploy.uninstall(cluster, documents, own=SLUG, wait=30, sure=True))
+    await asyncio.to_thread(
+        own.request,
+        "PATCH",
+        "/apis/gears.example.org/v1/namespaces/default/gears/held",
+        {"metadata": {"finalizers": None}},
+        content_type="application/merge-patch+json",
+    )
+    await going
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is None
+
+
+async def test_where_no_version_is_served_nothing_is_deleted(own: Sandbox) -> None:
+    own.apply([*gears(v1=(True, True)), HELD])
+    own.apply(gears(v1=(False, True)))
+
+    with pytest.raises(UsageError, match=r"serves no version of gears\.gears\.example\.org"):
+        await deploy.uninstall(Kubeconfig(str(own.kubeconfig)), gears(v1=(False, True)), own=SLUG, wait=0, sure=True)
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
+
+
+@pytest.mark.parametrize("path", ["/apis/apiextensions.k8s.io/v1/", "/apis/gears.example.org/v1/"])
+async def test_a_bare_404_of_whoever_answered_is_not_taken_for_no_objects(own: Sandbox, path: str) -> None:
+    own.apply([*gears(v1=(True, True)), HELD])
+    with FaultProxy(own) as proxy:
+        proxy.add(Fault(Status(404, b"404 page not found\n"), on=lambda request: request.path.startswith(path)))
+        with pytest.raises(NotServed):
+            await deploy.uninstall(
+                Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), own=SLUG, wait=0, sure=True
+            )
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
+
+
+async def test_a_bare_404_of_an_object_that_is_there_ends_the_deletions(own: Sandbox) -> None:
+    """Else its CRD would go next, and the operator be left without it."""
+    own.apply(gears(v1=(True, True)))
+    with FaultProxy(own) as proxy:
+        proxy.add(Fault(Status(404, b"404 page not found\n"), on=lambda request: request.method == "DELETE"))
+        with pytest.raises(NotServed):
+            await deploy.uninstall(
+                Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), own=SLUG, wait=0, sure=True
+            )
+    assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
+    assert own.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gears.gears.example.org") is not None

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bonny import Operator
+from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.sandbox.admin import Admin
+from bonny.tasks.provision import install_account
 from tests.support.baking import bake, install, invoke
 from tools.terminal import CTRL_C, Terminal, plain
 
@@ -267,6 +270,20 @@ def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Pat
     Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
 
 
+def test_after_a_first_start_that_failed_the_samples_are_applied_by_the_next(
+    source: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    edit(source / CONTROLLER, "async def reconcile(", "async def reconcile((")
+    words = ("--reload", "--apply-samples")
+    with at_a_terminal(source, tmp_path, *words, KUBECONFIG=str(sandbox.kubeconfig)) as terminal:
+        at = terminal.wait_for("it ended with code 2; the next change starts it again")
+        edit(source / CONTROLLER, "async def reconcile((", "async def reconcile(")
+        at = terminal.wait_for(f"{CONTROLLER} changed: starting anew", after=at)
+        terminal.wait_for("applied Widget default/widget-sample", after=at)
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0, terminal.text
+
+
 def test_a_second_ctrl_c_ends_it_at_once_and_leaves_nothing(source: Path, tmp_path: Path) -> None:
     """The handler hangs, and the time that it may take is an hour."""
     edit(source / CONTROLLER, "        settings = ", "        __import__('time').sleep(600)\n        settings = ")
@@ -318,6 +335,23 @@ def test_as_service_account_shows_a_permission_that_the_manifest_lacks(
         assert "pods" in told
         terminal.press(CTRL_C)
         assert terminal.ended() == 0, terminal.text
+        advice = plain(terminal.text).partition("permissions used but not granted")[2]
+        assert '"pods"' in advice
+        assert "serviceaccounts/token" not in advice
+
+
+async def test_an_account_does_without_the_monitors_that_a_manifest_has(sandbox: Sandbox) -> None:
+    monitor: Resource = {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": "monitored", "namespace": "monitored"},
+    }
+    operator = Operator(name="monitored", group="example.com", customize=lambda found: [*found, monitor])
+
+    account = await install_account(operator, Kubeconfig(str(sandbox.kubeconfig)))
+
+    assert account.source == "ServiceAccount monitored/monitored"
+    assert sandbox.get("v1", "ServiceAccount", "monitored", namespace="monitored") is not None
 
 
 def test_an_operator_of_one_namespace_watches_that_of_its_account(

@@ -65,6 +65,33 @@ def test_it_takes_the_newest_tag_and_shows_what_changed(root: Path, template: Pa
     assert [path.name for path in (root / "vendor").iterdir()] == ["bonny"]
 
 
+def test_a_release_candidate_is_taken_only_by_its_name(root: Path, template: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(template), "candidate")
+    for tag in (f"{NEW}rc2", "v0.10.0-rc.1", "vnext"):
+        git(tmp_path / "candidate", "tag", tag, OLD)
+
+    report = update_runtime(root, origin=f"file://{tmp_path}/candidate")
+
+    assert (report.origin.partition(" ")[0], report.after) == (NEW, "0.2.0")
+
+
+def test_a_token_in_the_url_of_the_template_is_not_told(
+    root: Path, template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git takes the folder for that URL."""
+    url = "https://somebody:s3cr3t@git.example.com/template.git"
+    for name, text in (("COUNT", "1"), ("KEY_0", f"url.file://{template}.insteadOf"), ("VALUE_0", url)):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", text)
+    monkeypatch.setenv("GIT_TERMINAL_PROMPT", "0")
+
+    assert update_runtime(root, origin=url).origin == f"{NEW} of https://git.example.com/template.git"
+    with pytest.raises(UsageError, match=r"https://git\.example\.com/template\.git has no tag"):
+        update_runtime(root, origin=url, ref="v9.9.9")
+    with pytest.raises(UsageError, match="git clone failed") as failed:
+        update_runtime(root, origin="http://somebody:s3cr3t@127.0.0.1:1/template.git")
+    assert "s3cr3t" not in str(failed.value)
+
+
 @pytest.mark.parametrize("ref", [OLD, "side", "sha"])
 def test_a_ref_is_a_tag_a_branch_or_a_commit_and_may_lead_back(root: Path, template: Path, ref: str) -> None:
     git(template, "branch", "--force", "side", OLD)
@@ -110,6 +137,46 @@ def test_edited_files_are_listed_and_kept_and_told_apart_by_what_the_new_version
     assert '__version__ = "0.2.0"' in vendored(root, "__init__.py").read_text("utf-8")
     again = update_runtime(root, origin=str(template), ref=NEW)
     assert [name for name, _ in again.kept] == [name for name, _ in report.kept]
+
+
+def test_a_checkout_with_other_line_endings_is_no_edit(
+    root: Path, template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As git makes it where core.autocrlf is true; here by a checkout of the rendered repository itself."""
+    git(root, "init", "--quiet")
+    (root / ".gitattributes").unlink()
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "rendered")
+    shutil.rmtree(root / "vendor")
+    git(root, "-c", "core.autocrlf=true", "checkout", "--", "vendor")
+    assert b"\r\n" in vendored(root, CHANGED).read_bytes()
+    for name, text in (("COUNT", "1"), ("KEY_0", "core.autocrlf"), ("VALUE_0", "true")):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", text)
+
+    report = update_runtime(root, origin=str(template), ref=NEW)
+
+    assert (report.after, report.kept) == ("0.2.0", ())
+    assert b"\r\n" not in vendored(root, CHANGED).read_bytes()
+    assert is_whole(root)
+
+
+def test_the_rendered_repository_keeps_the_runtime_as_delivered(root: Path) -> None:
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "rendered")
+    before = vendored(root, CHANGED).read_bytes()
+    shutil.rmtree(root / "vendor")
+    git(root, "-c", "core.autocrlf=true", "checkout", "--", "vendor")
+    assert vendored(root, CHANGED).read_bytes() == before
+
+
+def test_the_version_that_is_told_is_the_one_that_is_there(root: Path, template: Path) -> None:
+    with vendored(root, "__init__.py").open("a", encoding="utf-8") as file:
+        file.write("# mine\n")
+
+    report = update_runtime(root, origin=str(template), ref=NEW)
+
+    assert (report.after, report.kept) == ("0.1.0", (Kept("__init__.py", True),))
 
 
 def test_force_replaces_edited_files_too(root: Path, template: Path) -> None:
@@ -248,6 +315,6 @@ def test_the_task_says_what_changed_what_was_kept_and_what_is_next(root: Path, t
     assert done.stdout == (
         "## [0.2.0] - 2026-03-01\n\n- Better errors.\n\n"
         f"vendor/bonny is 0.2.0 now, from {NEW} of {template}; it was 0.1.0\n"
-        f"kept vendor/bonny/{CHANGED}, which was edited here; 0.2.0 changed it, too: compare them\n"
+        f"kept vendor/bonny/{CHANGED}, which was edited here; the new version changed it, too: compare them\n"
         "next: invoke test, and commit vendor/bonny\n"
     )

@@ -292,7 +292,7 @@ def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = Fa
         print(f"{report.changelog}\n")
     print(f"vendor/bonny is {report.after} now, from {report.origin}; it was {report.before}")
     for name, changed in report.kept:
-        advice = f"; {report.after} changed it, too: compare them" if changed else ""
+        advice = "; the new version changed it, too: compare them" if changed else ""
         print(f"kept vendor/bonny/{name}, which was edited here{advice}")
     print("next: invoke test, and commit vendor/bonny")
 

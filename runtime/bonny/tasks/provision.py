@@ -20,12 +20,12 @@ from ..client.api import Client
 from ..client.config import Cluster, Connection
 from ..client.errors import Forbidden, NotServed, Refusal, Unauthorized, Unreachable
 from ..errors import ApiError, UsageError
-from ..kinds import Kind
+from ..kinds import Kind, builtin
 from ..manifest import bundle
 from ..operator import Operator
 from ..resource import Resource, identify
 
-__all__ = ["Account", "apply_samples", "install_account", "install_crds"]
+__all__ = ["CRD", "Account", "apply_samples", "install_account", "install_crds"]
 
 CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
@@ -53,15 +53,16 @@ async def install_crds(operator: Operator, cluster: Cluster) -> list[str]:
 async def install_account(operator: Operator, cluster: Cluster) -> Account:
     """Apply the namespace, the ServiceAccount and the permissions of the manifest; returns the account to run as.
 
+    Objects of kinds that others define, such as monitors, are no part of it; the cluster may not serve them.
     Raises: `UsageError` as `install_crds`.
     """
     documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
     with _in_words("create the operator's ServiceAccount and its permissions", cluster):
         async with _client(operator, cluster) as client:
             for document in documents:
-                kind = Kind(document["apiVersion"], document["kind"])
-                if kind != CRD:
-                    await client.apply(kind, document, manager=_manager(operator))
+                named = (document["apiVersion"], document["kind"])
+                if builtin(*named) and named != (CRD.api_version, CRD.kind):
+                    await client.apply(Kind(*named), document, manager=_manager(operator))
     return Account(admin=cluster, namespace=operator.name, name=operator.name)
 
 

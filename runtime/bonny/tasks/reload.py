@@ -76,7 +76,8 @@ class _Supervisor:
             signal.signal(number, self._interrupt)
         watched = self._changes()
         next(watched)  # from here on no change is missed; only then is the source read
-        child = self._start(samples=self._options.apply_samples)
+        samples = self._options.apply_samples
+        child = self._start(samples=samples)
         told = False
         for changes in watched:
             if self._interrupted:
@@ -85,10 +86,12 @@ class _Supervisor:
                 names = sorted({str(Path(path).relative_to(self._root)) for _, path in changes})
                 others = f" and {len(names) - NAMED} others" if len(names) > NAMED else ""
                 print(f"\n{', '.join(names[:NAMED])}{others} changed: starting anew", flush=True)
+                # A person may have edited the objects since: all samples are applied again when one of them changed, or
+                # where the start that should have applied them failed; otherwise none.
+                due = (samples and child.poll() is not None) or any(name.startswith("samples") for name in names)
+                samples = self._options.apply_samples and due
                 self._end(child)
-                # A person may have edited the objects since; only a sample that changed is applied again.
-                changed = any(name.startswith("samples") for name in names)
-                child, told = self._start(samples=self._options.apply_samples and changed), False
+                child, told = self._start(samples=samples), False
             elif child.poll() is not None and not told:
                 told = True
                 print(f"it ended with code {child.returncode}; the next change starts it again", flush=True)

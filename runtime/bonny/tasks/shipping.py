@@ -71,15 +71,14 @@ def pin_tags(c: Context) -> None:
 
 @task(help=WHERE, auto_shortflags=False)
 def install(c: Context, image: str = "", namespace: str = "", context: str = "") -> None:
-    """Apply the manifest to a cluster; the same again upgrades it."""
+    """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
     with in_one_sentence():
         import asyncio
 
-        from ..client.config import find_cluster
         from . import deploy
 
         documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-        asyncio.run(deploy.install(find_cluster(context=context or None), documents))
+        asyncio.run(deploy.install(deploy.cluster_of(context), documents))
 
 
 @task(
@@ -94,16 +93,20 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "")
 def uninstall(
     c: Context, image: str = "", namespace: str = "", context: str = "", wait: str = "300", yes: bool = False
 ) -> None:
-    """Remove the custom resources, then the operator, then its CRDs from a cluster."""
+    """Remove the custom resources, then the operator, then its CRDs from a cluster.
+
+    Its namespace goes, too, where that has the operator's name; another one stays.
+    """
     with in_one_sentence():
         import asyncio
 
-        from ..client.config import find_cluster
         from . import deploy
 
         seconds = _seconds(wait)
-        documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-        asyncio.run(deploy.uninstall(find_cluster(context=context or None), documents, wait=seconds, sure=yes))
+        project = Project.at(Path(c.root))
+        documents = deploy.documents_of(project, image=image, namespace=namespace)
+        own = project.load_operator().name
+        asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=seconds, sure=yes))
 
 
 def _seconds(wait: str) -> float:

@@ -66,7 +66,9 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
     `origin` is the folder or the URL of the template (default: what .cruft.json or [tool.bonny] records). `ref` is a
     tag, a branch or a commit; by default a folder is taken as it is, and of a URL its newest tag. `force` also replaces
     what was edited here.
-    Guarantees: after any failure, a kill included, vendor/bonny is whole: the old one or the new one.
+    Guarantees: after any failure vendor/bonny is whole: the old one or the new one. On Linux after a kill, too; where
+    the system cannot let two folders change places (renameat2), a kill between two renames leaves the old one beside
+    its place, as vendor/.bonny-...-old.
     Raises: `UsageError` when one of the two is no runtime, or cannot be read or written; when git fails.
     """
     vendored = root / "vendor" / "bonny"
@@ -83,27 +85,30 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
         if not (new.folder / "__init__.py").is_file():
             raise UsageError(f"{new.origin} has no runtime/bonny: name the template's own folder or URL by --from")
         delivered = checksums(new.folder)
-        report = Report(
-            before=_version(vendored),
-            after=_version(new.folder),
-            origin=new.origin,
-            kept=tuple(Kept(name, delivered.get(name) != recorded.get(name)) for name in edited),
-            changelog=_news(new.changelog, before=_version(vendored), after=_version(new.folder)),
-        )
+        before = _version(vendored)
         try:
             _replace(vendored, new.folder, delivered, edited)
         except OSError as error:
             # copytree goes on after an error and tells all of them; the first says enough.
             why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
             raise UsageError(f"vendor/bonny could not be replaced and is as before ({why})") from error
-    return report
+        return Report(
+            before=before,
+            after=_version(vendored),
+            origin=new.origin,
+            kept=tuple(Kept(name, delivered.get(name) != recorded.get(name)) for name in edited),
+            changelog=_news(new.changelog, before=before, after=_version(new.folder)),
+        )
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file, by its path within `folder`; without caches and the list itself."""
+    """SHA-256 of every file, by its path within `folder`; without caches and the list itself.
+
+    A checkout with core.autocrlf edits nothing: its line endings count as those that were delivered.
+    """
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not set(CACHES) & set(path.parts))
     return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
         for path in found
         if path != folder / CHECKSUMS
     }
@@ -183,15 +188,17 @@ def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Runtime]:
     with tempfile.TemporaryDirectory(prefix="bonny-update-") as temporary:
         clone = Path(temporary)
         _git("clone", "--quiet", "--no-checkout", "--", str(folder) if folder.is_dir() else origin, str(clone))
-        ref = ref or next(iter(_git("tag", "--list", "v*", "--sort=-version:refname", cwd=clone).split()), "HEAD")
+        tags = _git("tag", "--list", "v*", "--sort=-version:refname", cwd=clone).split()
+        # A release candidate is taken by those who name it.
+        ref = ref or next((tag for tag in tags if re.fullmatch(r"v\d+(\.\d+)*", tag)), "HEAD")
         known = [name for name in (ref, f"origin/{ref}") if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)]
         if not known:
-            raise UsageError(f"{origin} has no tag, branch or commit {ref!r}: name another one by --ref")
+            raise UsageError(f"{_told(origin)} has no tag, branch or commit {ref!r}: name another one by --ref")
         # Nothing else is checked out: some systems do not allow the names of the template's folders.
         if _git("ls-tree", known[0], "runtime/bonny", cwd=clone):
             _git("checkout", "--quiet", known[0], "--", "runtime/bonny", cwd=clone)
         changelog_text = _git("show", f"{known[0]}:CHANGELOG.md", cwd=clone, ok=128)
-        yield _Runtime(clone / "runtime" / "bonny", changelog_text, f"{ref} of {origin}")
+        yield _Runtime(clone / "runtime" / "bonny", changelog_text, f"{ref} of {_told(origin)}")
 
 
 def _recorded_origin(root: Path) -> str:
@@ -207,13 +214,20 @@ def _recorded_origin(root: Path) -> str:
         ) from None
 
 
+def _told(text: str) -> str:
+    """For people and logs: a URL of the template may hold a token."""
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)
+
+
 def _git(*arguments: str, cwd: Path | None = None, ok: int = 0) -> str:
     """What git prints; nothing when it ends with the code `ok`. Raises: `UsageError` for every other code but 0."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+        # Delivered as the checksums say, whatever this machine does with line endings.
+        command = ["git", "-c", "core.autocrlf=false", *arguments]
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
         raise UsageError("git is not installed here: install it, or name a folder by --from and no --ref") from error
     if done.returncode not in (0, ok):
         why = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
-        raise UsageError(f"git {arguments[0]} failed: {why}")
+        raise UsageError(f"git {arguments[0]} failed: {_told(why)}")
     return "" if done.returncode else done.stdout
