@@ -271,11 +271,11 @@ class SchedulerServer:
             if pod.uid in self._pods:
                 self._kept_by[pod.uid] = error.plugins
             self._ended(Result.UNSCHEDULABLE if error.parked else Result.ERROR, began)
-            self._wait(pod, str(error), parked=error.parked)
+            self._wait(pod.uid, str(error), parked=error.parked)
         except (Exception, SystemExit) as error:  # noqa: BLE001  it holds up its own pod only
             self._ended(Result.ERROR, began)
             # What somebody's code says may be a secret; its kind is none.
-            self._wait(pod, f"{self} failed with {type(error).__name__}", parked=False)
+            self._wait(pod.uid, f"{self} failed with {type(error).__name__}", parked=False)
             report(log.warning, "choosing a node failed", error, self._about(pod))
         else:
             self._kept_by.pop(pod.uid, None)
@@ -334,12 +334,15 @@ class SchedulerServer:
 
     # --- waiting ------------------------------------------------------------------------------------------------------
 
-    def _wait(self, pod: PodView, message: str, *, parked: bool) -> None:
+    def _wait(self, uid: str, message: str, *, parked: bool) -> None:
+        pod = self._pods.get(uid)
+        if pod is None:  # it went while its node was chosen
+            return
         if parked:
-            self._pending.park(pod.uid, now=time.monotonic())
-            self._parked.setdefault(pod.demand, set()).add(pod.uid)
+            self._pending.park(uid, now=time.monotonic())
+            self._parked.setdefault(pod.demand, set()).add(uid)
         else:
-            self._pending.retry(pod.uid, now=time.monotonic())
+            self._pending.retry(uid, now=time.monotonic())
         log.debug("no node", extra={**self._about(pod), "why": message})
         if self._dry_run:
             return
