@@ -175,15 +175,19 @@ class Process:
             self._begin_term()
             await first_of(stop.wait(), leadership.lost.wait())
             if stop.is_set():
-                await self._finish()
-            else:
-                # Nobody else acts before the lease expires, and no write is sent any more. What has not stopped by
-                # then ends the process (the watchdog of `bonny.leader`).
-                await self._end_term(grace=0.0)
-                while self._clings:  # noqa: ASYNC110  a thread tells nobody
-                    await asyncio.sleep(THREAD_SECONDS)
+                break
+            # Nobody else acts before the lease expires, and no write is sent any more. What has not stopped by then
+            # ends the process (the watchdog of `bonny.leader`).
+            await self._end_term(grace=0.0)
+            while self._clings and not stop.is_set():  # noqa: ASYNC110  a thread tells nobody
+                await asyncio.sleep(THREAD_SECONDS)
+            if not self._clings:
                 self.servers = self._new_servers()
                 leadership.stood_down()
+        if not (self.tasks.leading or self._clings):
+            # A standby: it would take the lease over while its last tasks end.
+            await leadership.release()
+        await self._finish()
         await leadership.release()
 
     # --- assembling ---------------------------------------------------------------------------------------------------
@@ -296,7 +300,7 @@ class Process:
             self._following[stream] = self._spawn(stream)
 
     async def _finish(self) -> None:
-        """The end of the last term: nothing follows it."""
+        """The end of the last term, or of a standby: nothing follows it."""
         self.tasks.stop()
         await self._end_term(grace=self.config.grace)
         await self.recorder.drain(seconds=EVENTS_SECONDS)

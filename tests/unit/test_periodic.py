@@ -399,6 +399,27 @@ def test_a_task_that_is_unregistered_and_registered_again_begins_anew(clock: Clo
     assert (first.times, second.times) == ([5], [9, 11])
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_run_that_fails_after_its_task_was_unregistered_halts_no_other_of_its_id(clock: Clock, again: bool) -> None:
+    """Regression: /readyz called it halted for ever, even while a new one ran."""
+    first, second = Diary(clock, takes=3.0, result=ValueError("late")), Diary(clock)
+
+    async def main() -> PeriodicTasks:
+        tasks = PeriodicTasks(NO_CLIENT, [PeriodicTask("t", first.run)])
+        running = asyncio.create_task(tasks.run())
+        await asyncio.sleep(6)
+        assert tasks.unregister("t")
+        if again:
+            assert tasks.register(PeriodicTask("t", second.run))
+        await asyncio.sleep(6)
+        running.cancel()
+        return tasks
+
+    tasks = clock.run(main)
+    assert (tasks.failed, tasks.halted) == (1, {})
+    assert second.times == ([11] if again else [])
+
+
 def test_after_stop_nothing_new_runs_and_what_runs_goes_on_to_its_end(clock: Clock) -> None:
     slow, waiting = Diary(clock, takes=3.0), Diary(clock)
 

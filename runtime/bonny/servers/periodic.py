@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, TypeAlias
 
-from ..calling import call, report
+from ..calling import HANDLER_THREAD, call, report
 from ..client.api import Client
 from ..client.errors import NotLeading
 from ..errors import BonnyError, OptionError
@@ -254,16 +254,19 @@ class PeriodicTasks:
         told: dict[str, object] = {"task": task.id}
         about(**told)
         try:
-            result = await call(task.handler, TaskRun(task.id, entry.state, self.client, self), *task.arguments)
+            run = TaskRun(task.id, entry.state, self.client, self)
+            thread = HANDLER_THREAD if task.leader_only else "task"
+            result = await call(task.handler, run, *task.arguments, thread=thread)
             if not (result is None or isinstance(result, Next | Stop)):
                 raise BonnyError(f"it returned {type(result).__name__}: return None, Next(state) or Stop(reason)")
         except Exception as error:  # noqa: BLE001  whatever it is, it halts this task and no other
             if task.leader_only and (isinstance(error, NotLeading) or not self.leading):
                 report(log.warning, "task interrupted: not leading any more", error, told)
                 return
-            self._end(entry)
             self.failed += 1
-            self.halted[task.id] = str(error) or type(error).__name__
+            if self._entries.get(task.id) is entry:
+                self.halted[task.id] = str(error) or type(error).__name__
+            self._end(entry)
             if len(self.halted) > REMEMBERED_HALTS:
                 del self.halted[next(iter(self.halted))]
             report(log.error, "task halted", error, told)
