@@ -677,3 +677,17 @@ async def test_a_pod_that_changes_or_goes_while_no_node_is_found_leaves_nothing_
         assert not running.done()
     assert [name for name, _ in slow.bound] == ["p2"]
     assert {uid for uids in at_work._parked.values() for uid in uids} == set()
+
+
+async def test_a_replica_that_stands_by_counts_no_pods() -> None:
+    """Regression: sums over replicas counted each pod as often as there were replicas."""
+    bench = Bench(Choosy())
+    at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1", cpu="2"),))
+    nothing = dict.fromkeys(State, 0)
+
+    assert at_work.statistics() == nothing
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        assert at_work.unschedulable() == {"NodeResourcesFit": 1}
+    assert at_work.statistics() == nothing
+    assert at_work.unschedulable() == {}
