@@ -391,8 +391,7 @@ class Process:
                 worker.intake.forget_ends(before=time.monotonic() - kept)
 
     async def _cancel(self) -> None:
-        parts = [*self._work, *self._following.values(), *self._parts, *self._once]
-        await cancelled(parts, seconds=CANCEL_SECONDS)
+        await cancelled([*self._work, *self._following.values(), *self._parts, *self._once], seconds=CANCEL_SECONDS)
         await asyncio.gather(*(worker.drain(seconds=0.0) for worker in self.workers))
 
     # --- probes -------------------------------------------------------------------------------------------------------
