@@ -22,7 +22,7 @@ __all__ = ["HANDLER_THREAD", "HandlerTimeout", "call", "comes_from_outside", "no
 
 
 HANDLER_THREAD: Final = "handler"
-"""The name of the threads in which handlers run."""
+"""The name of the threads in which handlers run; a replica that lost its lease waits for them."""
 
 
 class HandlerTimeout(BonnyError, TimeoutError):
@@ -38,17 +38,20 @@ async def call(
     *arguments: object,
     seconds: float | None = None,
     name: str = "",
+    thread: str = HANDLER_THREAD,
     late: Callable[[], None] = lambda: None,
 ) -> object:
     """Call `handler` and wait for what it returns, at most for `seconds` (None: without end).
 
-    `name` says in messages what it is; `late` is called at once when its time is over.
+    `name` says in messages what it is; `thread` names the thread of a `def`; `late` is called at once when its time is
+    over.
     Raises: what it raises; `HandlerTimeout`; a `BonnyError` for what would end the whole process, such as `sys.exit`.
     """
     if inspect.iscoroutinefunction(handler):
         return await _on_the_loop(handler, arguments, seconds=seconds, late=late)
     # Without a name for the future: an error's traceback holds this frame, and would be held by it.
-    returned = (await _in_a_thread(partial(handler, *arguments), seconds=seconds, late=late)).result()
+    work = partial(handler, *arguments)
+    returned = (await _in_a_thread(work, seconds=seconds, thread=thread, late=late)).result()
     if inspect.iscoroutine(returned):
         returned.close()
         raise OptionError(
@@ -93,12 +96,12 @@ async def _on_the_loop(
 
 
 async def _in_a_thread(
-    handler: Callable[[], object], *, seconds: float | None, late: Callable[[], None]
+    handler: Callable[[], object], *, seconds: float | None, thread: str, late: Callable[[], None]
 ) -> asyncio.Future[object]:
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[object] = loop.create_future()
     run, arguments = contextvars.copy_context().run, (_work, handler, outcome, loop)
-    threading.Thread(target=run, args=arguments, name=HANDLER_THREAD, daemon=True).start()
+    threading.Thread(target=run, args=arguments, name=thread, daemon=True).start()
     try:
         await asyncio.wait({outcome}, timeout=seconds)
     finally:

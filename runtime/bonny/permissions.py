@@ -12,7 +12,7 @@ import logging
 from typing import Final
 
 from .client.api import Client
-from .client.errors import Forbidden, NotFound, NotServed
+from .client.errors import Forbidden, NotFound
 from .errors import ApiError, OptionError, UsageError
 from .manifest.operatorlike import OperatorLike
 from .manifest.rbac import CLUSTER, Permission, as_rules, needs, permissions
@@ -21,8 +21,9 @@ from .resource import Resource
 
 __all__ = ["PermissionCheck", "missing_lines"]
 
-# Whoever adds a rule sees soon that it was the right one.
+# Whoever adds a rule sees soon that it was the right one; the longer it was missing, the later.
 AGAIN_SECONDS: Final = 10.0
+LONGEST_WAIT_SECONDS: Final = 300.0
 
 log = logging.getLogger("bonny.permissions")
 
@@ -46,11 +47,11 @@ class PermissionCheck:
         except OptionError as error:
             log.warning("permissions cannot be told", extra={"because": str(error)})
             return
-        left, asked_before = set(permissions(rules)), False
+        left, asked_before, wait = set(permissions(rules)), False, AGAIN_SECONDS
         while left:
             try:
                 left = await refused(client, left)
-            except (Forbidden, NotFound, NotServed) as error:
+            except (Forbidden, NotFound) as error:
                 log.info("permissions are not checked", extra={"because": str(error)})
                 return
             except (ApiError, UsageError) as error:
@@ -61,7 +62,8 @@ class PermissionCheck:
                     self._report(left)
                 asked_before = True
             if left:
-                await asyncio.sleep(AGAIN_SECONDS)
+                await asyncio.sleep(wait)
+                wait = min(2.0 * wait, LONGEST_WAIT_SECONDS)
 
     def _report(self, missing: set[Permission]) -> None:
         lines = missing_lines(missing)

@@ -37,7 +37,7 @@ from .scheduler.cluster import Cluster as Everything
 from .scheduler.server import SchedulerServer
 from .servers.intake import Intake
 from .servers.orphans import find_orphans
-from .servers.periodic import PeriodicTasks
+from .servers.periodic import CANCEL_SECONDS, PeriodicTasks
 from .servers.reflector import Reflector
 from .servers.server import EVERYWHERE, Server
 from .servers.watcher import Watcher
@@ -88,9 +88,6 @@ class Process:
             metrics=self.exposition,
         )
         self._started = False
-        self.abandoned = False
-        """After the stop: whether a handler still runs that would not be cancelled."""
-
         self._following: dict[Reflector, asyncio.Task[None]] = {}
         self._shown_to_schedulers: list[Reflector] = []
         self._parts: list[asyncio.Task[None]] = []
@@ -101,6 +98,9 @@ class Process:
 
         self._ending: list[asyncio.Task[None]] = []
         """What of it ends by itself when it is told to stop."""
+
+        self._left: list[asyncio.Task[None]] = []
+        """What of it would not be cancelled."""
 
         self._once: list[asyncio.Task[None]] = []
         self._dropped: list[str] = []
@@ -175,15 +175,19 @@ class Process:
             self._begin_term()
             await first_of(stop.wait(), leadership.lost.wait())
             if stop.is_set():
-                await self._finish()
-            else:
-                # Nobody else acts before the lease expires, and no write is sent any more. What has not stopped by
-                # then ends the process (the watchdog of `bonny.leader`).
-                await self._end_term(grace=0.0)
-                while any(thread.name == HANDLER_THREAD for thread in threading.enumerate()):  # noqa: ASYNC110  a thread
-                    await asyncio.sleep(THREAD_SECONDS)
+                break
+            # Nobody else acts before the lease expires, and no write is sent any more. What has not stopped by then
+            # ends the process (the watchdog of `bonny.leader`).
+            await self._end_term(grace=0.0)
+            while self._clings and not stop.is_set():  # noqa: ASYNC110  a thread tells nobody
+                await asyncio.sleep(THREAD_SECONDS)
+            if not self._clings:
                 self.servers = self._new_servers()
                 leadership.stood_down()
+        if not (self.tasks.leading or self._clings):
+            # A standby: it would take the lease over while its last tasks end.
+            await leadership.release()
+        await self._finish()
         await leadership.release()
 
     # --- assembling ---------------------------------------------------------------------------------------------------
@@ -296,7 +300,7 @@ class Process:
             self._following[stream] = self._spawn(stream)
 
     async def _finish(self) -> None:
-        """The end of the last term: nothing follows it."""
+        """The end of the last term, or of a standby: nothing follows it."""
         self.tasks.stop()
         await self._end_term(grace=self.config.grace)
         await self.recorder.drain(seconds=EVENTS_SECONDS)
@@ -316,11 +320,22 @@ class Process:
         )
         if self._ending:
             await asyncio.wait(self._ending, timeout=max(ends - time.monotonic(), 0.0))
-        self.abandoned = any(worker.abandoned for worker in self.workers)
         if not all(drained):
             log.warning("handlers were cancelled: their time was over")
-        await cancelled(self._work)
+        await cancelled(self._work, seconds=CANCEL_SECONDS)
+        self._left = [part for part in self._work if not part.done()]
         self._work.clear()
+
+    @property
+    def abandoned(self) -> bool:
+        """After a term, or the stop: whether a handler still runs that would not be cancelled."""
+        left = any(not part.done() for part in self._left)
+        return left or self.tasks.abandoned or any(worker.abandoned for worker in self.workers)
+
+    @property
+    def _clings(self) -> bool:
+        """After a term: whether anything of it goes on, in a thread or on the loop."""
+        return self.abandoned or any(thread.name == HANDLER_THREAD for thread in threading.enumerate())
 
     def _spawn(self, part: Part, *, restart: Restart = Restart.PERMANENT) -> asyncio.Task[None]:
         return asyncio.create_task(self._forever(part, restart), name=str(part))
@@ -376,7 +391,7 @@ class Process:
                 worker.intake.forget_ends(before=time.monotonic() - kept)
 
     async def _cancel(self) -> None:
-        await cancelled([*self._work, *self._following.values(), *self._parts, *self._once])
+        await cancelled([*self._work, *self._following.values(), *self._parts, *self._once], seconds=CANCEL_SECONDS)
         await asyncio.gather(*(worker.drain(seconds=0.0) for worker in self.workers))
 
     # --- probes -------------------------------------------------------------------------------------------------------
@@ -416,11 +431,11 @@ class Process:
         return metrics.text(figures, form)
 
 
-async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """Cancel them all, and return when they have ended."""
+async def cancelled(tasks: Collection[asyncio.Task[Any]], *, seconds: float | None = None) -> None:
+    """Cancel them all, and return when they have ended, or after `seconds` (None: without end)."""
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.wait({asyncio.gather(*tasks, return_exceptions=True)}, timeout=seconds)
 
 
 async def first_of(*waits: Coroutine[Any, Any, object]) -> None:

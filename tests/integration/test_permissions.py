@@ -67,6 +67,7 @@ def proxy(sandbox: Sandbox, roles: dict[str, Resource]) -> Iterator[FaultProxy]:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(permissions, "AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(permissions, "LONGEST_WAIT_SECONDS", 0.2)
     caplog.set_level(logging.DEBUG, logger="bonny.permissions")
 
 
@@ -149,15 +150,23 @@ def test_reviews_that_are_not_answered_hold_nothing_up_and_are_sent_one_by_one(p
         Sandbox.eventually(lambda: proxy.count(of_a_permission) > 4)
 
 
-@pytest.mark.parametrize("status", [403, 404])
-def test_an_api_server_that_answers_no_reviews_is_no_error(
-    proxy: FaultProxy, caplog: pytest.LogCaptureFixture, status: int
-) -> None:
-    proxy.add(Fault(Status(status, b"no"), on=of_a_permission, times=None))
+def test_an_api_server_that_answers_no_reviews_is_no_error(proxy: FaultProxy, caplog: pytest.LogCaptureFixture) -> None:
+    proxy.add(Fault(Status(403, b"no"), on=of_a_permission, times=None))
     with serving(operator, proxy.kubeconfig) as at_work:
         Sandbox.eventually(lambda: said(caplog, "permissions are not checked"))
         assert at_work.process.readiness().ok
     assert {record.levelname for record in caplog.records if record.name == "bonny.permissions"} == {"INFO"}
+
+
+def test_one_404_of_whoever_answered_does_not_end_the_check(
+    sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource]
+) -> None:
+    """Regression: an API server that was starting, or a proxy, ended it for as long as the process lived."""
+    sandbox.apply(without(roles["ClusterRole"], "configmaps"))
+    once = proxy.add(Fault(Status(404, b"no"), on=of_a_permission))
+    with serving(operator, proxy.kubeconfig) as at_work:
+        Sandbox.eventually(lambda: at_work.process._permissions.missing)
+    assert once.hits == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"status": {"allowed": "perhaps"}}', b"<html>"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -180,6 +181,33 @@ def test_after_a_stop_every_run_is_waited_for_and_cancelled_when_its_time_is_ove
 
     by_themselves, took = clock.run(main)
     assert (by_themselves, took) == (seconds > 1.5, pytest.approx(min(seconds, 1.5), abs=0.01))
+
+
+def test_a_run_that_will_not_be_cancelled_is_abandoned_a_second_later(clock: Clock) -> None:
+    """Regression: it held up the stop until it ended by itself, or the process was killed."""
+    ends = clock.now + 60.0
+
+    async def stubborn(run: TaskRun) -> None:
+        while clock.now < ends:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(ends - clock.now)
+
+    async def main() -> tuple[float, bool, float]:
+        tasks = PeriodicTasks(NO_CLIENT, [PeriodicTask("t", stubborn)])
+        running = asyncio.create_task(tasks.run())
+        await asyncio.sleep(5.5)
+        tasks.stop()
+        began = clock.now
+        assert not await tasks.drain(seconds=2.0)
+        drained, abandoned = clock.now - began, tasks.abandoned
+        running.cancel()
+        await asyncio.wait({running})
+        took = clock.now - began
+        await asyncio.sleep(60.0)
+        assert not tasks.abandoned
+        return drained, abandoned, took
+
+    assert clock.run(main) == (pytest.approx(3.0), True, pytest.approx(4.0))
 
 
 def test_a_task_whose_writes_are_refused_because_the_lease_was_lost_is_not_halted(clock: Clock) -> None:
@@ -369,6 +397,27 @@ def test_a_task_that_is_unregistered_and_registered_again_begins_anew(clock: Clo
 
     clock.run(main)
     assert (first.times, second.times) == ([5], [9, 11])
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_run_that_fails_after_its_task_was_unregistered_halts_no_other_of_its_id(clock: Clock, again: bool) -> None:
+    """Regression: /readyz called it halted for ever, even while a new one ran."""
+    first, second = Diary(clock, takes=3.0, result=ValueError("late")), Diary(clock)
+
+    async def main() -> PeriodicTasks:
+        tasks = PeriodicTasks(NO_CLIENT, [PeriodicTask("t", first.run)])
+        running = asyncio.create_task(tasks.run())
+        await asyncio.sleep(6)
+        assert tasks.unregister("t")
+        if again:
+            assert tasks.register(PeriodicTask("t", second.run))
+        await asyncio.sleep(6)
+        running.cancel()
+        return tasks
+
+    tasks = clock.run(main)
+    assert (tasks.failed, tasks.halted) == (1, {})
+    assert second.times == ([11] if again else [])
 
 
 def test_after_stop_nothing_new_runs_and_what_runs_goes_on_to_its_end(clock: Clock) -> None:

@@ -118,7 +118,7 @@ class SchedulerServer:
         """Bound, as the server said and the stream has yet to show."""
 
         self._wake = asyncio.Event()
-        self._stopping = False
+        self._running = self._stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched: dict[str, str] = {}
         """What was last told of each stream."""
@@ -130,13 +130,13 @@ class SchedulerServer:
         return f"scheduler {self.scheduler.name}"
 
     def statistics(self) -> Mapping[State, int]:
-        """How many of its pods stand where."""
-        return self._pending.statistics()
+        """How many of its pods stand where; while it does not run, they are the leader's, and it has none."""
+        return (self._pending if self._running else Pending()).statistics()
 
     def unschedulable(self) -> Mapping[str, int]:
         """How many pods have no node because of which part of the check; one may count for several."""
         counts: Counter[str] = Counter()
-        for plugins, pods in Counter(self._kept_by.values()).items():
+        for plugins, pods in Counter(self._kept_by.values() if self._running else ()).items():
             counts.update(dict.fromkeys(plugins, pods))
         return counts
 
@@ -189,7 +189,7 @@ class SchedulerServer:
 
     async def run(self) -> None:
         """Schedule until cancelled. Run again, it tries everything that has no node yet."""
-        self._pending, self._parked, self._stopping = Pending(), {}, False
+        self._pending, self._parked, self._running, self._stopping = Pending(), {}, True, False
         for pod in list(self._pods.values()):
             self.pod_seen(pod)
         try:
@@ -201,6 +201,7 @@ class SchedulerServer:
                     await self._decide_some()
                 await self._rest(until=self._pending.next_due() if ready else None)
         finally:
+            self._running = False
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -271,11 +272,11 @@ class SchedulerServer:
             if pod.uid in self._pods:
                 self._kept_by[pod.uid] = error.plugins
             self._ended(Result.UNSCHEDULABLE if error.parked else Result.ERROR, began)
-            self._wait(pod, str(error), parked=error.parked)
+            self._wait(pod.uid, str(error), parked=error.parked)
         except (Exception, SystemExit) as error:  # noqa: BLE001  it holds up its own pod only
             self._ended(Result.ERROR, began)
             # What somebody's code says may be a secret; its kind is none.
-            self._wait(pod, f"{self} failed with {type(error).__name__}", parked=False)
+            self._wait(pod.uid, f"{self} failed with {type(error).__name__}", parked=False)
             report(log.warning, "choosing a node failed", error, self._about(pod))
         else:
             self._kept_by.pop(pod.uid, None)
@@ -334,12 +335,15 @@ class SchedulerServer:
 
     # --- waiting ------------------------------------------------------------------------------------------------------
 
-    def _wait(self, pod: PodView, message: str, *, parked: bool) -> None:
+    def _wait(self, uid: str, message: str, *, parked: bool) -> None:
+        pod = self._pods.get(uid)
+        if pod is None:  # it went while its node was chosen
+            return
         if parked:
-            self._pending.park(pod.uid, now=time.monotonic())
-            self._parked.setdefault(pod.demand, set()).add(pod.uid)
+            self._pending.park(uid, now=time.monotonic())
+            self._parked.setdefault(pod.demand, set()).add(uid)
         else:
-            self._pending.retry(pod.uid, now=time.monotonic())
+            self._pending.retry(uid, now=time.monotonic())
         log.debug("no node", extra={**self._about(pod), "why": message})
         if self._dry_run:
             return

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, TypeAlias
 
-from ..calling import call, report
+from ..calling import HANDLER_THREAD, call, report
 from ..client.api import Client
 from ..client.errors import NotLeading
 from ..errors import BonnyError, OptionError
@@ -35,6 +35,8 @@ __all__ = ["Next", "PeriodicTask", "PeriodicTasks", "Stop", "TaskRun"]
 
 # Ids may be made for each object: what is remembered of those that were halted is bounded.
 REMEMBERED_HALTS: Final = 100
+# A run that was cancelled ends at once, or does not mean to.
+CANCEL_SECONDS: Final = 1.0
 
 log = logging.getLogger("bonny.servers.periodic")
 
@@ -117,8 +119,6 @@ class _Entry:
     state: Any
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     repeating: asyncio.Task[None] | None = None
-    run: asyncio.Task[None] | None = None
-    """What is under way."""
 
 
 class PeriodicTasks:
@@ -138,7 +138,7 @@ class PeriodicTasks:
 
         self._entries: dict[str, _Entry] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._running: set[_Entry] = set()
+        self._running: dict[asyncio.Task[None], PeriodicTask] = {}
         # A task that a handler registers lives on, and is no part of the handler's trace.
         self._context = contextvars.copy_context()
         self._stopped = asyncio.Event()
@@ -196,18 +196,27 @@ class PeriodicTasks:
     async def drain(self, *, seconds: float) -> bool:
         """Wait so long for the runs that are for the leader (after `stop`: for all), then cancel what is left of them.
 
-        Returns: whether all ended by themselves.
+        Returns: whether all ended by themselves. What was cancelled is waited for a second more: see `abandoned`.
         """
-        stopped = self._stopped.is_set()
-        runs = {entry.run for entry in self._running if entry.run and (stopped or entry.task.leader_only)}
+        runs = self._to_be_drained
         if not runs:
             return True
         _, left = await asyncio.wait(runs, timeout=seconds)
         for run in left:
             run.cancel()
         if left:
-            await asyncio.wait(left)
+            await asyncio.wait(left, timeout=CANCEL_SECONDS)
         return not left
+
+    @property
+    def abandoned(self) -> bool:
+        """After `drain`: whether something still runs that would not be cancelled."""
+        return bool(self._to_be_drained)
+
+    @property
+    def _to_be_drained(self) -> set[asyncio.Task[None]]:
+        stopped = self._stopped.is_set()
+        return {run for run, task in self._running.items() if stopped or task.leader_only}
 
     # --- one task -----------------------------------------------------------------------------------------------------
 
@@ -230,31 +239,34 @@ class PeriodicTasks:
 
     async def _run(self, entry: _Entry) -> None:
         """One run, which can be cancelled without an end of those that follow."""
-        entry.run = asyncio.create_task(self._run_once(entry), name=f"task {entry.task.id}")
-        self._running.add(entry)
+        run = asyncio.create_task(self._run_once(entry), name=f"task {entry.task.id}")
+        self._running[run] = entry.task
+        run.add_done_callback(self._running.pop)
         try:
-            await asyncio.wait({entry.run})
+            await asyncio.wait({run})
         finally:
-            if not entry.run.done():
-                entry.run.cancel()
-                await asyncio.wait({entry.run})
-            self._running.discard(entry)
+            if not run.done():
+                run.cancel()
+                await asyncio.wait({run}, timeout=CANCEL_SECONDS)
 
     async def _run_once(self, entry: _Entry) -> None:
         task, began = entry.task, time.monotonic()
         told: dict[str, object] = {"task": task.id}
         about(**told)
         try:
-            result = await call(task.handler, TaskRun(task.id, entry.state, self.client, self), *task.arguments)
+            run = TaskRun(task.id, entry.state, self.client, self)
+            thread = HANDLER_THREAD if task.leader_only else "task"
+            result = await call(task.handler, run, *task.arguments, thread=thread)
             if not (result is None or isinstance(result, Next | Stop)):
                 raise BonnyError(f"it returned {type(result).__name__}: return None, Next(state) or Stop(reason)")
         except Exception as error:  # noqa: BLE001  whatever it is, it halts this task and no other
             if task.leader_only and (isinstance(error, NotLeading) or not self.leading):
                 report(log.warning, "task interrupted: not leading any more", error, told)
                 return
-            self._end(entry)
             self.failed += 1
-            self.halted[task.id] = str(error) or type(error).__name__
+            if self._entries.get(task.id) is entry:
+                self.halted[task.id] = str(error) or type(error).__name__
+            self._end(entry)
             if len(self.halted) > REMEMBERED_HALTS:
                 del self.halted[next(iter(self.halted))]
             report(log.error, "task halted", error, told)

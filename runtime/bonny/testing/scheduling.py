@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -35,8 +36,9 @@ async def schedule(
     for other in pods:
         cache.see_pod(PodView(_stored(other)))
     view, known = PodView(_stored(pod)), Nodes(cache)
-    choice = scheduler().select_node_for_pod(view, known)
-    if inspect.isawaitable(choice):
+    select = scheduler().select_node_for_pod
+    choice: Any = select(view, known)
+    if inspect.iscoroutinefunction(select):
         choice = await choice
     if choice is None:
         return None

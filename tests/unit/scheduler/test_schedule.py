@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from bonny import testing
@@ -44,6 +47,21 @@ async def test_a_choice_that_does_not_fit_is_not_bound_unless_the_scheduler_opte
     assert await testing.schedule(First, pod(cpu="1"), nodes=small, pods=[there]) == "n1"
     assert await testing.schedule(First, pod(cpu="2"), nodes=small, pods=[there]) is None
     assert await testing.schedule(Careless, pod(cpu="2"), nodes=small, pods=[there]) == "n1"
+
+
+class Decorated(First):
+    """A `def` that returns what would have to be awaited, as a decorator may make it."""
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Any:
+        chosen: asyncio.Future[Choice] = asyncio.Future()
+        chosen.set_result(next(iter(nodes), None))
+        return chosen
+
+
+async def test_only_a_method_with_async_is_awaited_as_in_an_operator() -> None:
+    """Regression: what passed here failed in the cluster."""
+    with pytest.raises(TypeError, match="not subscriptable"):
+        await testing.schedule(Decorated, pod(), nodes=[node("n1")])
 
 
 async def test_pods_of_one_name_in_two_namespaces_both_take_room() -> None:

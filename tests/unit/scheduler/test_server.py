@@ -120,8 +120,9 @@ class At:
     def __init__(self, *servers: SchedulerServer) -> None:
         self.servers = servers
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> list[asyncio.Task[None]]:
         self.tasks = [asyncio.create_task(known.run()) for known in self.servers]
+        return self.tasks
 
     async def __aexit__(self, *error: object) -> None:
         for task in self.tasks:
@@ -646,3 +647,47 @@ async def test_a_parked_pod_that_changes_and_goes_leaves_nothing_behind() -> Non
 
         await until(lambda: choosy.bound == [("p2", "n2")])
     assert {uid for uids in at_work._parked.values() for uid in uids} == set()
+
+
+@pytest.mark.parametrize("changes", [False, True])
+async def test_a_pod_that_changes_or_goes_while_no_node_is_found_leaves_nothing_behind(changes: bool) -> None:
+    """Regression: it was parked as what it had been, looked up when a node changed, and the scheduler ended."""
+
+    class Slow(Choosy):
+        async def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+            await self.go_on.wait()
+            return None if pod.name == "p1" else nodes[0]
+
+    slow = Slow()
+    slow.go_on.clear()
+    bench = Bench(slow)
+    at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
+    async with At(at_work) as (running,):
+        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        if changes:
+            bench.shows(POD, "MODIFIED", waiting("p1", cpu="2"))
+            slow.go_on.set()
+            await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        bench.shows(POD, "DELETED", waiting("p1"))
+        slow.go_on.set()
+        bench.shows(NODE, "ADDED", node("n2"))
+        bench.shows(POD, "ADDED", waiting("p2"))
+
+        await until(lambda: slow.bound or running.done())
+        assert not running.done()
+    assert [name for name, _ in slow.bound] == ["p2"]
+    assert {uid for uids in at_work._parked.values() for uid in uids} == set()
+
+
+async def test_a_replica_that_stands_by_counts_no_pods() -> None:
+    """Regression: sums over replicas counted each pod as often as there were replicas."""
+    bench = Bench(Choosy())
+    at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1", cpu="2"),))
+    nothing = dict.fromkeys(State, 0)
+
+    assert at_work.statistics() == nothing
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        assert at_work.unschedulable() == {"NodeResourcesFit": 1}
+    assert at_work.statistics() == nothing
+    assert at_work.unschedulable() == {}
