@@ -258,7 +258,7 @@ def test_every_command_of_the_rendered_readme_works(binaries: Binaries, tmp_path
     for command in commands((project / "README.md").read_text("utf-8")):
         carry_out(terminal, command)
 
-    assert "invoke run-local --sandbox" in terminal.ran
+    assert "invoke run-local --sandbox --apply-samples" in terminal.ran
 
 
 @pytest.mark.parametrize(
