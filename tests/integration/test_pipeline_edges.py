@@ -255,15 +255,14 @@ def test_nothing_is_cleaned_up_for_an_object_that_is_gone_while_another_one_has_
     sandbox: Sandbox, namespace: str, proxy: FaultProxy
 ) -> None:
     """Regression: what belonged to the new one was removed, because the stream still showed the end of the old one."""
-    asked: list[str] = []
+    waiting = Waiting()
     finalized: list[str] = []
-    may_go = threading.Event()
 
     class Cleaning(PartsController):
-        async def finalize(self, axn: Axn[Thing]) -> None:
-            asked.append(axn.uid)
-            if not may_go.is_set():
-                raise Retry("not yet", after=0.3)
+        def finalize(self, axn: Axn[Thing]) -> None:
+            if not waiting.go_on.is_set():
+                waiting()
+                raise Retry("not yet", after=0.1)
             finalized.append(axn.uid)
 
     with serving(operator_of(Cleaning), proxy.kubeconfig):
@@ -271,15 +270,15 @@ def test_nothing_is_cleaned_up_for_an_object_that_is_gone_while_another_one_has_
         until_reconciled(sandbox, "t1", namespace)
         path = path_of("t1", namespace)
         sandbox.request("DELETE", path)
-        sandbox.eventually(lambda: asked)
+        assert waiting.reached.wait(10)
         stalled = proxy.add(Fault(Stall(), on=watch_of_things, times=None))
         proxy.cut_all()
         sandbox.eventually(lambda: stalled.hits > 0)
         # As a person does who has lost patience.
         sandbox.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
         (anew,) = sandbox.apply(thing("t1", namespace=namespace))
-        may_go.set()
         tries = proxy.count(lambda request: request.path == path)
+        waiting.go_on.set()
         sandbox.eventually(lambda: proxy.count(lambda request: request.path == path) > tries)
 
         proxy.remove(stalled)
