@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bonny import leader
 from bonny.sandbox import Sandbox
 from bonny.sandbox.guard import Guard
 from tests.support.processes import OperatorProcess
@@ -31,6 +32,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(Path(__file__).parent).parts[0] in SERVER_FOLDERS:
             item.add_marker("server")
+
+
+@pytest.fixture(autouse=True)
+def _the_end_of_a_lease_is_that_of_one_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Regression: where this process stood still for as long as a short lease, its watchdog ended all the tests."""
+    ended: list[str] = []
+
+    def look(watchdog: leader._Watchdog) -> None:
+        if leader.clock() >= watchdog._at:
+            ended.append(watchdog._line.decode())
+            watchdog.disarm()
+
+    monkeypatch.setattr(leader._Watchdog, "_look", look)
+    yield
+    assert ended == []
 
 
 @pytest.fixture

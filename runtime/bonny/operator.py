@@ -100,6 +100,12 @@ class Operator:
         self.crds: tuple[type[Version], ...] = tuple(dict.fromkeys(versions))
         for controller in self.controllers:
             _handles_hubs(controller, self.crds)
+            # Own steps may be all that somebody wants.
+            if steps is None and not controller.steps and not controller.has_handler():
+                raise OptionError(
+                    f"{controller.__name__} has no handler: define reconcile(self, axn), or add, modify, delete or "
+                    "finalize"
+                )
         self.steps: tuple[Step, ...] = tuple(default_steps() if steps is None else steps)
         if watch not in ("all", "namespace"):
             raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bonny import Controller, Field, Operator, Owned, Status
+from bonny import Axn, Controller, Field, Operator, Owned, Status
 from bonny.api import Rule, Spec, Version
 from bonny.errors import UsageError
 from bonny.manifest import bundle
@@ -54,6 +54,9 @@ class GateController(Controller[Gate]):
     """Owns something."""
 
     owns = (Owned("v1", "ConfigMap"),)
+
+    async def add(self, axn: Axn[Gate]) -> None:
+        """Does nothing."""
 
 
 operator = Operator(name=NAME, group="gates.example.com", controllers=[GateController])

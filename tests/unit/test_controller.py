@@ -8,11 +8,11 @@ import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pytest
 
-from bonny import Controller, Kind, Operator, Owned, Spec, Version, discover
+from bonny import Axn, Controller, Kind, Operator, Owned, Spec, Version, discover
 from bonny.errors import OptionError, UsageError
 from bonny.kinds import Related
 
@@ -118,7 +118,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Written
         del sys.modules[name]
 
 
-CONTROLLER = "from bonny import Controller, Kind\nclass {name}(Controller):\n    resource = Kind('v1', 'Pod')\n"
+CONTROLLER = "from bonny import Axn, Controller, Kind\nclass {name}(Controller):\n    resource = Kind('v1', 'Pod')\n"
 
 
 def names(package: ModuleType) -> list[str]:
@@ -147,7 +147,7 @@ def test_bases_that_others_share_are_left_out(written: Written) -> None:
     """Regression: a version without a kind made the operator fail at its start."""
     package = written(
         base="""
-            from bonny import Controller, Kind, Version
+            from bonny import Axn, Controller, Kind, Version
             class _Base(Controller):
                 resource = Kind("v1", "Pod")
             class Shared(Version):
@@ -198,6 +198,22 @@ def test_an_impossible_option_is_refused_in_one_sentence(attributes: dict[str, o
 
     with pytest.raises(UsageError, match=sentence):
         Widgets.configured(**attributes)
+
+
+def test_a_controller_without_a_handler_is_refused_unless_its_steps_may_be_all() -> None:
+    class Widgets(Controller[Widget]):
+        def reconsile(self) -> None: ...
+
+    def step(axn: Axn[Any]) -> None: ...
+
+    def operator(controller: type[Controller[Any]], **options: Any) -> Operator:
+        return Operator(name="o", group="example.com", controllers=[controller], **options)
+
+    with pytest.raises(OptionError, match=r"Widgets has no handler: define reconcile\(self, axn\), or add"):
+        operator(Widgets)
+
+    operator(Widgets, steps=[step])
+    operator(Widgets.configured(steps=(step,)))
 
 
 def test_a_configured_controller_keeps_its_name_and_everything_else() -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from difflib import get_close_matches
 from typing import Any, ClassVar, Final, Literal, get_type_hints
 
 import msgspec
@@ -156,6 +157,7 @@ class Version:
         if not hasattr(cls, "kind"):
             return  # a base class that several kinds share
         try:
+            _check_names(cls)
             for name, of, example in (
                 ("short_names", str, '"wd"'),
                 ("categories", str, '"all"'),
@@ -245,6 +247,21 @@ class Version:
         """The typed status of `resource`, empty where it has none yet; None for kinds without. Raises: as `spec_of`."""
         model = cls.status_model()
         return None if model is None else read(model, resource.get("status"), where="status")
+
+
+def _check_names(version: type[Version]) -> None:
+    """Raises: `OptionError` for an attribute that nobody reads: most often a misspelt one."""
+    known = {*vars(Version), *Version.__annotations__, "spec", "status"}
+    for base in version.__mro__[: version.__mro__.index(Version)]:
+        for name in (*vars(base), *base.__annotations__):
+            # Functions, properties and classes inside are the user's; so is what a constant's name says.
+            free = hasattr(type(vars(base).get(name)), "__get__") or isinstance(vars(base).get(name), type)
+            if name not in known and name[0].islower() and not free:
+                meant = ", ".join(get_close_matches(name, sorted(known), n=1))
+                raise OptionError(
+                    f"versions have no {name!r}"
+                    + (f": did you mean {meant!r}?" if meant else ": write constants in capitals, or begin with _")
+                )
 
 
 def object_schema(version: type[Version]) -> Resource:

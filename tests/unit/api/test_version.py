@@ -175,11 +175,38 @@ def test_a_status_field_without_a_default_is_refused_when_its_class_is_made() ->
         ),
         ({"kind": "Widget", "version": "v1", "categories": "all"}, r"Bad.categories is 'all': write a tuple"),
         ({"kind": "Widget", "version": "v1", "columns": AGE}, r"Bad.columns is Column\(.*: columns = \(AGE,\)"),
+        ({"kind": "Widget", "version": "v1", "storge": True}, "versions have no 'storge': did you mean 'storage'?"),
+        (
+            {"kind": "Widget", "version": "v1", "__annotations__": {"stattus": Status}},
+            "versions have no 'stattus': did you mean 'status'?",
+        ),
+        ({"kind": "Widget", "version": "v1", "limit": 3}, "versions have no 'limit': write constants in capitals"),
     ],
 )
 def test_a_bad_name_is_refused_when_its_class_is_made(attributes: dict[str, object], why: str) -> None:
     with pytest.raises(OptionError, match=f"class Bad in .*: {why}"):
         type("Bad", (Version,), {"__module__": __name__, **attributes})
+
+
+def test_what_is_the_users_own_in_a_version_is_taken() -> None:
+    class Own(Version):
+        kind = "Own"
+        version = "v1"
+        LIMIT = 3
+        _limit = 3
+
+        class Spec(Spec):
+            """Nested."""
+
+        @staticmethod
+        def helper() -> int:
+            return 3
+
+        @property
+        def other(self) -> int:
+            return 3
+
+    assert Own.helper() == Own.LIMIT
 
 
 def test_a_base_class_that_several_kinds_share_needs_no_names() -> None:

@@ -8,7 +8,7 @@ from itertools import permutations
 
 import pytest
 
-from bonny import Controller, Operator
+from bonny import Axn, Controller, Operator
 from bonny.api import Scope, Spec, Status, Version
 from bonny.errors import OptionError
 from bonny.kinds import Kind, Owned, Related
@@ -167,6 +167,9 @@ def test_related_kinds_are_only_read() -> None:
 def test_a_controller_of_one_namespace_is_granted_its_kinds_only_there() -> None:
     class Widgets(Controller[Widget]):
         namespace = "vault"
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            """Does nothing."""
 
     operator = Operator(name="o", group="example.com", controllers=[Widgets], leader_election=False)
 

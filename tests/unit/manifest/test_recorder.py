@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from bonny import Operator
+from bonny import Axn, Operator
 from bonny.api import Spec, Version
 from bonny.client.metering import Requests
 from bonny.controller import Controller
@@ -28,6 +28,9 @@ class Widget(Version):
 
 class Watching(Controller[Widget]):
     """Reads its kind."""
+
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        """Does nothing."""
 
 
 def operator() -> Operator:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from bonny import Controller, Operator
+from bonny import Axn, Controller, Operator
 from bonny.api import Scale, Scope, Spec, Status, Version
 from bonny.kinds import Kind
 from bonny.manifest.command import render
@@ -53,6 +53,9 @@ class Pods(Controller[Any]):
     """Of a kind of others."""
 
     resource = Kind("v1", "Pod")
+
+    async def reconcile(self, axn: Axn[Any]) -> None:
+        """Does nothing."""
 
 
 def operator(*crds: type[Version]) -> Operator:
