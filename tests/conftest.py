@@ -18,6 +18,7 @@ pytest_plugins = ["bonny.testing.plugin"]
 Start = Callable[..., OperatorProcess]
 # Everything in these folders needs etcd and kube-apiserver.
 SERVER_FOLDERS = ("conformance", "integration", "faults")
+LAST_LINES = 60
 
 
 def pytest_configure() -> None:
@@ -53,14 +54,20 @@ def _the_end_of_a_lease_is_that_of_one_test(monkeypatch: pytest.MonkeyPatch) -> 
 def start_operator(sandbox: Sandbox, tmp_path: Path) -> Iterator[Start]:
     """Starts operators; those that still run when the test ends are killed."""
     guards: list[Guard] = []
+    started: list[OperatorProcess] = []
 
     def start(
         command: list[str], *, kubeconfig: Path | None = None, cwd: Path | None = None, **settings: str
     ) -> OperatorProcess:
         guard = Guard(tmp_path / f"operator-{len(guards)}")
         guards.append(guard)
-        return OperatorProcess(guard, command, kubeconfig=kubeconfig or sandbox.kubeconfig, cwd=cwd, settings=settings)
+        made = OperatorProcess(guard, command, kubeconfig=kubeconfig or sandbox.kubeconfig, cwd=cwd, settings=settings)
+        started.append(made)
+        return made
 
     yield start
+    # pytest shows it beside a failure.
+    for operator in started:
+        print(f"--- {operator.log_file}", *operator.text.splitlines()[-LAST_LINES:], sep="\n")
     for guard in guards:
         guard.close()

@@ -103,10 +103,10 @@ class Election:
         return next(moment for moment in replica.writes if moment >= since)
 
     def goes_on(self, replica: Replica, *, for_seconds: float) -> None:
-        """Return after this time, in which the replica writes at least every half a second."""
+        """Return after this time, in which the replica writes all the while."""
         ends = time.monotonic() + for_seconds
         while (now := time.monotonic()) < ends:
-            self.sandbox.eventually(lambda now=now: replica.wrote_since(now), within_seconds=0.5)
+            self.sandbox.eventually(lambda now=now: replica.wrote_since(now), within_seconds=SLACK)
 
     @property
     def lease(self) -> Any:

@@ -168,7 +168,7 @@ def test_a_plugin_that_fails_is_named_and_tried_again_until_it_works(
     assert without.text.rstrip().endswith("failed with exit code 1: its own words are on stderr")
 
     plugin.prints(sandbox.service_account_token("default", "first"))
-    at_work = start_operator(handwritten(), kubeconfig=plugin.kubeconfig, TEST_WATCH_SECONDS="1").wait_ready()
+    at_work = start_operator(handwritten(), kubeconfig=plugin.kubeconfig, TEST_WATCH_SECONDS="3").wait_ready()
     plugin.credential.unlink()
     sandbox.delete("v1", "ServiceAccount", "first")
 

@@ -47,10 +47,16 @@ async def begin(sandbox: Sandbox, name: str) -> AsyncIterator[Begin]:
     """Starts campaigns. Those that go on are ended with the test, and nothing is left that could end this process."""
     async with AsyncExitStack() as stack:
 
-        def start(identity: str = "a", *, cluster: Cluster | None = None, namespace: str = "default") -> Leadership:
+        def start(
+            identity: str = "a",
+            *,
+            cluster: Cluster | None = None,
+            namespace: str = "default",
+            timing: LeaseTiming = TIMING,
+        ) -> Leadership:
             client = Client(cluster or Kubeconfig(str(sandbox.kubeconfig)), user_agent="leader/1.0")
             stack.push_async_callback(client.close)
-            made = Leadership(client, namespace=namespace, name=name, identity=identity, timing=TIMING)
+            made = Leadership(client, namespace=namespace, name=name, identity=identity, timing=timing)
             campaign = asyncio.create_task(made.run())
 
             async def end() -> None:
@@ -256,7 +262,8 @@ async def test_to_leave_before_the_campaign_began_does_nothing(sandbox: Sandbox,
 async def test_no_term_begins_before_the_work_of_the_last_one_has_stopped(
     begin: Begin, sandbox: Sandbox, name: str, spec: Callable[[], Any]
 ) -> None:
-    leadership = begin()
+    # Long enough for the watchdog not to come while it does not stand down.
+    leadership = begin(timing=LeaseTiming(lease_duration=60, renew_deadline=40.0, retry_period=TIMING.retry_period))
     await leads(leadership)
     edit(sandbox, name, holderIdentity="nobody")
     async with asyncio.timeout(PATIENCE):

@@ -26,7 +26,7 @@ SHARE_OF_LINES: Final = 0.3
 SHARE_OF_CALLS: Final = 0.002
 PAUSE_SECONDS: Final = 0.6
 # A loop that waits for a condition must not become endless.
-MOST_SECONDS: Final = 8.0
+MOST_SECONDS: Final = 5.0
 
 
 class Jitter:
