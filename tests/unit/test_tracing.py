@@ -397,7 +397,24 @@ def test_a_missing_library_is_named_in_one_sentence() -> None:
     )
 
 
-def test_an_operator_that_shall_export_by_what_is_missing_ends_with_one_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("environ", "sentence"),
+    [
+        (
+            {"OTEL_TRACES_EXPORTER": "console,pigeons"},
+            "traces are to be exported by pigeons, which is not installed: install the extra `otel` for "
+            "otlp_proto_http, or the package of that exporter, or correct OTEL_TRACES_EXPORTER\n",
+        ),
+        (
+            {"OTEL_TRACES_EXPORTER": "console", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4096"},
+            "OpenTelemetry refuses what an OTEL_* variable says: max_export_batch_size must be less than or equal to "
+            "max_queue_size.\n",
+        ),
+    ],
+)
+def test_an_operator_that_cannot_export_as_it_shall_ends_with_one_sentence(
+    tmp_path: Path, environ: dict[str, str], sentence: str
+) -> None:
     kubeconfig = {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
@@ -408,13 +425,9 @@ def test_an_operator_that_shall_export_by_what_is_missing_ends_with_one_sentence
     run = "import sys\nfrom bonny import Operator\nfrom bonny.main import main\n"
     run += "sys.exit(main(Operator(name='op', group='example.com'), ['run']))"
 
-    done = python(run, OTEL_TRACES_EXPORTER="console,pigeons", KUBECONFIG=str(tmp_path / "kubeconfig"))
+    done = python(run, KUBECONFIG=str(tmp_path / "kubeconfig"), **environ)
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "traces are to be exported by pigeons, which is not installed: install the extra `otel` for otlp_proto_http, "
-        "or the package of that exporter, or correct OTEL_TRACES_EXPORTER\n"
-    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
 
 
 def test_the_environment_sets_it_up_for_handlers_too_under_the_name_of_the_operator() -> None:

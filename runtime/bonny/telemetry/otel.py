@@ -142,7 +142,10 @@ def find(
         if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):  # nobody set one
             if environ is None:
                 return None
-            provider = _set_up(environ, service=service, version=version)
+            try:
+                provider = _set_up(environ, service=service, version=version)
+            except ValueError as error:  # of the SDK or an exporter; it names the variable, or what stands there
+                raise UsageError(f"OpenTelemetry refuses what an OTEL_* variable says: {error}") from None
     return OtelSpans(provider, version=version)
 
 
