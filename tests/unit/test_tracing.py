@@ -402,13 +402,17 @@ def test_a_missing_library_is_named_in_one_sentence() -> None:
     [
         (
             {"OTEL_TRACES_EXPORTER": "console,pigeons"},
-            "traces are to be exported by pigeons, which is not installed: install the extra `otel` for "
-            "otlp_proto_http, or the package of that exporter, or correct OTEL_TRACES_EXPORTER\n",
+            (
+                "traces are to be exported by pigeons, which is not installed: install the extra `otel` for "
+                "otlp_proto_http, or the package of that exporter, or correct OTEL_TRACES_EXPORTER\n"
+            ),
         ),
         (
             {"OTEL_TRACES_EXPORTER": "console", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4096"},
-            "OpenTelemetry refuses what an OTEL_* variable says: max_export_batch_size must be less than or equal to "
-            "max_queue_size.\n",
+            (
+                "OpenTelemetry refuses what an OTEL_* variable says: max_export_batch_size must be less than or equal "
+                "to max_queue_size.\n"
+            ),
         ),
     ],
 )

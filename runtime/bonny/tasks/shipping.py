@@ -53,7 +53,7 @@ def image(c: Context, push: bool = False) -> None:
     pushed = f"docker buildx build --platform {PLATFORMS} --sbom true --provenance mode=max --push"
     labelled = f"--label org.opencontainers.image.version={project.version}"
     with c.cd(c.root):
-        c.run(f"{pushed if push else 'docker build'} {labelled} --tag {tagged} .", echo=True)
+        c.run(f"{pushed if push else 'docker build'} {labelled} --tag {tagged} .", echo=True, echo_format="{command}")
 
 
 @task(name="pin")
