@@ -249,7 +249,7 @@ def test_the_commands_of_docker_are_printed(locked: Path) -> None:
 def docker_commands(project: Path, *words: str) -> list[str]:
     done = task(project, "--dry", "image", *words)
     assert done.returncode == 0, done.stderr
-    return re.findall(r"^docker .* \.$", done.stdout, re.MULTILINE)
+    return re.findall(r"docker .* \.$", done.stdout, re.MULTILINE)
 
 
 def test_an_image_without_a_lock_gets_one_first(project: Path) -> None:
