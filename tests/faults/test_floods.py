@@ -19,7 +19,7 @@ from tests.support.load import storm
 # A person who waits does not notice; an operator that works off a flood first takes longer.
 PROMPT_SECONDS = 5.0
 # Handlers that look at something outside take about as long.
-HANDLING_SECONDS = 0.05
+HANDLING_SECONDS = 0.1
 # What a process needs besides for a moment: connections, log lines, interpreter.
 BESIDES = 8.0
 # Probes, timers and other kinds wait for each other's steps. 50 ms is a hundredth of a probe's patience.
@@ -38,7 +38,9 @@ def test_p4_a_storm_of_updates_is_coalesced_and_the_last_one_wins(flood: Flood, 
         for number in range(2 * seconds):
             flood.light(f"b{number}", size=number)
             flood.until(f"b{number}", number, within_seconds=PROMPT_SECONDS)
-        flood.sandbox.eventually(lambda: storming.seconds >= seconds, within_seconds=SEEN_SECONDS)
+        flood.sandbox.eventually(
+            lambda: storming.seconds >= seconds and storming.sent > 100 * seconds, within_seconds=SEEN_SECONDS
+        )
 
     # Patches overlap: which one was the last is the API server's to say.
     last = flood.sandbox.request("GET", f"{flood.grains}/hot").body["spec"]["size"]
@@ -46,7 +48,6 @@ def test_p4_a_storm_of_updates_is_coalesced_and_the_last_one_wins(flood: Flood, 
     handled = len(flood.handled("hot"))
     grown = flood.peak() - before
     print(f"{storming.sent} updates, {storming.rate:.0f}/s; {handled} handlings; {grown:.1f} MiB more")
-    assert storming.sent > 100 * seconds, "a storm"
     assert handled <= storming.seconds / HANDLING_SECONDS + 2
     assert handled < storming.sent / 4
     assert grown < BESIDES

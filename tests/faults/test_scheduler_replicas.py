@@ -35,6 +35,8 @@ from tests.support.scheduling import node, pod
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 # As short as two busy cores allow.
 SCALED: Final = "4 2.6 0.4"
+# For what is held on its way: no request may last for longer than the renew deadline.
+PATIENT: Final = "60 40 0.4"
 SEEN_SECONDS: Final = 60.0
 # What is on its way for longer when a leader is told to stop is taken back.
 GRACE_SECONDS: Final = 4.0
@@ -93,7 +95,7 @@ class Replicas:
         self._stack = stack
         add_nodes(sandbox, [node(f"n{number}", cpu=str(ROOM)) for number in range(CROWD // ROOM)])
 
-    def join(self, *, watch_seconds: float = 3.0) -> Replica:
+    def join(self, *, watch_seconds: float = 3.0, lease: str = SCALED) -> Replica:
         """One more; returns when it is ready. Silence on its streams is noticed after `watch_seconds` and 3 s."""
         proxy = self._stack.enter_context(FaultProxy(self.sandbox))
         settings = {
@@ -101,18 +103,18 @@ class Replicas:
             "BONNY_POD_NAMESPACE": "default",
             "BONNY_WATCH_NAMESPACE": "__ALL__",
             "BONNY_GRACE_SECONDS": str(GRACE_SECONDS),
-            "TEST_LEASE_SECONDS": SCALED,
+            "TEST_LEASE_SECONDS": lease,
             "TEST_WATCH_SECONDS": str(watch_seconds),
         }
         process = self._start(scheduled(), kubeconfig=proxy.kubeconfig, **settings)
         self.all.append(Replica(process.wait_ready(), proxy))
         return self.all[-1]
 
-    def pair(self) -> tuple[Replica, Replica]:
+    def pair(self, *, lease: str = SCALED) -> tuple[Replica, Replica]:
         """A leader and a standby, both ready."""
-        leader = self.join()
+        leader = self.join(lease=lease)
         self.sandbox.eventually(lambda: leader.role == "leading")
-        return leader, self.join()
+        return leader, self.join(lease=lease)
 
     def create(self, numbers: Iterable[int]) -> None:
         """Create these pods, also while the API server restarts."""
@@ -193,7 +195,7 @@ def test_b7_a_leader_that_ends_in_the_middle_of_a_backlog_leaves_no_pod_behind_a
 def test_b7_a_leader_that_is_told_to_stop_lets_its_bindings_arrive_before_another_one_leads(replicas: Replicas) -> None:
     """Regression: it took them back and released the lease; who leads next does not see one that arrives after all."""
     sandbox = replicas.sandbox
-    leader, standby = replicas.pair()
+    leader, standby = replicas.pair(lease=PATIENT)
     effect = Hold()
     leader.proxy.add(Fault(effect, on=of_binding, times=None))
     replicas.create(range(CROWD))

@@ -105,7 +105,7 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
     assert found['controller_runtime_terminal_reconcile_errors_total{controller="Maps"}'] == 1
     assert found['controller_runtime_reconcile_timeouts_total{controller="Maps"}'] == 1
     assert found['controller_runtime_reconcile_time_seconds_count{controller="Maps"}'] == 11
-    assert found['controller_runtime_reconcile_time_seconds_bucket{controller="Maps",le="1"}'] == 10
+    assert found['controller_runtime_reconcile_time_seconds_bucket{controller="Maps",le="1.0"}'] == 10
     assert found['controller_runtime_reconcile_time_seconds_bucket{controller="Maps",le="+Inf"}'] == 11
     assert found['controller_runtime_max_concurrent_reconciles{controller="Maps"}'] == 3
     assert found['controller_runtime_active_workers{controller="Maps"}'] == 0
