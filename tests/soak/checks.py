@@ -39,9 +39,9 @@ MOST_MORE_FILES: Final = 4
 MOST_MORE_TASKS: Final = 1
 MOST_MORE_THREADS: Final = 1
 # What is remembered of each object there is, and a little for what is just under way; keys also stand in void places of
-# the queue's waiting line, which are cleared now and then.
+# the queue's waiting line, which are cleared now and then, and what was told in events is remembered for six minutes.
 MOST_MORE_OBJECTS: Final = 20
-NOT_COUNTED: Final = frozenset({"Key"})
+NOT_COUNTED: Final = frozenset({"Key", "Series"})
 # All objects are due again within 6 s of each minute. If everything is refused just then, the growing waits allow each
 # about five tries in that time, with two requests each: 1.7 requests a second for each object. The rest is for changes.
 MOST_A_SECOND_EACH: Final = 2.0

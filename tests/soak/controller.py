@@ -51,8 +51,10 @@ operator = Operator(
 
 
 def _census(number: int, frame: object) -> None:
+    gc.unfreeze()  # what was frozen is not told otherwise
     gc.collect()  # what only waits for that is not held
     classes = [type(known) for known in gc.get_objects()]
+    gc.freeze()
     tasks = asyncio.all_tasks(asyncio.get_running_loop())
     line = {
         "level": "info",

@@ -32,7 +32,7 @@ from .collector import Collector
 from .controller import operator
 from .process import LOG, Census, OperatorUnderTest
 from .schedule import ALWAYS, Kind, schedule
-from .traffic import Traffic
+from .traffic import Traffic, is_of_events
 from .world import CHILDREN, WIDGETS, World, insist
 
 __all__ = ["Options", "Report", "run"]
@@ -222,7 +222,7 @@ class Soak:
     def _quiet(self) -> Census:
         """Wait until nothing but the watches was asked for during some time; then count what the operator holds."""
         Sandbox.eventually(
-            lambda: not self._proxy.count(_is_no_watch, since=time.monotonic() - QUIET_SECONDS),
+            lambda: not self._proxy.count(_is_work, since=time.monotonic() - QUIET_SECONDS),
             within_seconds=QUIET_WITHIN_SECONDS,
         )
         return self._operator.census()
@@ -234,7 +234,7 @@ class Soak:
         time.sleep(seconds)
         return checks.rest(
             seconds=seconds,
-            through_proxy=self._proxy.count(is_write, since=began),
+            through_proxy=self._proxy.count(lambda request: is_write(request) and _is_work(request), since=began),
             at_server=self._writes_at_server() - at_server,
             handled=self._operator.log.read().messages["handled"] - handled,
         )
@@ -274,5 +274,6 @@ def _admin(sandbox: Sandbox) -> Admin:
     return Admin(url=sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file)
 
 
-def _is_no_watch(request: Request) -> bool:
-    return not request.is_watch
+def _is_work(request: Request) -> bool:
+    """How often an event was repeated is told up to six minutes later, whatever is at rest by then."""
+    return not request.is_watch and not is_of_events(request)

@@ -1,7 +1,8 @@
 """Traffic: how many requests there were, at most in a second, and at most for one thing in ten seconds.
 
 The first bound is for the operator as a whole. The second tells a busy loop from much work: whatever fails is tried
-again after a wait, so that no object, list or watch is asked for again and again.
+again after a wait, so that no object, list or watch is asked for again and again. Events count only as a part of the
+whole: they are made at one path, which does not say what they are about.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from typing import Final
 
 from bonny.testing.faults import Request
 
-__all__ = ["WINDOW_SECONDS", "Traffic"]
+__all__ = ["WINDOW_SECONDS", "Traffic", "is_of_events"]
 
 WINDOW_SECONDS: Final = 10
+
+
+def is_of_events(request: Request) -> bool:
+    """Whether it makes or changes an Event."""
+    return request.path.startswith("/apis/events.k8s.io/")
 
 
 class Traffic:
@@ -44,6 +50,8 @@ class Traffic:
         if second // WINDOW_SECONDS != self._window:
             self._window = second // WINDOW_SECONDS
             self._asked.clear()
+        if is_of_events(request):
+            return
         what = f"{'WATCH' if request.is_watch else request.method} {request.path}"
         self._asked[what] += 1
         self.hottest = max(self.hottest, (self._asked[what], what))

@@ -146,6 +146,12 @@ def test_a_busy_loop_is_told_by_its_path_and_a_flood_by_its_second() -> None:
     assert not checks.requests(traffic(*steps), objects=10).passed
 
 
+def test_events_count_as_requests_and_not_as_one_thing() -> None:
+    """Regression: all are made at one path, so that the first storm of failures was a busy loop."""
+    taken = traffic(*(number / 10 for number in range(90)), path="/apis/events.k8s.io/v1/namespaces/default/events")
+    assert (taken.total, taken.peak, taken.hottest) == (90, 10, (0, "none"))
+
+
 def test_a_red_probe_and_a_bad_end_are_told() -> None:
     fine: dict[str, Any] = {"red": 0, "probes": 9, "ready": "", "stop_code": 0, "stop_seconds": 0.1}
     assert checks.alive(**fine).passed
