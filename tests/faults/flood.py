@@ -136,3 +136,4 @@ def flooding(sandbox: Sandbox, start_operator: Start) -> Iterator[Flood]:
         flood = Flood(sandbox, proxy, start_operator)
         yield flood
         flood.check()
+        flood.kill()

@@ -131,6 +131,11 @@ class Scene:
         assert self.operator.process.poll() is None, f"the operator ended:\n{self.operator.text}"
         assert "please report" not in self.operator.text, self.operator.text
 
+    def kill(self) -> None:
+        """Before its proxy ends: it would connect anew while that does, and its last connection would be nobody's."""
+        if self._operator is not None:
+            self._operator.process.kill()
+
     # --- faults -------------------------------------------------------------------------------------------------------
 
     def meet(self, effect: Effect, *on: Predicate, times: int | None = 1) -> tuple[Fault, ...]:
@@ -204,6 +209,7 @@ def behind_a_proxy(sandbox: Sandbox, start_operator: Start, *, token: str | None
         scene = Scene(sandbox, proxy, start_operator)
         yield scene
         scene.check()
+        scene.kill()
 
 
 def compact(sandbox: Sandbox) -> None:

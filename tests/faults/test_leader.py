@@ -86,6 +86,8 @@ class Election:
         proxy = self._stack.enter_context(FaultProxy(self.sandbox))
         command = [sys.executable, str(CAMPAIGNER)]
         process = self._start(command, kubeconfig=proxy.kubeconfig, TEST_LEASE=self.name, **settings)
+        # Who lives longer than its proxy connects anew while that ends, and its last connection is nobody's.
+        self._stack.callback(process.process.kill)
         self.replicas.append(Replica(proxy, process))
         return self.replicas[-1]
 

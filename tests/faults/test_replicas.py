@@ -75,7 +75,10 @@ class Replicas:
             "TEST_LEASE_SECONDS": lease,
             "BONNY_GRACE_SECONDS": str(GRACE),
         }
-        return Replica(self._start(handwritten(), kubeconfig=proxy.kubeconfig, **settings).wait_ready(), proxy)
+        process = self._start(handwritten(), kubeconfig=proxy.kubeconfig, **settings)
+        # Who lives longer than its proxy connects anew while that ends, and its last connection is nobody's.
+        self._stack.callback(process.process.kill)
+        return Replica(process.wait_ready(), proxy)
 
     def pair(self, *, lease: str = SCALED) -> tuple[Replica, Replica]:
         """A leader and a standby, both ready."""

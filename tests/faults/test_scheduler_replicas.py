@@ -107,6 +107,8 @@ class Replicas:
             "TEST_WATCH_SECONDS": str(watch_seconds),
         }
         process = self._start(scheduled(), kubeconfig=proxy.kubeconfig, **settings)
+        # Who lives longer than its proxy connects anew while that ends, and its last connection is nobody's.
+        self._stack.callback(process.process.kill)
         self.all.append(Replica(process.wait_ready(), proxy))
         return self.all[-1]
 
