@@ -105,10 +105,10 @@ class Election:
         return next(moment for moment in replica.writes if moment >= since)
 
     def goes_on(self, replica: Replica, *, for_seconds: float) -> None:
-        """Return after this time, in which the replica writes all the while."""
+        """Return after this time, in which the replica writes at least every half a second."""
         ends = time.monotonic() + for_seconds
         while (now := time.monotonic()) < ends:
-            self.sandbox.eventually(lambda now=now: replica.wrote_since(now), within_seconds=SLACK)
+            self.sandbox.eventually(lambda now=now: replica.wrote_since(now), within_seconds=0.5)
 
     @property
     def lease(self) -> Any:

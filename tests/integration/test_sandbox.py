@@ -358,9 +358,9 @@ def test_start_in_a_project_is_found_by_a_second_start_and_ended_by_stop(tmp_pat
             assert line_of(stop) == "The sandbox is stopped."
             assert stop.wait() == 0
 
-        assert first.wait(20.0) == 0
+        assert first.wait(5.0) == 0
         assert line_of(first) == "The sandbox is stopped."
-    wait_until_gone(kubeconfig.parent)
+    wait_until_gone(kubeconfig.parent, within_seconds=0.5)
     assert sorted(path.name for path in (tmp_path / ".sandbox").iterdir()) == [".gitignore", "lock"]
 
 
@@ -370,10 +370,10 @@ def test_ctrl_c_ends_a_started_sandbox_cleanly(tmp_path: Path) -> None:
 
         process.send_signal(signal.SIGINT)
 
-        assert process.wait(20.0) == 0
+        assert process.wait(5.0) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
-    wait_until_gone(Path(lines[2].split()[-1]).parent)
+    wait_until_gone(Path(lines[2].split()[-1]).parent, within_seconds=0.5)
 
 
 def test_after_a_kill_the_project_starts_afresh(tmp_path: Path) -> None:
