@@ -1,12 +1,15 @@
-"""Fixtures for all tests: `sandbox` from the runtime's own plugin, and operators as processes of their own."""
+"""Settings and fixtures for all tests: `sandbox` from the runtime's own plugin, and operators as processes."""
 
 from __future__ import annotations
 
+import os
+import random
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 from bonny import leader
 from bonny.sandbox import Sandbox
@@ -19,20 +22,69 @@ Start = Callable[..., OperatorProcess]
 # Everything in these folders needs etcd and kube-apiserver.
 SERVER_FOLDERS = ("conformance", "integration", "faults")
 LAST_LINES = 60
+# With `pytest -n`, files go to workers in this order: by folder, and what takes longest first, so that no worker ends
+# with a long file while the others wait. Unit tests fill the gaps.
+FOLDERS = ("template", "faults", "integration", "conformance", "unit", "soak")
+LONGEST = (
+    "template/test_rendered_project.py",
+    "template/test_readme.py",
+    "integration/test_run_local.py",
+    "integration/test_deploy.py",
+    "integration/test_core_path.py",
+    "faults/test_scheduler_replicas.py",
+    "faults/test_leader.py",
+    "faults/test_pipeline.py",
+    "integration/test_rendered_operator.py",
+    "faults/test_replicas.py",
+    "unit/scheduler/test_server.py",
+    "unit/test_event_loop.py",
+)
+
+# A mutant need only be noticed: the smallest example that shows it is nobody's interest (tools/mutants.py).
+PHASES = (Phase.explicit, Phase.generate) if "MUTANTS" in os.environ else tuple(Phase)
+# No deadline: on a busy machine an example may take its time.
+COMMON = settings(deadline=None, print_blob=True, phases=PHASES)
+settings.register_profile("fixed", COMMON, derandomize=True)
+# `make test-all` takes this one, with a seed that it prints.
+settings.register_profile("random", COMMON, derandomize=False)
+settings.load_profile("fixed")
 
 
-def pytest_configure() -> None:
-    """Let tests send SIGINT to what they start.
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests send SIGINT to what they start, API servers collect garbage less often, and rendered projects share
+    what mypy knows of their dependencies.
 
     Regression: a shell's background job, as CI can be, ignores SIGINT, and hands that on to every child.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A third of the CPU time of an API server's start is Go's garbage collection, and tests start many.
+    os.environ.setdefault("GOGC", "400")
+    worker = getattr(config, "workerinput", {}).get("workerid", "alone")
+    os.environ.setdefault("MYPY_CACHE_DIR", str(config.rootpath / ".mypy_cache" / "rendered" / worker))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.relative_to(Path(__file__).parent).parts[0] in SERVER_FOLDERS:
+        if _path(item).parts[0] in SERVER_FOLDERS:
             item.add_marker("server")
+    if hasattr(config, "workerinput"):
+        items.sort(key=_rank)
+
+
+def _path(item: pytest.Item) -> Path:
+    return item.path.relative_to(Path(__file__).parent)
+
+
+def _rank(item: pytest.Item) -> tuple[int, int]:
+    path = _path(item)
+    name = path.as_posix()
+    return (LONGEST.index(name) if name in LONGEST else len(LONGEST)), FOLDERS.index(path.parts[0])
+
+
+@pytest.fixture(autouse=True)
+def _jitter_is_repeatable(request: pytest.FixtureRequest) -> None:
+    """The runtime draws the same numbers in each run; others, but repeatable ones, in `make test-all`."""
+    random.seed(request.config.getoption("hypothesis_seed") or 0)
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +94,7 @@ def _the_end_of_a_lease_is_that_of_one_test(monkeypatch: pytest.MonkeyPatch) -> 
 
     def look(watchdog: leader._Watchdog) -> None:
         if leader.clock() >= watchdog._at:
-            ended.append(watchdog._line.decode())
+            ended.append(watchdog._line)
             watchdog.disarm()
 
     monkeypatch.setattr(leader._Watchdog, "_look", look)

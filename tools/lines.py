@@ -23,7 +23,7 @@ ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")
 DEVELOPMENT: Final = ("tasks", "scaffold", "sandbox", "testing", "manifest")
 # What a running operator takes from there: it asks for the permissions that its manifest grants.
 IN_PRODUCTION: Final = ("manifest/operatorlike.py", "manifest/rbac.py", "manifest/reviews.py")
-BUDGETS: Final = {"watch line to handler and back": 4_000, "runs in production": 10_500, "everything vendored": 14_900}
+BUDGETS: Final = {"watch line to handler and back": 4_400, "runs in production": 10_900, "everything vendored": 15_300}
 
 
 def code_lines(path: Path) -> int:
