@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -18,11 +19,23 @@ from typing import Any, Final
 
 from .errors import BonnyError, OptionError
 
-__all__ = ["HANDLER_THREAD", "HandlerTimeout", "call", "comes_from_outside", "no_exit", "report"]
+__all__ = ["HANDLER_THREAD", "HandlerTimeout", "add_note", "as_failure", "call", "comes_from_outside", "no_exit",
+           "report", "stopping", "text_of"]  # fmt: skip
 
 
 HANDLER_THREAD: Final = "handler"
 """The name of the threads in which handlers run; a replica that lost its lease waits for them."""
+
+# A text goes into the log at each try, and into a status, which has to fit into an object of 1.5 MiB.
+LONGEST_TEXT: Final = 16 * 1024
+# A cancelled handler ends within milliseconds, unless it cleans up; later than this it ignores its cancellation.
+OVERDUE_SECONDS: Final = 5.0
+
+log = logging.getLogger("bonny.calling")
+
+stopping: Final[contextvars.ContextVar[Callable[[], bool]]] = contextvars.ContextVar("stopping", default=lambda: True)
+"""Set by servers: whether they are ending the handlers that they run. A handler that is cancelled at any other time was
+cancelled by user code, which is a failure. Default: cancelled is cancelled."""
 
 
 class HandlerTimeout(BonnyError, TimeoutError):
@@ -47,10 +60,11 @@ async def call(
     over.
     Raises: what it raises; `HandlerTimeout`; a `BonnyError` for what would end the whole process, such as `sys.exit`.
     """
-    if inspect.iscoroutinefunction(handler):
-        return await _on_the_loop(handler, arguments, seconds=seconds, late=late)
-    # Without a name for the future: an error's traceback holds this frame, and would be held by it.
     work = partial(handler, *arguments)
+    if inspect.iscoroutinefunction(handler):
+        name = name or getattr(handler, "__qualname__", repr(handler))
+        return await _on_the_loop(work, seconds=seconds, name=name, late=late)
+    # Without a name for the future: an error's traceback holds this frame, and would be held by it.
     returned = (await _in_a_thread(work, seconds=seconds, thread=thread, late=late)).result()
     if inspect.iscoroutine(returned):
         returned.close()
@@ -67,20 +81,45 @@ def report(tell: Callable[..., None], message: str, error: BaseException, about:
     Errors of our own say all there is to say; where others come from is worth a traceback.
     """
     traceback = None if isinstance(error, BonnyError) else error
-    tell(message, extra={**about, "error": str(error) or type(error).__name__}, exc_info=traceback)
+    tell(message, extra={**about, "error": text_of(error)}, exc_info=traceback)
+
+
+def text_of(error: BaseException, *, notes: str | None = None) -> str:
+    """The text of `error`, or the name of its type where it has no text or cannot make it; at most 16,384 characters.
+
+    `notes` adds the notes that begin with it. Never raises: user code also raises errors whose `__str__` raises.
+    """
+    parts = [type(error).__name__]
+    with contextlib.suppress(BaseException):
+        parts = [str(error) or parts[0]]
+    with contextlib.suppress(BaseException):
+        parts += [note for note in map(str, error.__notes__) if notes is not None and note.startswith(notes)]
+    text = "; ".join(parts)
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note to an error of user code; without effect on one that cannot take it, such as a frozen dataclass."""
+    with contextlib.suppress(BaseException):
+        error.add_note(note)
 
 
 async def _on_the_loop(
-    handler: Callable[..., Awaitable[object]],
-    arguments: tuple[object, ...],
-    *,
-    seconds: float | None,
-    late: Callable[[], None],
+    handler: Callable[[], Awaitable[object]], *, seconds: float | None, name: str, late: Callable[[], None]
 ) -> object:
-    limit = asyncio.timeout(seconds)
+    limit, alarm = asyncio.timeout(seconds), None
+    if seconds is not None:
+        told = {"handler": name, "timeout_seconds": seconds}
+        # Written in the context of the handler, so the line also says which object it is about.
+        alarm = asyncio.get_running_loop().call_later(
+            seconds + OVERDUE_SECONDS, lambda: log.warning("a handler runs on after its timeout", extra=told)
+        )
     try:
         async with limit:
-            return await handler(*arguments)
+            result = await handler()
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                await asyncio.sleep(0)  # a handler that cancelled its own task fails here, and not in a later step
+            return result
     except TimeoutError as error:
         # A TimeoutError of the handler's own is an error like any other.
         if limit.expired():
@@ -90,9 +129,10 @@ async def _on_the_loop(
     except Exception:
         raise
     except BaseException as error:
-        if comes_from_outside(error):
-            raise
-        raise no_exit(error) from error
+        raise as_failure(error) from error
+    finally:
+        if alarm is not None:
+            alarm.cancel()
 
 
 async def _in_a_thread(
@@ -144,10 +184,26 @@ def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> Non
 
 
 def comes_from_outside(error: BaseException) -> bool:
-    """Whether it ends the running task itself, and is not what a handler raised."""
-    task = asyncio.current_task()
+    """Whether it ends the running task itself, and is not what user code raised."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # the loop has ended, and Python closes the coroutines that are left, by a GeneratorExit
+        return True
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-    return cancelled or isinstance(error, GeneratorExit)
+    return cancelled and stopping.get()()
+
+
+def as_failure(error: BaseException) -> BonnyError:
+    """What stands for an error of user code on the loop that is no `Exception`, see `no_exit`.
+
+    Raises: `error`, where it comes from outside.
+    """
+    if comes_from_outside(error):
+        raise error
+    task = asyncio.current_task()
+    while isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        task.uncancel()  # the task goes on, and nobody else asked it to end
+    return no_exit(error)
 
 
 def no_exit(error: BaseException) -> BonnyError:
@@ -161,5 +217,5 @@ def no_exit(error: BaseException) -> BonnyError:
         case _:
             told = BonnyError(f"{type(error).__name__} was raised, which is no Exception")
     # Notes are logged and reach no status: the text is the handler's own.
-    told.add_note(f"it said: {error}")
+    told.add_note(f"it said: {text_of(error)}")
     return told

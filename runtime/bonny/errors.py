@@ -59,11 +59,14 @@ class Retry(BonnyError):
     `after` is in seconds; None (the default) leaves the wait to the key's backoff.
     """
 
+    # Also for a subclass whose `__init__` does not call this one.
+    after: float | None = None
+
     def __init__(self, message: str = "", *, after: float | None = None) -> None:
         super().__init__(message or "the handler asked for another try")
         if after is not None and not 0 <= after < math.inf:
             raise OptionError(f"Retry(after={after}): use 0 or more seconds, or leave it out for the key's backoff")
-        self.after = after
+        self.after = None if after is None else float(after)
 
 
 class Terminal(BonnyError):

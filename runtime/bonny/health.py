@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from .core.watch import LONGEST_ADVICE_SECONDS, WatchOptions
+from .servers.reconciler import Reconciler
 from .servers.reflector import Reflector
 from .servers.worker import Worker
 from .web.probes import Report
@@ -21,12 +22,13 @@ __all__ = ["liveness", "readiness"]
 
 # A list or watch that gave no sign for so much longer than any request of its may take is stuck.
 STUCK_SECONDS: Final = 60.0
+Slots: TypeAlias = Worker | Reconciler
 # An API server that is replaced is back within half a minute.
 BEHIND_SECONDS: Final = 30.0
 
 
 def liveness(
-    options: WatchOptions, streams: Iterable[Reflector], workers: Iterable[Worker], parts: Iterable[asyncio.Task[Any]]
+    options: WatchOptions, streams: Iterable[Reflector], workers: Iterable[Slots], parts: Iterable[asyncio.Task[Any]]
 ) -> Report:
     """Red when a stream makes no attempt within its deadline, all slots are stuck, or one of `parts` ended."""
     now = time.monotonic()
@@ -37,7 +39,7 @@ def liveness(
         for stream in streams
         if now - stream.last_contact > longest
     ]
-    full = [f"{worker.name}: every slot is stuck" for worker in workers if worker.stuck]
+    full = [f"{worker}: every slot is stuck" for worker in workers if worker.stuck]
     return Report(not (ended or stuck or full), tuple(ended + stuck + full))
 
 

@@ -27,9 +27,7 @@ import random
 import secrets
 import select
 import socket
-import sys
 import threading
-import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -39,9 +37,11 @@ from msgspec.structs import replace
 
 from .client.api import Client
 from .client.errors import Conflict, Forbidden, NotFound, missing_rule
+from .clock import clock
 from .core import lease
 from .core.lease import LeaseTiming
 from .errors import ApiError, UsageError
+from .event_loop import frames_of, running
 from .kinds import Kind
 from .resource import Key, Resource
 
@@ -57,14 +57,6 @@ WATCHDOG_SECONDS: Final = 1.0
 TROUBLE: Final = (ApiError, UsageError, TimeoutError, msgspec.ValidationError)
 
 log = logging.getLogger("bonny.leader")
-
-
-def clock() -> float:
-    """Seconds that also pass while the machine sleeps; but only on Linux.
-
-    Elsewhere a computer that was put to sleep wakes up as the leader that it was, for what was left of its term.
-    """
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 def own_identity() -> str:
@@ -242,17 +234,21 @@ class _Lease(msgspec.Struct):
 class _Watchdog:
     """A thread that ends the process at a moment which is put off again and again, unless it is disarmed before.
 
-    It looks once a second, also because its wait does not count the time that a machine sleeps.
+    It looks once a second, also because its wait does not count the time that a machine sleeps. Its last words name the
+    code that the event loop runs. The monitor of `bonny.event_loop` is another thread: it may have to wait for whoever
+    reads the log, and this one must not.
     """
 
     def __init__(self, name: str) -> None:
-        self._line = f"the lease {name} expired before all work had stopped: the process ends\n".encode()
+        self._line = f"the lease {name} expired before all work had stopped: the process ends"
+        self._loop_thread = 0
         self._at = float("inf")
         self._disarmed: threading.Event | None = None
 
     def arm(self, at: float) -> None:
         """End the process at `at`, not at the moment that was named before; at once if it has passed."""
         self._at = at
+        self._loop_thread = threading.get_ident()
         self._look()
         if self._disarmed is None:
             self._disarmed = threading.Event()
@@ -271,7 +267,9 @@ class _Watchdog:
     def _look(self) -> None:
         if clock() >= self._at:
             # No logging, and no waiting for whoever reads this: either may be what blocks the process.
-            with suppress(OSError):
+            with suppress(Exception):
                 if select.select([], [2], [], 0)[1]:
-                    os.write(2, self._line)
+                    line = f"{self._line}; the event loop runs {running(frames_of(self._loop_thread))[0]}\n"
+                    # A longer write may block although the pipe has room.
+                    os.write(2, line.encode(errors="backslashreplace")[: select.PIPE_BUF])
             os._exit(EXPIRED_EXIT_CODE)

@@ -1,7 +1,8 @@
 """Main: what `python -m <package>` does: run the operator, print its version, or tell its settings.
 
 Exit codes: 0 after SIGTERM or SIGINT, 2 with one sentence for bad configuration, 1 at once on a second signal, 3 when
-the lease was lost and the work of a leader would not stop in time (`bonny.leader`).
+the lease was lost and the work of a leader would not stop in time (`bonny.leader`), 4 after a stop in order because a
+callback, or a task that no handler started, raised SystemExit or KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -24,6 +26,7 @@ from .client.config import Cluster, find_cluster, own_namespace
 from .config import Config, settings
 from .config import __doc__ as config_help
 from .errors import UsageError
+from .event_loop import EXITS, running
 from .operator import Operator
 from .process import Process
 from .telemetry.logging import LogFormat, configure
@@ -47,6 +50,9 @@ M_MMAP_THRESHOLD: Final = -3
 M_TRIM_THRESHOLD: Final = -1
 LARGE_BYTES: Final = 320 * 1024
 KEPT_FREE_BYTES: Final = 1024 * 1024
+
+# 1 and 2 are in the head of this module, 3 is `bonny.leader`'s.
+CALLED_EXIT_CODE: Final = 4
 
 THREADS: Final = "to_thread"
 # The grace period is over by then; a thread that is about to end needs no longer.
@@ -103,15 +109,37 @@ def defaults(operator: Operator) -> Config:
 
 
 def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
-    """Run until SIGTERM or SIGINT; returns 0. Raises: `UsageError` when it cannot start."""
+    """Run until SIGTERM or SIGINT; returns the exit code. Raises: `UsageError` when it cannot start."""
     configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
     # Modules stay; the collector need not look at them again. Streams do the same with what they hold (bonny.process).
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
     _keep_large_blocks_apart()
-    asyncio.run(_serve(operator, config, cluster))
-    return 0
+    stop, code = asyncio.Event(), 0
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        serving = loop.create_task(_serve(operator, config, cluster, stop), name="the operator")
+        while not serving.done():
+            try:
+                loop.run_until_complete(serving)
+            except EXITS as error:
+                # asyncio lets these two leave the loop, which can go on. A SIGINT is handled, and raises nothing.
+                code = CALLED_EXIT_CODE
+                _report_exit(error)
+                stop.set()
+        if serving.result():
+            logging.shutdown()
+            sys.stdout.flush()
+            os._exit(code)
+    return code
+
+
+def _report_exit(error: BaseException) -> None:
+    """Log what tried to end the process, with the fields of the handling whose code it is."""
+    stack, context = running(reversed([*traceback.walk_tb(error.__traceback__)]))
+    extra = {"error": type(error).__name__, "stack": stack}
+    context.copy().run(log.error, "a task or callback tried to end the process: the operator stops", extra=extra)
 
 
 def _keep_large_blocks_apart() -> None:
@@ -126,8 +154,8 @@ def _keep_large_blocks_apart() -> None:
         libc.mallopt(M_TRIM_THRESHOLD, KEPT_FREE_BYTES)
 
 
-async def _serve(operator: Operator, config: Config, cluster: Cluster) -> None:
-    stop = asyncio.Event()
+async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asyncio.Event) -> bool:
+    """Run until `stop` is set; returns whether something goes on that would not end."""
 
     def stop_or_exit(number: int) -> None:
         if stop.is_set():
@@ -149,9 +177,8 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster) -> None:
     threads.shutdown(wait=False, cancel_futures=True)
     if process.abandoned or not await _ended(THREADS):
         log.warning("a handler that would not end was abandoned")
-        logging.shutdown()
-        sys.stdout.flush()
-        os._exit(0)
+        return True
+    return False
 
 
 async def _ended(name: str) -> bool:

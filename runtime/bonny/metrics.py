@@ -18,6 +18,7 @@ from .client.metering import Requests
 from .core.meters import Histogram
 from .core.queue import Statistics
 from .core.watch import TroubleKind
+from .event_loop import LoopMonitor
 from .events import EventRecorder
 from .scheduler.pending import State
 from .scheduler.server import SchedulerServer
@@ -89,6 +90,8 @@ OTHERS: Final[tuple[Metric, ...]] = (
     ("bonny_events_unsent", GAUGE, "Events that the API server does not know of yet.", "recorder.correlator.unsent"),
     ("bonny_tasks_halted_total", COUNTER, "Periodic tasks that were halted by an error.", "tasks.failed"),
     ("bonny_client_throttled_seconds_total", COUNTER, "Waits after a 429.", "requests.throttled_seconds"),
+    ("bonny_event_loop_blocked_seconds_total", COUNTER, "Time in which the event loop was blocked, for 3 s or longer.",
+     "monitor.blocked_seconds"),
 )
 # fmt: on
 SCHEDULERS: Final[tuple[Metric, ...]] = (
@@ -112,6 +115,7 @@ class Parts(NamedTuple):
     recorder: EventRecorder
     tasks: PeriodicTasks
     requests: Requests
+    monitor: LoopMonitor
     schedulers: Sequence[SchedulerServer] = ()
 
 

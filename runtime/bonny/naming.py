@@ -207,8 +207,12 @@ def check_tuple(where: str, name: str, value: object, of: type, example: str) ->
 def check_finalizer(name: str) -> str:
     """The name of a finalizer as the API server takes it: a domain, a slash and a word."""
     domain, slash, word = name.partition("/")
-    if not slash or not all(map(_is_label, domain.split("."))) or not _QUALIFIED.fullmatch(word):
-        raise UsageError(f"{name!r} is not the name of a finalizer: use domain/name, for example example.com/cleanup")
+    sized = len(domain) <= SUBDOMAIN_LENGTH
+    if not slash or not sized or not all(map(_is_label, domain.split("."))) or not _QUALIFIED.fullmatch(word):
+        raise UsageError(
+            f"{name!r} is not the name of a finalizer: use domain/name, {SUBDOMAIN_LENGTH} and {LABEL_LENGTH} "
+            "characters at most, for example example.com/cleanup"
+        )
     return name
 
 

@@ -34,6 +34,9 @@ __all__ = ["Operator", "Part"]
 
 EVENTS: Final[Resource] = {"apiGroups": [EVENT.group], "resources": [EVENT.plural], "verbs": list(EVENT_VERBS)}
 
+# k8s.io/apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
+MANAGER_BYTES: Final = 128
+
 Part: TypeAlias = type[Controller[Any]] | type[Server] | type[Scheduler] | type[Version] | PeriodicTask
 """What `discover` finds, and an operator serves."""
 
@@ -111,6 +114,12 @@ class Operator:
             raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
         self.watch = watch
         for controller in self.controllers:
+            manager = f"{name}/{controller.__name__}"
+            if len(manager.encode()) > MANAGER_BYTES:
+                raise OptionError(
+                    f"the field manager {manager} has {len(manager.encode())} characters and Kubernetes takes "
+                    f"{MANAGER_BYTES}: shorten the name of the class or of the operator"
+                )
             finalizers = self.finalizers(controller)
             if controller.finalizes() and controller.finalizer_of(operator=name, group=group) not in finalizers:
                 raise OptionError(f"no step of {name} calls {controller.__name__}.finalize: put Finalizer() in `steps`")

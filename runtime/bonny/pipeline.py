@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .axn import Axn, HandlingFailure, Step
-from .calling import comes_from_outside, no_exit
+from .calling import add_note, as_failure, text_of
 from .client.errors import Forbidden, Invalid, Refusal
 from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
 from .events import Event, EventType
@@ -68,7 +68,7 @@ class Pipeline:
                 if isinstance(error, Terminal):
                     raise
                 # The first error goes on: a worker must learn of a thread that still runs.
-                error.add_note(f"not reported: {unreported}")
+                add_note(error, f"not reported: {text_of(unreported)}")
 
 
 def _finish(axn: Axn[Any]) -> None:
@@ -92,12 +92,10 @@ async def run_step(axn: Axn[Any], step: Step) -> None:
             if result is not None and inspect.isawaitable(result):
                 await result
     except Exception as error:
-        error.add_note(f"in step {step_name(step)}")
+        add_note(error, f"in step {step_name(step)}")
         raise
     except BaseException as error:
-        if comes_from_outside(error):
-            raise
-        failed = no_exit(error)
+        failed = as_failure(error)
         failed.add_note(f"in step {step_name(step)}")
         raise failed from error
 
@@ -112,7 +110,7 @@ def failure_of(error: Exception) -> HandlingFailure:
 
     The text of a handler's own error may hold anything, so only its type is told; the log has the rest.
     """
-    text = "; ".join([str(error), *(note for note in getattr(error, "__notes__", ()) if note.startswith(ALSO))])
+    text = text_of(error, notes=ALSO)
     match error:
         case Retry() | Terminal():
             return HandlingFailure(type(error).__name__, text)

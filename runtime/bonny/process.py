@@ -26,6 +26,7 @@ from .client.config import Cluster, own_namespace
 from .config import Config
 from .controller import Controller, Restart
 from .core.queue import QueueOptions
+from .event_loop import LoopMonitor, create_task
 from .events import EventRecorder
 from .kinds import Kind, Owned
 from .leader import Leadership, own_identity
@@ -38,6 +39,7 @@ from .scheduler.server import SchedulerServer
 from .servers.intake import Intake
 from .servers.orphans import find_orphans
 from .servers.periodic import CANCEL_SECONDS, PeriodicTasks
+from .servers.reconciler import Reconciler
 from .servers.reflector import Reflector
 from .servers.server import EVERYWHERE, Server
 from .servers.watcher import Watcher
@@ -87,6 +89,7 @@ class Process:
             readiness=self.readiness,
             metrics=self.exposition,
         )
+        self.monitor = LoopMonitor()
         self._started = False
         self._following: dict[Reflector, asyncio.Task[None]] = {}
         self._shown_to_schedulers: list[Reflector] = []
@@ -122,6 +125,8 @@ class Process:
         """
         operator = self.operator
         async with AsyncExitStack() as closing:
+            asyncio.get_running_loop().set_task_factory(create_task)
+            closing.enter_context(self.monitor)
             tracing.switch(tracing.find(operator.tracing, service=operator.name, version=operator.version))
             closing.callback(tracing.switch, None)
             fence = voter = None
@@ -131,7 +136,10 @@ class Process:
                 self._leadership = self._candidate(voter)
                 fence = self._leadership.remaining
             client = await closing.enter_async_context(self._connected(fence))
-            await client.connection()
+            # A plugin that makes credentials may wait for a person.
+            await first_of(client.connection(), stop.wait())
+            if stop.is_set():
+                return
             await self.probes.start()
             closing.push_async_callback(self.probes.stop)
             # After an error or a cancellation nothing may go on with a client that is closed.
@@ -358,11 +366,15 @@ class Process:
         """Once every stream is in sync, or waits for a person: say so, and report what was left behind."""
         streams = self.reflectors.values()
         unsettled = {asyncio.create_task(stream.settled()) for stream in streams}
+        listed = 0
         try:
             while unsettled:
-                _, unsettled = await asyncio.wait(unsettled, timeout=FREEZE_SECONDS)
-                # What is listed lives long; looking for cycles in 100,000 objects would hold the loop for 130 ms.
-                gc.freeze()
+                settled, unsettled = await asyncio.wait(unsettled, timeout=FREEZE_SECONDS)
+                before, listed = listed, sum(len(stream.store) for stream in streams if not stream.synced)
+                # What is listed lives long; looking for cycles in 100,000 objects would hold the loop for 130 ms. Only
+                # when there is more of it: garbage that is frozen is never freed.
+                if settled or listed > before:
+                    gc.freeze()
         finally:
             await cancelled(unsettled)
         figures = {
@@ -399,24 +411,22 @@ class Process:
     def health(self) -> Report:
         """What /healthz answers."""
         watchers = self._watchers()
-        streams = [*self.reflectors.values(), *(stream for watcher in watchers for stream in watcher.reflectors)]
-        workers = [*self.workers, *(watcher.worker for watcher in watchers)]
-        return health.liveness(
-            self.operator.watch_options, streams, workers, [*self._following.values(), *self._parts, *self._work]
-        )
+        reconcilers = [server for server in self.servers if isinstance(server, Reconciler) and self._work]
+        workers: list[Worker | Reconciler] = [*self.workers, *(watcher.worker for watcher in watchers), *reconcilers]
+        parts = [*self._following.values(), *self._parts, *self._work]
+        return health.liveness(self.operator.watch_options, self._streams(), workers, parts)
 
     def readiness(self) -> Report:
         """What /readyz answers."""
-        streams = [
-            *self.reflectors.values(),
-            *(stream for watcher in self._watchers() for stream in watcher.reflectors),
-        ]
         notes = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
         notes += [f"a permission is missing: {line}" for line in self._permissions.missing]
         if self._started:
             # Without the error: a user's may hold anything, and whoever reaches the port may ask.
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
-        return health.readiness(streams, started=self._started, notes=notes, dropped=self._dropped)
+        return health.readiness(self._streams(), started=self._started, notes=notes, dropped=self._dropped)
+
+    def _streams(self) -> list[Reflector]:
+        return [*self.reflectors.values(), *(stream for watcher in self._watchers() for stream in watcher.reflectors)]
 
     def _watchers(self) -> list[Watcher]:
         """Those that run: they have streams and workers of their own."""
@@ -427,7 +437,7 @@ class Process:
         if not self._started:
             return END if form is Format.OPEN else ""
         parts = (list(self.reflectors.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
-        figures = metrics.Parts(self.operator.name, self.workers, *parts, schedulers=self.schedulers)
+        figures = metrics.Parts(self.operator.name, self.workers, *parts, self.monitor, self.schedulers)
         return metrics.text(figures, form)
 
 
@@ -439,10 +449,12 @@ async def cancelled(tasks: Collection[asyncio.Task[Any]], *, seconds: float | No
 
 
 async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of them returns, and give up the others."""
+    """Wait until one of them returns, and give up the others. Raises: what that one raises."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     finally:
         await cancelled(tasks)
 

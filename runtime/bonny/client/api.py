@@ -3,10 +3,10 @@
 You need it in handlers that read or write beyond their descendants: `axn.client`.
 You do not need it to create what an object owns: register descendants.
 
-Guarantees: every request has a deadline; a 401 is answered by reading the credentials again and one more try; a 429 is
-waited out within the deadline; what the API server warns of is logged, once. Of writes only `create` is repeated here;
-else the key that caused the request is tried again. A client with a fence starts no write once its time is over, and
-gives up by then those that it started.
+Guarantees: every request has a deadline; a 401 is answered by reading the credentials again and one more try; after a
+certificate that is not trusted they are read again; a 429 is waited out within the deadline; what the API server warns
+of is logged, once. Of writes only `create` is repeated here; else the key that caused the request is tried again. A
+client with a fence starts no write once its time is over, and gives up by then those that it started.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from ..core.objects import decode_failure
-from ..errors import UsageError
+from ..core.objects import decode_cut, decode_failure
+from ..errors import InvalidObject, UsageError
 from ..kinds import Kind
 from ..resource import Key, Resource, has_all_of, key_of, owners_of
 from .config import Cluster, Connection
-from .errors import NotLeading, Unreachable, refusal
+from .errors import NotLeading, Unreachable, refusal, without_values
 from .metering import Requests
 from .transport import Answer, StreamAnswer, Transport
 
@@ -41,6 +41,8 @@ REQUEST_SECONDS: Final = 30.0
 # A connection that broke is whole again in a moment, or it takes longer than a handler should wait.
 CREATE_TRIES: Final = 3
 CREATE_SECONDS: Final = 0.5
+# After a certificate was not trusted, the authority is read again; a plugin may be run for that, so not each time.
+DISTRUSTED_SECONDS: Final = 10.0
 # The server's constant advice under overload is 1 s (apiserver, priority and fairness).
 THROTTLED_SECONDS: Final = 1.0
 
@@ -109,7 +111,9 @@ class Client:
         Raises: `UsageError`; `Unreachable` when the client is closed meanwhile.
         """
         current = self._connection
-        if current is not None and not renew and time.monotonic() - self._read_at <= current.max_age:
+        age = time.monotonic() - self._read_at
+        distrusted = self._transport.distrusted_at > self._read_at and age > DISTRUSTED_SECONDS
+        if current is not None and not (renew or distrusted) and age <= current.max_age:
             return current
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
@@ -137,9 +141,13 @@ class Client:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    async def get(self, kind: Kind, name: str, *, namespace: str | None = None) -> Resource:
-        """One object, uncached. Raises: `NotFound` and the other `ApiError`s. RBAC: get."""
-        return await self._object("GET", "get", kind, Key(namespace or "", name))
+    async def get(self, kind: Kind, name: str, *, namespace: str | None = None, cut: bool = False) -> Resource:
+        """One object, uncached. With `cut`, what is nested too deeply to be decoded is empty: do not write it back.
+
+        Raises: `NotFound` and the other `ApiError`s; `InvalidObject` when it is nested too deeply, unless `cut`.
+        RBAC: get.
+        """
+        return await self._object("GET", "get", kind, Key(namespace or "", name), cut=cut)
 
     async def list(self, kind: Kind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
         """All objects, read page by page. RBAC: list."""
@@ -148,7 +156,7 @@ class Client:
         query = {"limit": "500", "labelSelector": labels, "fieldSelector": fields}
         while True:
             answer = await self.exchange("GET", path_of(kind, namespace), query=query)
-            page = self._decoded(answer, "list", kind.resource)
+            page = self._decoded(answer, "list", kind.resource, cut=False)
             found += ({"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page["items"])
             token = page["metadata"].get("continue")
             if not token:
@@ -206,7 +214,7 @@ class Client:
         if answer.status == 409 and number > 1 and owners_of(resource):
             found = await self.exchange("GET", path_of(kind, namespace, named), ends=ends)
             live = self._decoded(found, "get", f"{kind.resource} {named}") if found.status == 200 else {}
-            if has_all_of(live, resource) and not live["metadata"].get("deletionTimestamp"):
+            if was_made(live, resource):
                 return live
         return self._decoded(answer, "create", f"{kind.resource} {named}".strip())
 
@@ -249,11 +257,12 @@ class Client:
         body: Any = None,
         content_type: str = "",
         subresource: str = "",
+        cut: bool = True,
     ) -> Resource:
         path = path_of(kind, key.namespace or None, key.name, subresource)
         encoded = None if body is None else msgspec.json.encode(body)
         answer = await self.exchange(method, path, body=encoded, content_type=content_type)
-        return self._decoded(answer, verb, f"{kind.resource} {key}")
+        return self._decoded(answer, verb, f"{kind.resource} {key}", cut=cut)
 
     # --- exchange -----------------------------------------------------------------------------------------------------
 
@@ -313,10 +322,11 @@ class Client:
 
     def _warn(self, header: str) -> None:
         """Log what the API server warns of, such as a deprecated version, each text once."""
-        for text in WARNING.findall(header):
+        for quoted in WARNING.findall(header):
+            text = without_values(quoted.replace('\\"', '"'))
             if text not in self._warnings and len(self._warnings) < WARNINGS_KEPT:
                 self._warnings.add(text)
-                log.warning("the API server warns", extra={"warning": text.replace('\\"', '"')})
+                log.warning("the API server warns", extra={"warning": text})
 
     async def _connection_until(self, ends: float, *, renew: bool = False) -> Connection:
         try:
@@ -338,16 +348,24 @@ class Client:
                 request.answered(answer.status)
                 yield answer
 
-    def _decoded(self, answer: Answer, verb: str, resource: str) -> Resource:
+    def _decoded(self, answer: Answer, verb: str, resource: str, *, cut: bool = True) -> Resource:
+        """The answer to a write is always `cut`: an error would say that nothing was written."""
         if answer.status >= 300:
             failure = decode_failure(answer.status, answer.body, retry_after(answer.headers))
             raise refusal(failure, verb=verb, resource=resource)
         try:
-            decoded: Resource = msgspec.json.decode(answer.body)
+            decoded, emptied = decode_cut(answer.body)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             failure = decode_failure(502, b"the answer is not JSON")
             raise refusal(failure, verb=verb, resource=resource) from None
+        if emptied and not cut:
+            raise InvalidObject(f"cannot {verb} {resource}: it is nested too deeply")
         return decoded
+
+
+def was_made(live: Resource, sent: Resource) -> bool:
+    """Whether `live` is provably what an earlier try to create `sent` made, and stays."""
+    return has_all_of(live, sent) and not live["metadata"].get("deletionTimestamp")
 
 
 def _as_yaml(resource: Resource) -> bytes:

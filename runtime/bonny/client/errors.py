@@ -9,7 +9,7 @@ ApiError
 ├── NotFound         404 of the API server: the object or its namespace does not exist
 ├── NotServed        404 without a reason: the kind is not served, for now or by whoever answered; nothing is known
 ├── Conflict         409, 422 of a failed precondition: somebody was faster; read again
-├── Invalid          400, 422, a 500 that says so: it does not fit its schema; trying the same again is pointless
+├── Invalid          400, 413, 422, a 500 that says so: it does not fit; trying the same again is pointless
 ├── Throttled        429: come back after `retry_after` seconds
 └── ServerError      5xx and everything else: try again later
 """
@@ -17,11 +17,12 @@ ApiError
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from ..core.objects import Failure
+from ..core.objects import Cause, Failure
 from ..errors import ApiError
 
 __all__ = [
@@ -57,8 +58,9 @@ class NotLeading(ApiError):
 class Refusal(ApiError):
     """The API server answered, and not with success.
 
-    `verb` and `resource` say what was asked for (`apply`, `configmaps default/w1`), `status`, `reason` and `message`
-    are the server's, `retry_after` is in seconds where the server named a time, `causes` are its reasons in detail.
+    `verb` and `resource` say what was asked for (`apply`, `configmaps default/w1`), `status` and `reason` are the
+    server's, `message` is what of its text holds no value of an object, `retry_after` is in seconds where the server
+    named a time, `causes` are its reasons in detail.
     """
 
     then = "see the server's message"
@@ -70,7 +72,7 @@ class Refusal(ApiError):
         self.reason = failure.reason
         self.message = failure.message
         self.retry_after = failure.retry_after
-        self.causes = failure.causes
+        self.causes = tuple(cause.reason for cause in failure.causes)
         super().__init__(f"cannot {verb} {resource} ({failure.code}): {failure.message or failure.reason or self.then}")
 
 
@@ -97,7 +99,7 @@ class Conflict(Refusal):
 
 
 class Invalid(Refusal):
-    """400 or 422."""
+    """400, 413 or 422."""
 
 
 class Throttled(Refusal):
@@ -114,35 +116,113 @@ _CLASSES: Final[dict[int, type[Refusal]]] = {
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    413: Invalid,
     422: Invalid,
     429: Throttled,
 }
 
 
-# How the API server quotes what it refuses (apimachinery, field errors; structured-merge-diff, typed conversion).
-_QUOTED: Final = re.compile(r'(?<=value: )("(?:[^"\\]|\\.)*"|[^:]+)|(?<= got ).*$', re.DOTALL)
-HIDDEN: Final = "(left out)"
-# How a server-side apply of a field that the schema lacks, or of another type, is refused: with a 500 (tried, 1.36).
-UNTYPED: Final = "failed to create typed patch object"
+READS: Final = ("get", "list", "watch")
+LEFT_OUT: Final = "details that may quote the object are left out: `kubectl apply --dry-run=server` shows them"
+CAUSES_SHOWN: Final = 8
 
 
-def without_values(message: str) -> str:
-    """A message of the API server without the values that it quotes: they may be anybody's secrets."""
-    return _QUOTED.sub(HIDDEN, message)
+# Texts of the API server's own, of constants, NAMEs and amounts, one a line (docs/decisions/0037). The text of a policy
+# or a webhook is its author's, and may hold any value: only which one it is stays.
+_MESSAGES: Final = r"""
+NAME "NAME" (?:not found|already exists)$
+Operation cannot be fulfilled on NAME "NAME": the object has been modified; please apply your changes to the latest.*$
+Operation cannot be fulfilled on NAME "NAME": the \w+ in the precondition \(NAME\) does not match.*$
+User "[^"]+" cannot \w+ resource "NAME" in API group "[\w.-]*"(?: in the namespace "NAME"| at the cluster scope)?
+exceeded quota: NAME requested: NAME used: NAME limited: NAME
+failed quota: NAME must specify [\w./,;: -]+
+\[?(?:(?:, )?m(?:ax|in)imum \S+ usage per \w+ is [\w.]+(?:, but \w+ is [\w.]+|\. +No \w+ is specified))+]?
+unable to create new content in namespace NAME because it is being terminated
+no PriorityClass with name|error looking up service account
+ValidatingAdmissionPolicy 'NAME' with binding 'NAME' denied request
+admission webhook "NAME" denied the request
+Internal error occurred: failed calling webhook "NAME"
+(?:would )?violates? PodSecurity "NAME": .*$|CustomResourceDefinition.apiextensions.k8s.io "NAME" is invalid: [\s\S]*$
+etcdserver: [a-z ,]+$|rpc error: code = \w+ desc = trying to send message [a-z \d(.)]+$
+Request entity too large: limit is \d+|[tT]oo many requests[\w ,.]*|Timeout: request did not complete[a-z -]*
+Unauthorized|404 page not found|the server (?:could not|does not|is currently unable to) [a-z ]+|the answer is not JSON
+NAME NAME is deprecated in NAME(?: unavailable in NAME)?(?: use NAME NAME)?
+(?:unknown|duplicate) field "NAME"$
+"""
+# Constants that say what is wrong with a field: wherever they are found they quote nothing.
+_PHRASES: Final = r"""
+field is immutable(?: when `immutable` is set)?|may not change once set|cannot change roleRef
+updates to \w+ spec for fields other than [a-zA-Z', ]+ are forbidden
+pod updates may not change fields other than(?:[ ,]`[\w.\[\]*]+`)*
+`selector` does not match template `labels`
+(?:must|may not|should) be (?:greater|less|more|no more) than (?:or equal to )?-?\d+
+(?:must|should) have at \w+ \d+ \w+|should be at \w+ \d+ chars long|must be of type \w+
+may not specify more than 1 \w+ type|must not be empty|must be (?:unique|valid format|an absolute path)
+a (?:lowercase RFC \d+ \w+|valid label|fully qualified name|valid C identifier) must [a-z -]+
+name is neither a standard finalizer name nor is it fully qualified|not a valid selector operator
+must be a valid (?:IP address|CIDR value)|supported values: (?:"[\w*./-]*"(?:, |$))+$
+conflict with "[^"]+"(?: with subresource "\w+")?(?: using [\w/.]+)?
+cannot unmarshal \w+ into Go struct field [\w.]+ of type [\w.]+|illegal base64 data at input byte \d+
+quantities must match the regular expression
+"""
+
+
+def _any_of(lines: str) -> str:
+    return "|".join(lines.strip().splitlines()).replace("NAME", r"[^\s\"']+")
+
+
+_MESSAGE: Final = re.compile(_any_of(rf'(?:NAME (?:"NAME" )?is forbidden: )?(?:{_any_of(_MESSAGES)})'), re.ASCII)
+_PHRASE: Final = re.compile(_any_of(_PHRASES), re.ASCII)
+# How a server-side apply says that a field does not fit its schema: with a 500, without causes (tried, 1.36).
+_UNTYPED: Final = re.compile(
+    r"(?:^\s*|Kind=\w+\): )(\.(?:[\w./$-]|\[[\w=\",.-]*\])+): (expected [a-z]+|field not declared in schema|"
+    r"duplicate entries for key \[[\w=\",.-]*\]|element \d+: associative list with keys)",
+    re.ASCII | re.MULTILINE,
+)
+# The keys of items in a path. A `name` says where to look; any other key may be a value.
+_KEY: Final = re.compile(r'(\[name="[\w.-]*")|"(?:[^"\\]|\\.)*"', re.ASCII)
+# What does not fit, although the answer is a 500.
+_UNFIT: Final = re.compile(
+    "failed to (?:create typed patch|convert new) object|etcdserver: .* too large|.* larger than max"
+)
+
+
+def _without_keys(path: str) -> str:
+    return _KEY.sub(lambda key: key[1] or "...", path)
+
+
+def without_values(message: str, causes: Sequence[Cause] = ()) -> str:
+    """What of the API server's text holds no value of an object: that may be anybody's secret."""
+    if whole := _MESSAGE.match(message):
+        return message if whole[0] == message else f"{whole[0]}; {LEFT_OUT}"
+    said: list[tuple[str, str]] = [
+        (f"{_without_keys(cause.field)}: {cause.reason.removeprefix('FieldValue')}", phrase[0] if phrase else "")
+        for cause in causes
+        if cause.reason and cause.field not in ("", "<nil>")
+        for phrase in (_PHRASE.search(cause.message),)
+    ]
+    said = said or _UNTYPED.findall(_without_keys(message))
+    if not said and (phrase := _PHRASE.search(message)):
+        said = [("", phrase[0])]
+    texts = list(dict.fromkeys(": ".join(filter(None, parts)) for parts in said))
+    if len(texts) > CAUSES_SHOWN:
+        texts[CAUSES_SHOWN:] = [f"{len(texts) - CAUSES_SHOWN} more"]
+    return "; ".join(texts if said and all(phrase for _, phrase in said) else [*texts, LEFT_OUT])
 
 
 def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
-    """The error of the class that fits. What it says holds no values of objects, and of Secrets nothing at all."""
-    message = without_values(failure.message)
-    if resource.startswith("secrets ") or resource == "secrets":
-        message = "the server's message may quote the Secret and is left out"
-    failure = msgspec.structs.replace(failure, message=message)
-    kind = _CLASSES.get(failure.code, ServerError)
-    if failure.code == 500 and message.startswith(UNTYPED):
+    """The error of the class that fits. What it says holds no values of objects.
+
+    An answer to a read is repeated as it is: the object was not sent, so nothing quotes it. But for Secrets.
+    """
+    message, kind = failure.message, _CLASSES.get(failure.code, ServerError)
+    if failure.code == 500 and _UNFIT.match(message):
         kind = Invalid
     if kind is NotFound and failure.reason != "NotFound":
         kind = NotServed
-    return kind(verb=verb, resource=resource, failure=failure)
+    if message and (verb not in READS or resource.partition(" ")[0] == "secrets"):
+        message = without_values(message, failure.causes)
+    return kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
 
 
 def missing_rule(*, group: str, plural: str, verbs: tuple[str, ...]) -> str:

@@ -28,18 +28,24 @@ from typing import Any, Final
 import aiohttp
 from yarl import URL
 
+from ..clock import clock
 from .config import Connection
 from .errors import AnswerTooLarge, Unreachable
 
 __all__ = ["Answer", "StreamAnswer", "Transport"]
 
 CONNECT_SECONDS: Final = 10.0
+# A few compressed kilobytes can become gigabytes. An object has 3 MiB at most, and lists have bounds of their own.
+LONGEST_ANSWER: Final = 64 * 1024 * 1024
 # A farewell that the peer does not take is not waited for.
 CLOSE_SECONDS: Final = 1.0
 # A half-open connection is found after 30 + 3 * 10 s; a watch has its own deadline besides.
 KEEPALIVE_IDLE: Final = 30
 KEEPALIVE_INTERVAL: Final = 10
 KEEPALIVE_COUNT: Final = 3
+# An idle connection is closed here before a proxy closes it: a write that crosses the close fails. aiohttp's default of
+# 15 s is longer than the 10 s after which HAProxy, as distributions configure it, closes.
+IDLE_SECONDS: Final = 5.0
 # How aiohttp tells of TLS, in the middle of its sentence: `ssl:<ssl.SSLContext object at 0x7fc5d128ff50>`.
 _CONTEXT: Final = re.compile(r" ssl:(?:<[^>]*>|\w+)")
 # Their texts quote the URL of the proxy, with its password.
@@ -74,6 +80,9 @@ class Transport:
         self._streams = self._session()
         self._under_way: set[asyncio.Timeout] = set()
         self._closed = False
+        self.distrusted_at = float("-inf")
+        """When a certificate could not be verified the last time; in monotonic seconds."""
+
         self._tls: _Tls | None = None
 
     async def request(
@@ -91,22 +100,22 @@ class Transport:
 
         Does not: follow redirects, keep cookies, or send anything but a GET again when its connection broke.
         Raises: `Unreachable`, also when the transport is closed meanwhile; `AnswerTooLarge` when the answer has more
-        than `limit_bytes`.
+        than `limit_bytes` (None: `LONGEST_ANSWER`).
         """
         limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        with _told(connection, timeout):
+        with self._told(connection, timeout):
             async with (
                 self._until_closed(timeout),
                 self._requests.request(
                     method,
                     **self._arguments(connection, target, headers),
                     # Bytes of more than 1 MiB bring a warning; these are sent piece by piece.
-                    data=None if body is None else _Body(body, time.monotonic() + timeout),
+                    data=None if body is None else _Body(body, clock() + timeout),
                     timeout=limit,
                     middlewares=() if method == "GET" else (_never_twice,),
                 ) as response,
             ):
-                read = await (response.read() if limit_bytes is None else _bounded(response, limit_bytes))
+                read = await _bounded(response, limit_bytes or LONGEST_ANSWER)
                 return Answer(response.status, _lower(response.headers), read)
 
     @asynccontextmanager
@@ -126,7 +135,7 @@ class Transport:
         limit = aiohttp.ClientTimeout(
             total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=read_timeout
         )
-        with _told(connection, read_timeout):
+        with self._told(connection, read_timeout):
             async with self._until_closed(None):
                 response = await self._streams.get(**self._arguments(connection, target, headers), timeout=limit)
         chunks = self._chunks(connection, response, read_timeout)
@@ -169,7 +178,7 @@ class Transport:
     async def _chunks(
         self, connection: Connection, response: aiohttp.ClientResponse, read_timeout: float
     ) -> AsyncGenerator[bytes, None]:
-        with _told(connection, read_timeout):
+        with self._told(connection, read_timeout):
             while True:
                 async with self._until_closed(None):
                     chunk = await response.content.readany()
@@ -177,9 +186,25 @@ class Transport:
                     return
                 yield chunk
 
+    @contextmanager
+    def _told(self, connection: Connection, timeout: float) -> Iterator[None]:
+        """The library's errors in our words."""
+        try:
+            yield
+        except aiohttp.SocketTimeoutError as error:
+            raise TimeoutError(f"{connection.server} was silent for {timeout:.0f} s") from error
+        except QUOTING as error:
+            raise Unreachable(_sentence(connection, error, timeout)) from None
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            if any(isinstance(each, ssl.CertificateError) for each in (error, error.__cause__)):  # a read; a write
+                self.distrusted_at = time.monotonic()
+            raise Unreachable(_sentence(connection, error, timeout)) from error
+
     def _session(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, socket_factory=_keepalive_socket, ttl_dns_cache=10),
+            connector=aiohttp.TCPConnector(
+                limit=0, socket_factory=_keepalive_socket, ttl_dns_cache=10, keepalive_timeout=IDLE_SECONDS
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=self._headers,
             trust_env=False,
@@ -225,7 +250,7 @@ class _Tls:
 
 
 class _Body(io.BytesIO):
-    """A body that is not sent once its time is over: the process may stand still when the request is about to go."""
+    """A body that is not sent once its time is over: process or machine may stop just before a request goes."""
 
     def __init__(self, data: bytes, ends: float) -> None:
         super().__init__(data)
@@ -233,7 +258,7 @@ class _Body(io.BytesIO):
 
     def read(self, size: int | None = -1) -> bytes:
         """Raises: `TimeoutError`."""
-        if time.monotonic() >= self._ends:
+        if clock() >= self._ends:
             raise TimeoutError
         return super().read(size)
 
@@ -275,19 +300,6 @@ async def _never_twice(request: aiohttp.ClientRequest, send: aiohttp.ClientHandl
         return await send(request)
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise aiohttp.ClientConnectionError(str(error) or type(error).__name__) from error
-
-
-@contextmanager
-def _told(connection: Connection, timeout: float) -> Iterator[None]:
-    """The library's errors in our words."""
-    try:
-        yield
-    except aiohttp.SocketTimeoutError as error:
-        raise TimeoutError(f"{connection.server} was silent for {timeout:.0f} s") from error
-    except QUOTING as error:
-        raise Unreachable(_sentence(connection, error, timeout)) from None
-    except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-        raise Unreachable(_sentence(connection, error, timeout)) from error
 
 
 def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:

@@ -9,12 +9,15 @@ Source: structured-merge-diff, fieldpath serialisation.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import msgspec
 
-__all__ = ["digest", "owned_fields", "project"]
+__all__ = ["digest", "overridden", "owned_fields", "project", "same"]
+
+# JSON that does not depend on the order of a mapping's keys.
+_text: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def owned_fields(resource: Mapping[str, Any], manager: str, *, subresource: str = "") -> Mapping[str, Any] | None:
@@ -31,36 +34,81 @@ def owned_fields(resource: Mapping[str, Any], manager: str, *, subresource: str 
 
 
 def project(value: Any, fields: Mapping[str, Any]) -> Any:
-    """The part of `value` that `fields` names; paths that `value` lacks are left out."""
-    children = {name: sub for name, sub in fields.items() if name != "."}
-    if not children:
+    """The part of `value` that `fields` names; paths that `value` lacks are left out. Linear in the size of both."""
+    if not fields or fields.keys() == {"."}:
         # A leaf: an atomic value, an empty map, or an item that is owned as a whole.
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
+        # Most of what is owned are leaves: no call for each of them.
         return {
-            name[2:]: project(value[name[2:]], sub)
-            for name, sub in children.items()
-            if name.startswith("f:") and name[2:] in value
+            name[2:]: project(value[name[2:]], sub) if sub else value[name[2:]]
+            for name, sub in fields.items()
+            if name[:2] == "f:" and name[2:] in value
         }
-    if isinstance(value, list):
-        # In the order of the list, so that what we applied and what is live can be compared. Other names are leftovers
-        # of a schema in which this was no list.
-        named = [_element(name, sub) for name, sub in children.items() if name[:2] in ("k:", "v:", "i:")]
-        return [project(item, sub) for index, item in enumerate(value) for wanted, sub in named if wanted(index, item)]
-    return value
+    return _selected(value, fields) if isinstance(value, list) else value
 
 
-def _element(name: str, fields: Mapping[str, Any]) -> tuple[Callable[[int, Any], bool], Mapping[str, Any]]:
-    """What one path element selects of a list: by key fields, by value, or by index; and the fields of its items."""
-    kind, _, text = name.partition(":")
-    wanted = msgspec.json.decode(text)
-    if kind == "k":
-        return lambda _, item: isinstance(item, Mapping) and wanted.items() <= item.items(), fields
-    if kind == "v":
-        return lambda _, item: bool(item == wanted), fields
-    return lambda index, _: bool(index == wanted), fields
+def _selected(items: list[Any], elements: Mapping[str, Any]) -> list[Any]:
+    """The items that path elements select by key fields, by value or by index; each item is looked up once.
+
+    In the order of the list, so that what we applied and what is live can be compared. Other elements are leftovers of
+    a schema in which this was not a list.
+    """
+    wanted: dict[str, dict[bytes, Mapping[str, Any]]] = {"k": {}, "v": {}, "i": {}}
+    keys: set[str] = set()
+    for element, fields in elements.items():
+        kind, _, text = element.partition(":")
+        if kind in wanted:
+            path = msgspec.json.decode(text)
+            keys.update(path if kind == "k" else ())
+            wanted[kind][_text(path)] = fields
+    selected = []
+    for index, item in enumerate(items):
+        fields = None
+        if keys and isinstance(item, dict):
+            # A key field that an item lacks is missing from its path, too.
+            fields = wanted["k"].get(_text({key: item[key] for key in keys if key in item}))
+        if fields is None and wanted["v"]:
+            fields = wanted["v"].get(_text(item))
+        if fields is None and wanted["i"]:
+            fields = wanted["i"].get(_text(index))
+        if fields is not None:
+            selected.append(project(item, fields))
+    return selected
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same to the API server: 1.0 is 1, but, unlike in Python, True is not."""
+    return _text(one) == _text(other) or (one == other and _same_types(one, other))
+
+
+def _same_types(one: Any, other: Any) -> bool:
+    """Of values that are equal to Python."""
+    if isinstance(one, dict):
+        return all(_same_types(item, other[name]) for name, item in one.items())
+    if isinstance(one, (list, tuple)):
+        return all(map(_same_types, one, other))
+    return isinstance(one, bool) == isinstance(other, bool)
+
+
+def overridden(wanted: Any, live: Any, fields: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """The paths among `fields` where `live` differs from `wanted`; paths that `wanted` lacks are left out.
+
+    Items of lists are shown as `[]`: their keys are content of the object.
+    """
+    children = {name: sub for name, sub in fields.items() if name != "."}
+    if not children and wanted != live:
+        yield path
+    for name, sub in children.items():
+        if name.startswith("f:") and isinstance(wanted, Mapping) and name[2:] in wanted:
+            there = live.get(name[2:]) if isinstance(live, Mapping) else None
+            yield from overridden(wanted[name[2:]], there, sub, f"{path}.{name[2:]}")
+        elif isinstance(wanted, list) and isinstance(live, list):
+            items = zip(project(wanted, {name: {}}), project(live, {name: {}}), strict=False)
+            for item, there in items:
+                yield from overridden(item, there, sub, f"{path}[]")
 
 
 def digest(value: Any) -> bytes:
     """A short hash of a JSON value that does not depend on the order of its mappings' keys."""
-    return hashlib.blake2b(msgspec.json.encode(value, order="deterministic"), digest_size=16).digest()
+    return hashlib.blake2b(_text(value), digest_size=16).digest()

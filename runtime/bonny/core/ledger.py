@@ -21,10 +21,11 @@ from typing import Any, Final
 
 import msgspec
 
+from ..errors import InvalidObject
 from ..kinds import Kind
 from ..resource import Key
 from .fields import digest
-from .objects import Item, OwnerRef, version_number
+from .objects import UNREADABLE, Item, OwnerRef, version_number
 
 __all__ = ["Barriers", "Ends", "Handled", "Ledger", "OwnWrites", "Tombstone", "Witness", "handled_state", "witness_of"]
 
@@ -49,19 +50,27 @@ class Handled(msgspec.Struct, frozen=True, gc=False):
     """A hash of the status, for controllers that ask for status changes."""
 
 
-def handled_state(item: Item, *, with_status: bool, metadata_only: bool = False) -> Handled:
-    """The state of `item` as a handling sees it. Of metadata alone, any new version may be new content."""
+def handled_state(
+    item: Item, *, with_status: bool, metadata_only: bool = False, trust_generation: bool = True
+) -> Handled:
+    """The state of `item` as a handling sees it. Does not raise: a stream asks for each object that it shows.
+
+    Of metadata alone, and of what cannot be decoded, any new version may be new content.
+    """
     meta = item.meta
-    content: int | bytes = meta.generation
+    content: int | bytes = meta.generation if trust_generation else 0
     status = b""
     if metadata_only:
         # A status is not there to be compared either.
         content = content if content and not with_status else meta.resource_version.encode()
-    elif not meta.generation or with_status:
-        decoded = item.decode()
-        status = digest(decoded.get("status")) if with_status else b""
-        if not meta.generation:
-            content = digest({name: value for name, value in decoded.items() if name not in NO_CONTENT})
+    elif not content or with_status:
+        try:
+            decoded = item.decode()
+            status = digest(decoded.get("status")) if with_status else b""
+            if not content:
+                content = digest({name: value for name, value in decoded.items() if name not in NO_CONTENT})
+        except (InvalidObject, *UNREADABLE):
+            content = meta.resource_version.encode()
     return Handled(
         uid=meta.uid,
         content=content,
@@ -220,6 +229,7 @@ class OwnWrites:
                 writes.versions = [*writes.versions, version][-REMEMBERED_WRITES:]
                 if version_number(version):
                     heappush(self._order, (version_number(version), key))
+                    self._rebuild()
         if writes.pending:
             return []
         foreign, writes.held = writes.held, []
@@ -262,6 +272,12 @@ class OwnWrites:
             if not writes.versions and not writes.pending:
                 del self._writes[key]
 
+    def _rebuild(self) -> None:
+        """Drop void places, once they may be more than half of all: a stream that is refused shows nothing."""
+        if len(self._order) > 2 * REMEMBERED_WRITES * len(self._writes) + SLACK:
+            known = ((key, version) for key, writes in self._writes.items() for version in writes.versions)
+            self._order = sorted((version_number(version), key) for key, version in known)
+
 
 class Barriers:
     """Keys that wait until one stream shows a version that they wrote."""
@@ -278,6 +294,7 @@ class Barriers:
         if version > self._wanted.get(key, 0):
             self._wanted[key] = version
             heappush(self._order, (version, key))
+            self._rebuild()
 
     def blocks(self, key: Key, *, at: int) -> bool:
         """Whether `key` still waits while the stream is at the version `at`."""
@@ -297,10 +314,14 @@ class Barriers:
     def drop(self, key: Key) -> int:
         """Stop waiting for `key`: its time is over. Returns the version that it waited for; 0 for none."""
         wanted = self._wanted.pop(key, 0)
-        if len(self._order) > 2 * len(self._wanted) + SLACK:
-            self._order = [(version, waiting) for waiting, version in self._wanted.items()]
-            heapify(self._order)
+        self._rebuild()
         return wanted
+
+    def _rebuild(self) -> None:
+        """Drop void places, once they are more than half of all."""
+        if len(self._order) > 2 * len(self._wanted) + SLACK:
+            self._order = [(version, key) for key, version in self._wanted.items()]
+            heapify(self._order)
 
 
 class Ends:

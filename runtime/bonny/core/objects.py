@@ -17,12 +17,14 @@ from ..resource import Key
 
 __all__ = [
     "UNREADABLE",
+    "Cause",
     "Failure",
     "Item",
     "Meta",
     "OwnerRef",
     "Page",
     "decode_bookmark",
+    "decode_cut",
     "decode_event",
     "decode_failure",
     "decode_item",
@@ -35,8 +37,14 @@ __all__ = [
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 # The API server takes objects of 10,000 levels; interpreters follow about 1,000, less what is on their stack by then.
 DEEPEST: Final = 400
-TOO_DEEP: Final = b'"bonny.dev: nested too deeply"'
-_TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+# Stands in what was emptied because it is too deep. JSON has no tab within a string, so no text of an object reads so.
+CUT: Final = b"\t"
+# A string that is cut off is a token, too: else its end would be searched for from each quote in it.
+_TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
+# A surrogate without its other half. The API server keeps what is in a RawExtension as it was written.
+_ESCAPES: Final = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+# Each read of an object can end so; what follows is the text of the webhook, which may quote the object.
+_CONVERSION: Final = re.compile(r"(conversion webhook for [^:]+ failed): .*", re.DOTALL)
 # An unsigned 64-bit number has 20 digits; what is longer is no version, and int() refuses more than 4,300.
 VERSION_DIGITS: Final = 20
 
@@ -77,6 +85,8 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     meta: Meta
     raw: bytes
+    too_deep: bool = False
+    """The object is nested more deeply than `DEEPEST`; below that, `raw` has empty mappings and lists."""
 
     @property
     def key(self) -> Key:
@@ -86,14 +96,15 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     def version(self) -> int:
         return version_number(self.meta.resource_version)
 
-    def decode(self) -> dict[str, Any]:
+    def decode(self, *, cut: bool = False) -> dict[str, Any]:
         """The whole object as a fresh mapping; each call decodes anew, so callers may change what they get.
 
-        Raises: `InvalidObject` when it is nested too deeply.
+        With `cut`, mappings and lists below `DEEPEST` levels are empty where they cannot be decoded.
+        Raises: `InvalidObject` when it is nested too deeply, unless `cut`.
         """
-        if TOO_DEEP in self.raw:
+        decoded, emptied = decode_cut(self.raw)
+        if (emptied or self.too_deep) and not cut:
             raise InvalidObject(f"{self.key} is nested deeper than {DEEPEST} levels: make it flatter")
-        decoded: dict[str, Any] = msgspec.json.decode(self.raw)
         return decoded
 
 
@@ -105,6 +116,17 @@ class Page(msgspec.Struct, frozen=True):
     continue_token: str
 
 
+class Cause(msgspec.Struct, frozen=True):
+    """One detail of a failure."""
+
+    reason: str = ""
+    """For machines too: `NamespaceTerminating`."""
+
+    field: str = ""
+    message: str = ""
+    """The server's text. It may quote the object."""
+
+
 class Failure(msgspec.Struct, frozen=True):
     """What a Status object says, or what stands in for one where the server sent none."""
 
@@ -112,8 +134,7 @@ class Failure(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
     retry_after: float | None = None
-    causes: tuple[str, ...] = ()
-    """Reasons in more detail, for machines too: `NamespaceTerminating`."""
+    causes: tuple[Cause, ...] = ()
 
 
 class _Envelope(msgspec.Struct):
@@ -139,13 +160,9 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw] | None
 
 
-class _Cause(msgspec.Struct):
-    reason: str = ""
-
-
 class _Details(msgspec.Struct, rename="camel"):
     retry_after_seconds: float | None = None
-    causes: list[_Cause] | None = None
+    causes: tuple[Cause, ...] | None = None
 
 
 class _Status(msgspec.Struct):
@@ -155,22 +172,29 @@ class _Status(msgspec.Struct):
     details: _Details | None = None
 
 
+_whole = msgspec.json.Decoder(dict[str, Any])
 _envelope = msgspec.json.Decoder(_Envelope)
 _has_meta = msgspec.json.Decoder(_HasMeta)
 _list = msgspec.json.Decoder(_List)
 _status = msgspec.json.Decoder(_Status)
 
 
-def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
-    """Decode `raw`, without what no interpreter can follow: the rest of it, and all other objects, stay readable."""
+def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
+    """Decode `raw`; what no interpreter can follow is emptied, so that the rest and all other objects stay readable.
+
+    What is not Unicode reads U+FFFD, as in Go. Returns: also whether something was emptied; a `CUT` is there then, and
+    nowhere else.
+    """
     try:
-        return decoder.decode(raw)
-    except RecursionError:
-        return decoder.decode(_flattened(raw))
+        return decoder.decode(raw), False
+    except UNREADABLE:
+        valid = raw.replace(CUT, b" ").decode("utf-8", "replace").encode()
+        flat = _flattened(_ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], valid))
+        return decoder.decode(flat), CUT in flat
 
 
 def _flattened(raw: bytes) -> bytes:
-    """`raw` with `TOO_DEEP` in place of whatever is nested more deeply than `DEEPEST`."""
+    """`raw` with a `CUT` as the content of each mapping and list that is nested more deeply than `DEEPEST`."""
     parts: list[bytes] = []
     depth = kept = 0
     for token in _TOKENS.finditer(raw):
@@ -178,46 +202,59 @@ def _flattened(raw: bytes) -> bytes:
             case b"{" | b"[":
                 depth += 1
                 if depth == DEEPEST + 1:
-                    parts.append(raw[kept : token.start()])
+                    parts += raw[kept : token.end()], CUT
             case b"}" | b"]":
                 depth -= 1
                 if depth == DEEPEST:
-                    parts.append(TOO_DEEP)
-                    kept = token.end()
+                    kept = token.start()
     return b"".join([*parts, raw[kept:]])
 
 
-def decode_item(raw: bytes, *, of: tuple[str, str] | None = None) -> Item:
-    """Raises: one of `UNREADABLE` when `raw` is not an object with a name, or not `of` this API version and kind."""
-    decoded = _flat(_has_meta, raw)
+def decode_cut(raw: bytes) -> tuple[dict[str, Any], bool]:
+    """Decode a whole object; what is nested too deeply is empty. Returns: also whether something is.
+
+    Raises: one of `UNREADABLE`.
+    """
+    return _flat(_whole, raw)
+
+
+def decode_item(raw: bytes, *, of: tuple[str, str] | None = None, emptied: bool = False) -> Item:
+    """`emptied`: `raw` is a part of what was too deep, so a `CUT` says whether this object is.
+
+    Raises: one of `UNREADABLE` when `raw` is not an object with a name, or not `of` this API version and kind.
+    """
+    decoded = _has_meta.decode(raw)
     if of is not None and (decoded.api_version, decoded.kind) != of:
         raise msgspec.ValidationError(f"Object is {decoded.api_version} {decoded.kind}, not {' '.join(of)}")
     # One string for all objects of a namespace.
     msgspec.structs.force_setattr(decoded.metadata, "namespace", sys.intern(decoded.metadata.namespace))
-    item = Item(decoded.metadata, raw)
+    item = Item(decoded.metadata, raw, too_deep=emptied and CUT in raw)
     if not item.meta.name:
         raise msgspec.ValidationError("Object has no name - at `$.metadata`")
     return item
 
 
 def decode_bookmark(raw: bytes) -> Meta:
-    """What a bookmark carries: a version, and perhaps annotations. Raises: one of `UNREADABLE`."""
-    return _flat(_has_meta, raw).metadata
+    """What a bookmark carries: a version. Raises: one of `UNREADABLE`."""
+    return _has_meta.decode(raw).metadata
 
 
-def decode_event(line: bytes) -> tuple[str, bytes]:
-    """Split a watch line into its type and the bytes of its object. Raises: one of `UNREADABLE`."""
-    envelope = _flat(_envelope, line)
-    return envelope.type, bytes(envelope.object)
+def decode_event(line: bytes) -> tuple[str, bytes, bool]:
+    """Split a watch line into its type, the bytes of its object, and whether they were `emptied` (`decode_item`).
+
+    Raises: one of `UNREADABLE`.
+    """
+    envelope, emptied = _flat(_envelope, line)
+    return envelope.type, bytes(envelope.object), emptied
 
 
 def decode_page(body: bytes) -> Page:
     """Raises: one of `UNREADABLE`, also for what is no list that a watch could go on from."""
-    page = _flat(_list, body)
+    page, emptied = _flat(_list, body)
     if not page.metadata.resource_version:
         raise msgspec.ValidationError("List has no resourceVersion - at `$.metadata`")
     # bytes() copies each item out of the page, so that one surviving object does not keep 500 others in memory.
-    items = tuple(decode_item(bytes(raw)) for raw in page.items or ())
+    items = tuple(decode_item(bytes(raw), emptied=emptied) for raw in page.items or ())
     return Page(items, page.metadata.resource_version, page.metadata.continue_token)
 
 
@@ -233,9 +270,9 @@ def decode_failure(status: int, body: bytes, retry_after: float | None = None) -
         # 300 characters are enough to recognise a proxy's error page, and few enough for a log line.
         return Failure(status, "", body[:300].decode("utf-8", "replace").strip(), retry_after)
     details = decoded.details or _Details()
-    causes = tuple(cause.reason for cause in details.causes or ())
     retry_after = details.retry_after_seconds if retry_after is None else retry_after
-    return Failure(status or decoded.code, decoded.reason, decoded.message, retry_after, causes)
+    message = _CONVERSION.sub(r"\1", decoded.message)
+    return Failure(status or decoded.code, decoded.reason, message, retry_after, details.causes or ())
 
 
 def version_number(version: str) -> int:

@@ -276,6 +276,11 @@ class Queue(Generic[K]):
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
+    def is_working(self, key: K) -> bool:
+        """Whether `key` is handed out."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.working
+
     def next_due(self) -> float | None:
         """When the next timer fires or the next delayed or parked key becomes ready; None when there is none."""
         while self._waiting:
@@ -295,10 +300,7 @@ class Queue(Generic[K]):
         # was low before: 100,000 of them take 12 ms. A first list waits in the low line.
         low = self._first(self._low)
         since = [low[1].ready_since or 0.0] if low is not None else []
-        for ticket, key in self._live:
-            entry = self._entries.get(key)
-            if entry is not None and entry.ticket == ticket and entry.ready_since is not None:
-                since.append(entry.ready_since)
+        since += [entry.ready_since or 0.0 for entry in map(self._in_line, self._live) if entry is not None]
         oldest = min(since, default=now)
         return Statistics(
             self._ready, self._delayed, self._parked, self._working, timers=len(self._timers), oldest=now - oldest
@@ -307,12 +309,16 @@ class Queue(Generic[K]):
     # --- places -------------------------------------------------------------------------------------------------------
 
     def _leave_line(self, entry: _Entry) -> None:
-        self._ready -= entry.ready_since is not None
+        left = entry.ready_since is not None
+        self._ready -= left
         self._parked -= entry.parked
         self._delayed -= entry.place is not None and not entry.parked
         entry.ready_since = None
         entry.place = None
         entry.parked = False
+        if left and len(self._live) + len(self._low) > 2 * self._ready + SLACK:
+            # A standby takes nothing, so nothing else removes the places of objects that came and went.
+            self._live, self._low = (deque(filter(self._in_line, line)) for line in (self._live, self._low))
 
     def _make_ready(self, key: K, entry: _Entry, priority: Priority, now: float) -> None:
         since = entry.queued if entry.ready_since is None else entry.ready_since
@@ -350,12 +356,17 @@ class Queue(Generic[K]):
     def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _Entry] | None:
         """The first of a line that still stands there."""
         while line:
-            ticket, key = line[0]
-            entry = self._entries.get(key)
-            if entry is not None and entry.ticket == ticket and entry.ready_since is not None:
-                return key, entry
+            entry = self._in_line(line[0])
+            if entry is not None:
+                return line[0][1], entry
             line.popleft()
         return None
+
+    def _in_line(self, place: tuple[int, K]) -> _Entry | None:
+        """The entry that stands at this place of the live or the low line; None when the place is void."""
+        ticket, key = place
+        entry = self._entries.get(key)
+        return entry if entry is not None and entry.ticket == ticket and entry.ready_since is not None else None
 
     def _fire(self, now: float) -> None:
         """Make ready what is due: much of it, if not all; the rest comes with the next calls."""

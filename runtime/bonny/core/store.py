@@ -46,7 +46,11 @@ class Store:
         self._unlisted: set[Key] = set()
         """What the list under way has not shown yet."""
 
-        self._listed: int | None = 0
+        self.rewritten = False
+        """Whether the list under way showed an older version of an object than was known before: the server's history
+        is not the one that the store was filled from."""
+
+        self._listed = 0
         self._restored = False
         self._indexes: dict[str, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
         """A value that one object has, as UIDs and most others, is held without a set: 200 bytes an object."""
@@ -77,6 +81,7 @@ class Store:
                 self._unlisted = set(self._items)
                 self._listed = version
                 self._restored = restored
+                self.rewritten = False
                 return []
             case Sweep():
                 return self._sweep()
@@ -138,8 +143,9 @@ class Store:
         if old is not None and not self._restored:
             if old.meta.resource_version == item.meta.resource_version and old.meta.uid == item.meta.uid:
                 return []
-            if item.version < old.version and (live or (self._listed is not None and self._listed < old.version)):
+            if item.version < old.version and (live or self._listed < old.version):
                 return []
+            self.rewritten = self.rewritten or 0 < item.version < old.version
         self._replace(key, item)
         return [Delta(key, old, item, live)]
 

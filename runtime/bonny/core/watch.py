@@ -6,20 +6,22 @@ out. The shell that talks to the server is `bonny.servers.reflector`.
     Listing --page, more to come--> Listing      Watching --event, bookmark--> Watching
     Listing --last page-----------> Watching     Watching --closed-----------> Watching (resumes where it was)
     Listing --page too large------> Listing (fewer objects a page)
-    Streaming --last first event--> Watching     Streaming --refused, never ends--> Listing
     Watching --410, deaf----------> Waiting --> Listing
-    any --trouble-----------------> Waiting --> where it was
-
-Streaming is a list that comes as a watch (`sendInitialEvents`), for those who ask for it.
+    Watching --error--------------> Waiting --> Confirming --> Watching
+    any other --trouble-----------> Waiting --> where it was
 
 Rules worth knowing:
 - The first list, like every list, carries no resourceVersion: the answer is the newest state, never a stale cache.
 - What the store holds is served while a list is under way; keys that the complete list lacks are swept at its end.
-- A stream that ended without a word in all its time is listed anew: a server that was restored from a backup keeps a
-  watch with a version of its future open and silent.
+- A stream without an event or bookmark for `deaf_after` is listed again, however many watches that time was made of: a
+  server that was restored from a backup keeps a watch with a version of its future open and silent.
+- For the same reason a watch that is resumed after an error is preceded by a list of one object. It names the server's
+  version; a version below ours means that the server was restored, and everything is listed.
+- A restored server may have passed our version. Then a list shows older versions of objects than the store holds, the
+  shell says `Rewritten`, and everything is listed once more, without trust in what was known.
 - Only progress is followed by a request at once: a page with objects and a new token, a smaller page than the last one
-  asked for, a list in place of a streaming one, a watch that moved the version or lasted a second. Everything else
-  waits.
+  asked for, a watch that moved the version or lasted a second; and of watches no more than ten, then one a second.
+  Everything else waits.
 - A page is bounded in bytes, not only in objects: 500 objects may be 1 KB or 1 GB.
 """
 
@@ -38,7 +40,6 @@ from .objects import (
     UNREADABLE,
     Failure,
     Item,
-    Meta,
     decode_bookmark,
     decode_event,
     decode_failure,
@@ -53,6 +54,7 @@ __all__ = [
     "Change",
     "Closed",
     "Command",
+    "Confirming",
     "Event",
     "Gone",
     "Heard",
@@ -61,11 +63,11 @@ __all__ = [
     "Listing",
     "Put",
     "Reply",
+    "Rewritten",
     "Silent",
     "State",
     "Step",
     "Stream",
-    "Streaming",
     "Sweep",
     "Tick",
     "TooLarge",
@@ -81,16 +83,15 @@ __all__ = [
 ]
 
 EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
-FIRST_EVENTS_END: Final = "k8s.io/initial-events-end"
 # The page size of client-go (tools/pager): larger pages cost the API server memory, smaller ones round trips.
 LIST_PAGE: Final = 500
 # What a step may take in: it is decoded at once, and for a moment three times in memory. One object is at most 3 MiB.
 PAGE_BYTES: Final = 8 * 1024 * 1024
+# A server that does not care for the limit sends all that it has. So much is some ten thousand objects of 5 KiB, and a
+# pod of 256 MiB survives it; without a bound, a few compressed kilobytes could become gigabytes.
+WHOLE_BYTES: Final = 64 * 1024 * 1024
 # Between the steps down to the size that fits, whole pages are thrown away: 500, 62, 7, 1 are few of them.
 SMALLER: Final = 8
-# client-go waits for ever for the end of a streaming list; a proxy or an old server may never send it.
-STREAMING_SILENCE_SECONDS: Final = 10.0
-STREAMING_SECONDS: Final = 120.0
 # Load balancers cut idle flows after 240 s (Azure) to 350 s (AWS); a watch ends itself before that.
 WATCH_SECONDS: Final = (200.0, 230.0)
 # Time for a slow answer to reach us after the server's own end of the watch.
@@ -99,6 +100,8 @@ WATCH_GRACE_SECONDS: Final = 15.0
 DEAF_SECONDS: Final = 150.0
 # client-go calls a watch that ended within a second without any event "very short" and backs off.
 SHORT_WATCH_SECONDS: Final = 1.0
+# A server that ends watches after one event or bookmark each would be asked a thousand times a second.
+WATCHES_AT_ONCE: Final = 10
 # client-go's reflector: 0.8 s to 30 s, reset after two quiet minutes.
 BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
@@ -108,8 +111,8 @@ LONGEST_ADVICE_SECONDS: Final = 120.0
 # The events of a gap come in one go, as soon as the watch is open.
 CATCH_UP_SECONDS: Final = 1.0
 NEWEST: Final = 2**63
-# A watch, a page or a streaming list that fails this often without delivering anything is given up for a new list: its
-# version or token may be the reason.
+# A watch or a page that fails this often without delivering anything is given up for a new list: its version or token
+# may be the reason.
 RESUMES_BEFORE_RELIST: Final = 3
 
 
@@ -120,10 +123,6 @@ class WatchOptions:
     page_size: int = LIST_PAGE
     """Objects a page, at most. Default 500, as client-go. Pages of large objects become smaller by themselves."""
 
-    streaming_list: bool = False
-    """Ask for the first state as a stream of events (Kubernetes 1.35 or newer; it saves the server memory, not us).
-    Default off. A server that refuses it, or never comes to its end, is asked for pages from then on."""
-
     timeout: tuple[float, float] = WATCH_SECONDS
     """The server ends a watch after a time drawn from this range. Default 200 to 230 s."""
 
@@ -131,7 +130,8 @@ class WatchOptions:
     """So much longer than that the client waits in silence before it gives a watch up. Default 15 s."""
 
     deaf_after: float = DEAF_SECONDS
-    """A watch that lasted this long and delivered nothing at all is followed by a list. Default 150 s."""
+    """A watch that ends when neither it nor those before it delivered anything for this long is followed by a list.
+    Default 150 s."""
 
     backoff: Backoff = BACKOFF
     """Waits after trouble. Default 0.8 s to 30 s."""
@@ -177,17 +177,8 @@ class Listing(msgspec.Struct, frozen=True):
     """A page was asked for. `continue_token` is empty for the first one."""
 
     continue_token: str = ""
-    pages: int = 0
-    """How many came before it."""
-
-    mark: str = ""
-    """A token from earlier in this list; when it comes again, the server leads in a circle."""
-
-
-class Streaming(msgspec.Struct, frozen=True):
-    """The first state was asked for as a stream of events, which is being opened (`opened` is None) or open."""
-
-    opened: float | None = None
+    bound: int = PAGE_BYTES
+    """The most bytes that the page may have."""
 
 
 class Watching(msgspec.Struct, frozen=True):
@@ -195,9 +186,6 @@ class Watching(msgspec.Struct, frozen=True):
 
     version: str
     opened: float | None = None
-    heard: float | None = None
-    """When the last event or bookmark of this watch came."""
-
     moved: bool = False
     """Whether this watch brought a newer version."""
 
@@ -205,7 +193,13 @@ class Watching(msgspec.Struct, frozen=True):
     """Whether it was opened after trouble: its first events are the past."""
 
 
-Asking: TypeAlias = Listing | Streaming | Watching
+class Confirming(msgspec.Struct, frozen=True):
+    """The server's version was asked for, by a list of one object, before the watch `then` is opened after an error."""
+
+    then: Watching
+
+
+Asking: TypeAlias = Listing | Watching
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -214,7 +208,7 @@ class Waiting(msgspec.Struct, frozen=True):
     then: Asking
 
 
-State: TypeAlias = Asking | Waiting
+State: TypeAlias = Asking | Confirming | Waiting
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -223,9 +217,6 @@ class Stream(msgspec.Struct, frozen=True):
     state: State
     limit: int = LIST_PAGE
     """Objects that the next page is asked for."""
-
-    streams: bool = True
-    """No streaming list failed so far."""
 
     of: tuple[str, str] | None = None
     """API version and kind of what the watch may show; None: it is not looked at."""
@@ -238,6 +229,12 @@ class Stream(msgspec.Struct, frozen=True):
 
     told: int = 0
     """The newest version that the server named; above `version` while pages of a list, perhaps given up, are stored."""
+
+    heard: float = float("-inf")
+    """When the last event or bookmark came, or the last list was complete; kept while watches follow each other."""
+
+    watches: float = float("-inf")
+    """The moment up to which the watches so far are paid for, at one a second."""
 
     failures: int = 0
     resumes: int = 0
@@ -258,7 +255,11 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class TooLarge(msgspec.Struct, frozen=True):
-    """The page has more than `PAGE_BYTES`; what was read of it is thrown away."""
+    """The page has more bytes than its bound; what was read of it is thrown away."""
+
+
+class Rewritten(msgspec.Struct, frozen=True):
+    """The page showed an object in an older version than the store had it (`core.store`)."""
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -289,7 +290,7 @@ class Tick(msgspec.Struct, frozen=True):
     """The wait is over."""
 
 
-Event: TypeAlias = Reply | TooLarge | Heard | Line | Closed | Silent | Broken | Tick
+Event: TypeAlias = Reply | TooLarge | Rewritten | Heard | Line | Closed | Silent | Broken | Tick
 
 # --- what to do -------------------------------------------------------------------------------------------------------
 
@@ -299,8 +300,8 @@ class List(msgspec.Struct, frozen=True):
 
     limit: int
     continue_token: str
-    bound: int | None = PAGE_BYTES
-    """The most bytes that the answer may have; None where the server does not care for the limit."""
+    bound: int = PAGE_BYTES
+    """The most bytes that the answer may have."""
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -315,9 +316,6 @@ class Watch(msgspec.Struct, frozen=True):
 
     longest: float
     """Seconds after which it is ended, whatever comes: a byte now and then is no sign of life."""
-
-    initial: bool = False
-    """Begin with the objects that exist; `version` is empty then."""
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -337,8 +335,8 @@ Command: TypeAlias = List | Watch | Wait | None
 class Begin(msgspec.Struct, frozen=True):
     """A list begins. `restored`: the server's versions fell, so "never backwards" does not hold."""
 
-    version: int | None
-    """The version that the whole list shows; None while that is not told: newer than everything before."""
+    version: int
+    """The version that the whole list shows."""
 
     restored: bool
 
@@ -382,9 +380,7 @@ def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Step:
 def again(stream: Stream, options: WatchOptions, *, distrust: bool = False) -> Step:
     """The same stream from its beginning, with what it learned; with `distrust` as if the server had been restored."""
     rules = _Rules(now=0.0, chance=0.0, options=options)
-    if distrust:
-        return rules.open(replace(stream, told=NEWEST), Listing())
-    return rules.open(stream, rules.anew(stream))
+    return rules.open(replace(stream, told=NEWEST) if distrust else stream, Listing())
 
 
 def is_current(stream: Stream, *, now: float) -> bool:
@@ -402,20 +398,27 @@ def is_current(stream: Stream, *, now: float) -> bool:
 def step(stream: Stream, event: Event, *, now: float, chance: float, options: WatchOptions) -> Step:
     """Make one decision. `now` is a monotonic clock in seconds, `chance` a uniform draw from [0, 1)."""
     rules = _Rules(now, chance, options)
-    outcome = None
     match stream.state, event:
-        case Waiting(then), Tick():
+        case Watching() as state, (Line() | Heard() | Closed() | Silent()) as said:
+            outcome = rules.while_watching(stream, state, said)
+        case Waiting(Watching() as then), Tick() if stream.trouble is not None:
+            outcome = Step(replace(stream, state=Confirming(then)), List(1, ""))
+        case (Waiting(then), Tick()) | (Confirming(then), TooLarge()):
             outcome = rules.open(stream, then)
-        case (Listing() | Streaming() | Watching()) as state, Broken(message):
-            outcome = rules.broken(stream, state, message)
-        case Listing() as state, _:
-            outcome = rules.while_listing(stream, state, event)
-        case Streaming() as state, _:
-            outcome = rules.while_streaming(stream, state, event)
-        case Watching() as state, _:
-            outcome = rules.while_watching(stream, state, event)
-    if outcome is None:
-        raise AssertionError(f"{type(event).__name__} cannot happen in {type(stream.state).__name__}")
+        case Confirming(then), Reply(status=200, body=body):
+            outcome = rules.confirmed(stream, then, body)
+        case Listing() as state, Reply(status=200, body=body):
+            outcome = rules.page(stream, state, body)
+        case Listing() as state, TooLarge():
+            outcome = rules.too_large(stream, state)
+        case ((Confirming(asked) | ((Listing() | Watching()) as asked)), Reply(status, body, retry_after)):
+            outcome = rules.refused(stream, asked, decode_failure(status, body, retry_after))
+        case ((Confirming(asked) | ((Listing() | Watching()) as asked)), Broken(message)):
+            outcome = rules.broken(stream, asked, message)
+        case _, Rewritten():
+            outcome = rules.rewritten(stream)
+        case _:
+            raise AssertionError(f"{type(event).__name__} cannot happen in {type(stream.state).__name__}")
     return outcome
 
 
@@ -435,61 +438,21 @@ class _Rules:
     chance: float
     options: WatchOptions
 
-    # --- one state each -----------------------------------------------------------------------------------------------
-
-    def while_listing(self, stream: Stream, state: Listing, event: Event) -> Step | None:
-        match event:
-            case Reply(status=200, body=body):
-                return self.page(stream, state, body)
-            case Reply(status, body, retry_after):
-                return self.refused(stream, state, decode_failure(status, body, retry_after))
-            case TooLarge():
-                return self.too_large(stream, state)
-        return None
-
-    def while_streaming(self, stream: Stream, state: Streaming, event: Event) -> Step | None:
-        match event:
-            case Line(data):
-                return self.first_event(stream, state, data)
-            case Heard():
-                opened = replace(stream, state=Streaming(self.now), trouble=None)
-                return Step(opened, None, (Begin(None, restored=False),))
-            case Reply(status, body, retry_after):
-                return self.refused(stream, state, decode_failure(status, body, retry_after))
-            case Closed() | Silent():
-                return self.without_streaming(stream)
-        return None
-
-    def while_watching(self, stream: Stream, state: Watching, event: Event) -> Step | None:
+    def while_watching(self, stream: Stream, state: Watching, event: Line | Heard | Closed | Silent) -> Step:
         match event:
             case Line(data):
                 return self.line(stream, state, data)
             case Heard():
-                return Step(replace(stream, state=replace(state, opened=self.now, heard=None), trouble=None))
-            case Reply(status, body, retry_after):
-                return self.refused(stream, state, decode_failure(status, body, retry_after))
+                return Step(replace(stream, state=replace(state, opened=self.now), trouble=None))
             case Closed():
                 return self.closed(stream, state)
             case Silent():
-                failure = Failure(message="the watch fell silent")
-                return self.trouble(stream, self.anew(stream), TroubleKind.SILENT, failure)
-        return None
-
-    # --- rules --------------------------------------------------------------------------------------------------------
-
-    def anew(self, stream: Stream) -> Listing | Streaming:
-        """How everything is asked for."""
-        return Streaming() if self.options.streaming_list and stream.streams else Listing()
+                return self.trouble(stream, Listing(), TroubleKind.SILENT, Failure(message="the watch fell silent"))
 
     def open(self, stream: Stream, state: Asking) -> Step:
         if isinstance(state, Listing):
-            return Step(replace(stream, state=state), List(stream.limit, state.continue_token))
+            return Step(replace(stream, state=state), List(stream.limit, state.continue_token, state.bound))
         shortest, longest = self.options.timeout
-        if isinstance(state, Streaming):
-            return Step(
-                replace(stream, state=Streaming()),
-                Watch("", longest, STREAMING_SILENCE_SECONDS, STREAMING_SECONDS, initial=True),
-            )
         timeout = float(round(shortest + self.chance * (longest - shortest)))
         fresh = Watching(state.version, gap=state.gap)
         deadline = timeout + self.options.grace
@@ -500,20 +463,17 @@ class _Rules:
             page = decode_page(body)
         except UNREADABLE as error:
             failure = Failure(200, "", f"the list could not be decoded: {error}")
-            return self.trouble(stream, self.anew(stream), TroubleKind.GARBAGE, failure)
+            return self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure)
         changes: list[Change] = []
         if not state.continue_token:
             version = version_number(page.version)
             changes.append(Begin(version, restored=version < stream.told))
             stream = replace(stream, told=max(stream.told, version))
         changes += [Put(item, live=False) for item in page.items]
-        if page.continue_token and page.continue_token in (state.continue_token, state.mark):
+        if page.continue_token and page.continue_token == state.continue_token:
             failure = Failure(200, "", "the pages go in a circle")
             return replace(self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure), changes=tuple(changes))
-        # Brent's way to find a circle of any length: the mark stays for twice as many pages each time.
-        passed = state.pages + 1
-        mark = page.continue_token if passed.bit_count() == 1 else state.mark
-        following = Listing(page.continue_token, passed, mark)
+        following = Listing(page.continue_token)
         if page.continue_token and not page.items:
             failure = Failure(200, "", "the page is empty and not the last one")
             return replace(self.trouble(stream, following, TroubleKind.GARBAGE, failure), changes=tuple(changes))
@@ -521,29 +481,29 @@ class _Rules:
             stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
         if page.continue_token:
             return replace(self.open(replace(stream, trouble=None, resumes=0), following), changes=tuple(changes))
-        return self.complete(stream, page.version, changes)
-
-    def complete(self, stream: Stream, version: str, changes: list[Change]) -> Step:
-        """All that exists is known as of `version`: watch from there."""
-        number = version_number(version)
-        complete = replace(stream, synced=True, version=number, told=number, trouble=None, resumes=0)
-        return replace(self.open(complete, Watching(version)), changes=(*changes, Sweep()))
+        # All that exists is known as of this version: watch from there.
+        number = version_number(page.version)
+        complete = replace(stream, synced=True, version=number, told=number, heard=self.now, trouble=None, resumes=0)
+        return replace(self.open(complete, Watching(page.version)), changes=(*changes, Sweep()))
 
     def too_large(self, stream: Stream, state: Listing) -> Step:
         """Ask for fewer objects: at once, as this can happen only a few times in a row."""
+        if state.bound == WHOLE_BYTES:
+            failure = Failure(200, "", f"a list of one object has more than {WHOLE_BYTES} bytes")
+            return self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure)
         if stream.limit == 1:
             # One object is never that large: the server sends all that it has, whatever the limit.
-            return Step(stream, List(1, state.continue_token, bound=None))
+            return self.open(stream, replace(state, bound=WHOLE_BYTES))
         return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
 
     def line(self, stream: Stream, state: Watching, data: bytes) -> Step:
         try:
-            kind, raw = decode_event(data)
+            kind, raw, emptied = decode_event(data)
             if kind == "ERROR":
                 return self.refused(stream, state, decode_failure(0, raw))
             if kind not in EVENT_TYPES:
-                return Step(replace(stream, state=replace(state, heard=self.now)))
-            item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of)
+                return Step(replace(stream, heard=self.now))
+            item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of, emptied=emptied)
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")
@@ -552,7 +512,8 @@ class _Rules:
         newer = state.moved or number > stream.version
         moved = replace(
             stream,
-            state=replace(state, version=version or state.version, heard=self.now, moved=newer),
+            state=replace(state, version=version or state.version, moved=newer),
+            heard=self.now,
             version=max(stream.version, number),
             told=max(stream.told, number),
             resumes=0,
@@ -561,42 +522,36 @@ class _Rules:
             return Step(moved)
         return Step(moved, None, (Gone(item) if kind == "DELETED" else Put(item, live=True),))
 
-    def first_event(self, stream: Stream, state: Streaming, data: bytes) -> Step:
-        """One line of a streaming list: an object, or the bookmark that says that these were all."""
-        try:
-            kind, raw = decode_event(data)
-            if kind == "ERROR":
-                return self.refused(stream, state, decode_failure(0, raw))
-            bookmark = decode_bookmark(raw) if kind == "BOOKMARK" else None
-            item = decode_item(raw, of=stream.of) if kind in EVENT_TYPES and bookmark is None else None
-        except UNREADABLE as error:
-            failure = Failure(200, "", f"an event could not be decoded: {error}")
-            return self.trouble(stream, self.resumed(stream, state), TroubleKind.GARBAGE, failure)
-        if bookmark is not None and _ends_the_first_events(bookmark):
-            if version_number(bookmark.resource_version) < stream.told:
-                # The server was restored: a list knows what to do, and says so in its first page.
-                return self.open(stream, Listing())
-            return self.complete(stream, bookmark.resource_version, [])
-        if state.opened is not None and self.now - state.opened > STREAMING_SECONDS:
-            return self.without_streaming(stream)
-        if item is None:
-            return Step(stream)
-        stream = replace(stream, told=max(stream.told, item.version))
-        return Step(stream, None, (Gone(item) if kind == "DELETED" else Put(item, live=False),))
-
-    def without_streaming(self, stream: Stream) -> Step:
-        """The server does not do streaming lists: ask for pages, at once, and from now on."""
-        return self.open(replace(stream, streams=False), Listing())
-
     def closed(self, stream: Stream, state: Watching) -> Step:
         opened = self.now if state.opened is None else state.opened
-        if state.heard is None and self.now - opened >= self.options.deaf_after:
-            failure = Failure(message="the watch ended without a single event or bookmark")
-            return self.trouble(stream, self.anew(stream), TroubleKind.SILENT, failure)
+        if self.now - stream.heard >= self.options.deaf_after:
+            failure = Failure(message=f"no event or bookmark came for {self.now - stream.heard:.0f} s")
+            return self.trouble(stream, Listing(), TroubleKind.SILENT, failure)
         if not state.moved and self.now - opened < SHORT_WATCH_SECONDS:
             failure = Failure(message="the server ended the watch at once")
             return self.trouble(stream, self.resumed(stream, state), TroubleKind.SHORT, failure)
+        watches = max(stream.watches, self.now - WATCHES_AT_ONCE) + SHORT_WATCH_SECONDS
+        stream = replace(stream, watches=watches)
+        if watches > self.now:
+            return Step(replace(stream, state=Waiting(state)), Wait(watches - self.now))
         return self.open(stream, state)
+
+    def confirmed(self, stream: Stream, then: Watching, body: bytes) -> Step:
+        """The server named its version: is ours one of its past?"""
+        try:
+            version = version_number(decode_page(body).version)
+        except UNREADABLE as error:
+            failure = Failure(200, "", f"the list could not be decoded: {error}")
+            return self.trouble(stream, self.resumed(stream, then), TroubleKind.GARBAGE, failure)
+        if version < stream.told:
+            failure = Failure(message=f"the server is at version {version}, and was at {stream.told}")
+            return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
+        return self.open(stream, then)
+
+    def rewritten(self, stream: Stream) -> Step:
+        """List everything again as after a restore: an equal version may stand for another state, too."""
+        failure = Failure(message="the list shows older versions than were known")
+        return self.trouble(replace(stream, told=NEWEST), Listing(), TroubleKind.EXPIRED, failure)
 
     def broken(self, stream: Stream, state: Asking, message: str) -> Step:
         if isinstance(state, Listing):
@@ -607,32 +562,25 @@ class _Rules:
     def resumed(self, stream: Stream, state: Asking) -> Asking:
         """Where to go on after trouble: the same place, unless a watch failed there too often."""
         if stream.resumes + 1 >= RESUMES_BEFORE_RELIST:
-            return Listing() if isinstance(state, Streaming) else self.anew(stream)
+            return Listing()
         return replace(state, gap=True) if isinstance(state, Watching) else state
 
     def refused(self, stream: Stream, state: Asking, failure: Failure) -> Step:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
-            then = self.resumed(stream, state) if isinstance(state, Streaming) else self.anew(stream)
-            return self.trouble(stream, then, TroubleKind.EXPIRED, failure)
+            return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
         kind = _REFUSALS.get(failure.code, TroubleKind.SERVER)
-        if isinstance(state, Streaming) and kind is TroubleKind.SERVER:
-            return self.without_streaming(stream)
         if isinstance(state, Listing) and state.continue_token and failure.code in (400, 422):
             # The token is refused, and would be for ever.
-            return self.trouble(stream, self.anew(stream), kind, failure)
+            return self.trouble(stream, Listing(), kind, failure)
         # A kind that vanished, or that we may not see, can be another one when it is back: list it.
-        again: Asking = self.anew(stream)
-        if kind not in (TroubleKind.MISSING, TroubleKind.FORBIDDEN):
-            again = self.resumed(stream, state)
-        return self.trouble(stream, again, kind, failure)
+        vanished = kind in (TroubleKind.MISSING, TroubleKind.FORBIDDEN)
+        return self.trouble(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
 
     def trouble(self, stream: Stream, then: Asking, kind: TroubleKind, failure: Failure) -> Step:
-        verb = "list" if isinstance(stream.state, Listing) else "watch"
+        verb = "list" if isinstance(stream.state, Listing | Confirming) else "watch"
         failures = 1 if self.now - stream.troubled > QUIET_SECONDS else stream.failures + 1
         # Nothing was tried that could be given up: the first page, and a list after it.
         resumes = 0 if isinstance(then, Listing) and not then.continue_token else stream.resumes + 1
-        if isinstance(stream.state, Streaming) and isinstance(then, Listing):
-            stream = replace(stream, streams=False)
         since = stream.trouble.since if stream.trouble is not None else self.now
         wait = self.options.backoff.delay(failures, chance=self.chance)
         if failure.retry_after is not None:
@@ -647,7 +595,3 @@ class _Rules:
             troubled=self.now,
         )
         return Step(troubled, Wait(wait, renew_credentials=kind is TroubleKind.UNAUTHORIZED))
-
-
-def _ends_the_first_events(bookmark: Meta) -> bool:
-    return (bookmark.annotations or {}).get(FIRST_EVENTS_END) == "true"

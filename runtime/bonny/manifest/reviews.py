@@ -1,22 +1,30 @@
 """Reviews: asks the API server whether it grants permissions, whoever grants them there.
 
+One SelfSubjectRulesReview a namespace names the rules that hold there. Access reviews ask, one by one, for what these
+rules do not name: they may have wildcards, or be incomplete, as with an authorizing webhook. Access reviews also ask
+for what is needed cluster-wide: the rules of a namespace do not say which of them hold elsewhere.
+
 RBAC: none to ask about oneself (every user has system:basic-user); create of subjectaccessreviews to ask about others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from ..client.api import Client
+from ..client.errors import Forbidden, NotFound, ServerError
 from ..errors import ApiError
 from ..kinds import Kind
 from ..resource import Resource
-from .rbac import Permission
+from .rbac import CLUSTER, Permission
+from .rbac import permissions as permissions_of
 
 __all__ = ["refused"]
 
 ABOUT_ONESELF: Final = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview")
+RULES: Final = Kind("authorization.k8s.io/v1", "SelfSubjectRulesReview")
 ABOUT_OTHERS: Final = Kind("authorization.k8s.io/v1", "SubjectAccessReview")
 SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 
@@ -29,12 +37,23 @@ async def refused(
     They are asked for one after the other: whoever begins has more urgent things to ask, and may be throttled.
     Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
     """
-    found = set()
-    for permission in permissions:
+    found, asked = set(), set(permissions)
+    if service_account is None:
+        for namespace in sorted({permission.place for permission in asked} - {CLUSTER}):
+            asked -= await _named_by_rules(client, namespace)
+    for permission in asked:
         for name in permission.names or ("",):
             if not await _is_granted(client, permission, name, service_account):
                 found.add(permission)
     return found
+
+
+async def _named_by_rules(client: Client, namespace: str) -> set[Permission]:
+    """Permissions that the rules of a namespace grant; none where the API server does not say."""
+    review = {"apiVersion": RULES.api_version, "kind": RULES.kind, "metadata": {}, "spec": {"namespace": namespace}}
+    with suppress(Forbidden, NotFound, ServerError, LookupError, TypeError, AttributeError):
+        return set(permissions_of({namespace: (await client.create(RULES, review))["status"]["resourceRules"]}))
+    return set()
 
 
 async def _is_granted(

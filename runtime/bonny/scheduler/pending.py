@@ -5,6 +5,7 @@ Rules, each with a test of its name in tests/unit/scheduler/test_pending.py:
 - A pod that was taken comes back by `retry` or `park`, each time after a longer wait, of 1 s up to 10 s.
 - A parked pod waits until `wake`, and not for less than its wait; without that, for 5 minutes.
 - What changed (`add` with `anew`) does not wait, and its failures are forgotten; also if it was taken meanwhile.
+- Pods that come and go, or change, leave nothing behind: nobody takes a pod on a standby.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from heapq import heappop, heappush
-from typing import Final, TypeAlias
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, TypeAlias
 
 __all__ = ["Order", "Pending", "State"]
 
@@ -23,6 +24,8 @@ FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 10.0
 # As kube-scheduler (podMaxInUnschedulablePodsDuration): nothing is forgotten, whatever was overlooked.
 PARKED_SECONDS: Final = 300.0
+# Void places that a heap may hold before it is worth while to look for them.
+SLACK: Final = 64
 
 Order: TypeAlias = tuple[int, str]
 """Priority below zero, and when the pod was created."""
@@ -84,11 +87,11 @@ class Pending:
             uid = heappop(self._later)[2]
             self._make_ready(uid, self._entries[uid])
         while self._ready:
-            _, ticket, uid = heappop(self._ready)
-            entry = self._entries.get(uid)
-            if entry is not None and entry.ticket == ticket:
+            place = heappop(self._ready)
+            if self._stands(place):
+                entry = self._entries[place[2]]
                 entry.state, entry.again = State.TAKEN, False
-                return uid
+                return place[2]
         return None
 
     def retry(self, uid: str, *, now: float, after: float = 0.0) -> None:
@@ -112,10 +115,8 @@ class Pending:
     def next_due(self) -> float | None:
         """When the next pod may be taken that may not be now; None when there is none."""
         while self._later:
-            due, ticket, uid = self._later[0]
-            entry = self._entries.get(uid)
-            if entry is not None and entry.ticket == ticket:
-                return due
+            if self._stands(self._later[0]):
+                return self._later[0][0]
             heappop(self._later)
         return None
 
@@ -127,9 +128,8 @@ class Pending:
     # --- places -------------------------------------------------------------------------------------------------------
 
     def _make_ready(self, uid: str, entry: _Entry) -> None:
-        self._tickets += 1
-        entry.ticket, entry.state = self._tickets, State.READY
-        heappush(self._ready, (entry.order, entry.ticket, uid))
+        entry.state = State.READY
+        self._push(self._ready, entry.order, uid, entry)
 
     def _wait(self, uid: str, *, now: float, after: float, parked: bool) -> None:
         entry = self._entries.get(uid)
@@ -147,6 +147,18 @@ class Pending:
             self._place(uid, entry, State.WAITING, entry.earliest)
 
     def _place(self, uid: str, entry: _Entry, state: State, due: float) -> None:
+        entry.state = state
+        self._push(self._later, due, uid, entry)
+
+    def _push(self, heap: list[Any], order: Order | float, uid: str, entry: _Entry) -> None:
         self._tickets += 1
-        entry.ticket, entry.state = self._tickets, state
-        heappush(self._later, (due, entry.ticket, uid))
+        entry.ticket = self._tickets
+        heappush(heap, (order, entry.ticket, uid))
+        if len(heap) > 2 * len(self._entries) + SLACK:
+            heap[:] = filter(self._stands, heap)
+            heapify(heap)
+
+    def _stands(self, place: tuple[object, int, str]) -> bool:
+        """Whether a place still means something."""
+        entry = self._entries.get(place[2])
+        return entry is not None and entry.ticket == place[1]

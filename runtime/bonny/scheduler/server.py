@@ -23,7 +23,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from enum import Enum
 from typing import Any, Final
 
-from ..calling import call, report
+from ..calling import call, comes_from_outside, report, text_of
 from ..client.api import Client
 from ..client.errors import Conflict, NotFound, NotServed, ServerError, Unreachable
 from ..conditions import condition, with_condition
@@ -223,8 +223,10 @@ class SchedulerServer:
             error: object = next((stream.trouble.message for stream in streams if stream.trouble is not None), None)
             try:
                 await selected.renew(seconds=self.scheduler.timeout)
-            except (Exception, SystemExit) as caught:  # noqa: BLE001  whatever asking raises, it is asked again
-                error = caught
+            except BaseException as caught:
+                if comes_from_outside(caught):
+                    raise
+                error = caught  # it is asked again
             ready = ready and error is None and all(stream.current for stream in streams)
             if error is not None or streams[0].synced:
                 told = f"{name}.{'succeeded' if error is None else 'failed'}"
@@ -260,7 +262,15 @@ class SchedulerServer:
             uid = self._pending.take(now=time.monotonic()) if self._has_slots else None
             if uid is None:
                 return
-            await self._decide(self._pods[uid])
+            pod = self._pods[uid]
+            try:
+                await self._decide(pod)
+            except BaseException as error:
+                if comes_from_outside(error):
+                    raise
+                # What reporting raises costs this pod alone, too.
+                self._pending.retry(uid, now=time.monotonic())
+                report(log.error, "a scheduler failed: please report this", error, self._about(pod))
         self._wake.set()
         await asyncio.sleep(0)
 
@@ -273,7 +283,9 @@ class SchedulerServer:
                 self._kept_by[pod.uid] = error.plugins
             self._ended(Result.UNSCHEDULABLE if error.parked else Result.ERROR, began)
             self._wait(pod.uid, str(error), parked=error.parked)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  it holds up its own pod only
+        except BaseException as error:
+            if comes_from_outside(error):
+                raise
             self._ended(Result.ERROR, began)
             # What somebody's code says may be a secret; its kind is none.
             self._wait(pod.uid, f"{self} failed with {type(error).__name__}", parked=False)
@@ -299,7 +311,8 @@ class SchedulerServer:
         select = self.scheduler.select_node_for_pod
         choice: Any
         if inspect.iscoroutinefunction(select):
-            choice = await call(select, pod, self.nodes, seconds=self.scheduler.timeout)
+            # In a task of its own, so that code that cancels its task does not end this scheduler.
+            choice = await asyncio.create_task(call(select, pod, self.nodes, seconds=self.scheduler.timeout))
             pod = self._pods.get(pod.uid, pod)
         else:
             choice = select(pod, self.nodes)
@@ -348,7 +361,7 @@ class SchedulerServer:
         if self._dry_run:
             return
         self._recorder.record(pod.identity, Event(EventType.WARNING, "FailedScheduling", "Scheduling", message))
-        before = [known for known in pod["status"].get("conditions") or () if known["type"] == "PodScheduled"]
+        before = [known for known in pod.decoded.status.conditions if known["type"] == "PodScheduled"]
         wanted = condition("PodScheduled", False, of=pod.identity, reason="Unschedulable", message=message)
         if not before or not has_all_of(before[0], wanted):
             self._spawn(self._write(pod, with_condition({"conditions": before}, wanted)))
@@ -395,8 +408,10 @@ class SchedulerServer:
         try:
             await call(self.scheduler.bind, pod, node, seconds=BINDING_SECONDS)
             outcome = _Outcome.BOUND
-        except Exception as caught:  # noqa: BLE001  whatever `bind` raises, the pod comes back and nobody else suffers
-            error = caught
+        except BaseException as caught:
+            if comes_from_outside(caught):
+                raise
+            error = caught  # the pod comes back, and no other suffers
             outcome = await self._outcome(pod, node, caught)
         about = {**self._about(pod), "node": node.name}
         figures = {"duration": time.monotonic() - began}
@@ -419,13 +434,13 @@ class SchedulerServer:
             return
         self._pending.retry(uid, now=time.monotonic(), after=getattr(error, "retry_after", None) or 0.0)
         if outcome is _Outcome.REFUSED:
-            message = f"Binding rejected: {error if isinstance(error, BonnyError) else type(error).__name__}"
+            message = f"Binding rejected: {text_of(error) if isinstance(error, BonnyError) else type(error).__name__}"
             self._recorder.record(pod.identity, Event(EventType.WARNING, "FailedScheduling", "Binding", message))
         execute("bonny.scheduler.binding.failed", figures, {**about, "error": error})
         if error is not None:
             report(log.warning, "binding failed", error, about)
 
-    async def _outcome(self, pod: PodView, node: NodeView, error: Exception) -> _Outcome:
+    async def _outcome(self, pod: PodView, node: NodeView, error: BaseException) -> _Outcome:
         """What an error of a binding means."""
         match error:
             case NotFound():
@@ -437,7 +452,7 @@ class SchedulerServer:
             case _:
                 return _Outcome.REFUSED
         try:
-            live = await self._client.get(POD, pod.name, namespace=pod.key.namespace)
+            live = await self._client.get(POD, pod.name, namespace=pod.key.namespace, cut=True)
         except NotFound:
             return _Outcome.SETTLED
         except (ApiError, UsageError):

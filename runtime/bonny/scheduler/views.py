@@ -36,8 +36,8 @@ class _View(Mapping[str, Any]):
 
     @cached_property
     def resource(self) -> Resource:
-        """The whole object; shared by all who look, so not to be changed."""
-        return {**self.item.decode(), "apiVersion": "v1", "kind": self.kind}
+        """The whole object, without what is nested too deeply; shared by all who look, so not to be changed."""
+        return {**self.item.decode(cut=True), "apiVersion": "v1", "kind": self.kind}
 
     def __getitem__(self, field: str) -> Any:
         return self.resource[field]

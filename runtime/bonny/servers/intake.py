@@ -16,6 +16,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
+from ..core.fights import Fights
 from ..core.ledger import Barriers, Ends, Ledger, OwnWrites, handled_state
 from ..core.objects import Item, version_number
 from ..core.queue import Priority, Queue, QueueOptions, Reason
@@ -31,6 +32,9 @@ __all__ = ["Intake"]
 BARRIER_SECONDS: Final = 5.0
 # A stream is in sync again a second after it came back; how long it takes to come back nobody knows.
 IN_SYNC_SECONDS: Final = 2.0
+# As long as controller-runtime waits for a cache (CacheSyncTimeout); it gives the controller up then. What such streams
+# show counts as not known: nothing is pruned, and a first creation asks the server.
+SETTLE_SECONDS: Final = 120.0
 # After so many keys others get their turn on the loop.
 QUEUED_AT_ONCE: Final = 1_000
 UID_INDEX: Final = "uid"
@@ -66,6 +70,7 @@ class Intake:
         """`on_status` says whether a change of nothing but the status counts as one."""
         self.queue: Queue[Key] = Queue(options)
         self.ledger = Ledger()
+        self.fights = Fights()
         self.wake = asyncio.Event()
         """Set whenever a key may have become ready."""
         self.barrier_waits = 0
@@ -80,6 +85,9 @@ class Intake:
         self._related = {kind: list(sources) for kind, sources in related.items()}
         self._contested: dict[tuple[Reflector, Key], set[Key]] = {}
         """By stream and key of an object that is not ours: the keys that want its name."""
+
+        self._contests: dict[Key, set[tuple[Reflector, Key]]] = {}
+        """The same by key that wants a name."""
 
         self._parked: dict[Key, float] = {}
         """Since when a key waits for a stream to show its writes."""
@@ -184,8 +192,18 @@ class Intake:
         return bool(self._restoring)
 
     async def settled(self) -> None:
-        """Return once every stream is in sync, or waits for a person."""
-        await asyncio.gather(*(source.settled() for source in self.sources))
+        """Return once every stream is in sync, or waits for a person; or `SETTLE_SECONDS` after the first of what is
+        handled is: an API that fails holds up no objects of others."""
+        waits = {source: asyncio.ensure_future(source.settled()) for source in self.sources}
+        try:
+            await asyncio.wait([waits[source] for source in self._primary], return_when=asyncio.FIRST_COMPLETED)
+            _, late = await asyncio.wait(waits.values(), timeout=SETTLE_SECONDS)
+        finally:
+            for wait in waits.values():
+                wait.cancel()
+        if late:
+            names = ", ".join(str(source) for source, wait in waits.items() if wait in late)
+            log.warning("objects are reconciled although streams are not in sync", extra={"streams": names})
 
     # --- own writes ---------------------------------------------------------------------------------------------------
 
@@ -245,20 +263,31 @@ class Intake:
             for source, memory in self._memory.items()
         )
 
-    def contest(self, kind: Kind, key: Key, *, owner: Key) -> None:
-        """The object `key` is not ours but has a name that `owner` wants: a change of it is the owner's business."""
-        source = self.source(kind, key)
-        if source is not None:
-            self._contested.setdefault((source, key), set()).add(owner)
+    def contest(self, names: Iterable[tuple[Kind, Key]], *, owner: Key) -> None:
+        """These objects are not ours but have names that `owner` wants: a change of one queues the owner.
+
+        Replaces what the owner contested before, so a name that it no longer wants is not remembered.
+        """
+        wanted = {(source, key) for kind, key in names if (source := self.source(kind, key)) is not None}
+        for name in self._contests.pop(owner, set()) - wanted:
+            self._contested[name].discard(owner)
+            if not self._contested[name]:
+                del self._contested[name]
+        for name in wanted:
+            self._contested.setdefault(name, set()).add(owner)
+        if wanted:
+            self._contests[owner] = wanted
 
     def forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
+        for kind, child in self.ledger.witnesses.get(key, ()):
+            if (source := self.source(kind, child)) is not None:
+                self._memory[source].writes.drop(child)
+        for memory in self._memory.values():
+            memory.late.drop(key)
         self.ledger.forget(key)
         self._unsure.discard(key)
-        for name in [name for name, owners in self._contested.items() if key in owners]:
-            self._contested[name].discard(key)
-            if not self._contested[name]:
-                del self._contested[name]
+        self.contest((), owner=key)
 
     async def begin_anew(self) -> None:
         """Forget what was handled and applied, and queue every object."""
@@ -301,8 +330,8 @@ class Intake:
             self._memory[source].writes.drop(delta.key)
         if source in self._primary:
             self._seen_primary(source, delta, own=own)
-        if not own and any(source in sources for sources in self._owned.values()):
-            self._seen_child(source, delta)
+        if any(source in sources for sources in self._owned.values()):
+            self._seen_child(source, delta, own=own)
         for kind, sources in self._related.items():
             if source in sources:
                 self._seen_related(source, kind, delta)
@@ -348,6 +377,10 @@ class Intake:
             # What was handled since the list began was handled as it stood before.
             self.ledger.handled.pop(delta.key, None)
             self._enqueue(delta.key, Reason.CHANGED)
+        elif self._rewritten(source, delta):
+            # A reason that counts although a handling under way may call this generation handled.
+            self.ledger.handled.pop(delta.key, None)
+            self._enqueue(delta.key, Reason.CHILD)
         elif self._differs(source, old, new):
             self._enqueue(delta.key, Reason.CHANGED)
 
@@ -359,11 +392,22 @@ class Intake:
         )
         return before != after
 
-    def _seen_child(self, source: Reflector, delta: Delta) -> None:
+    def _rewritten(self, source: Reflector, delta: Delta) -> bool:
+        """Whether a list shows another content under an equal generation, as after a restore from a backup."""
+        old, new = delta.old, delta.new
+        if delta.live or old is None or new is None or old.meta.uid != new.meta.uid or source.kind.metadata_only:
+            return False
+        before, after = (handled_state(item, with_status=False, trust_generation=False) for item in (old, new))
+        return 0 < old.meta.generation == new.meta.generation and before.content != after.content
+
+    def _seen_child(self, source: Reflector, delta: Delta, *, own: bool) -> None:
         # The children of a first list are looked at with their owners, which are all new then, too.
         first = not delta.live and not source.synced
-        contesting = self._contested.pop((source, delta.key), set())
-        for key in self._owners(delta) | contesting:
+        concerned = set() if own else self._owners(delta)
+        if delta.new is None or not own:
+            # A name is free whoever deleted the object; one handled object may have pruned what another one wants.
+            concerned |= self._contested.get((source, delta.key), set())
+        for key in concerned:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
 
     def _seen_related(self, source: Reflector, kind: Related, delta: Delta) -> None:
@@ -410,7 +454,7 @@ def _named_by(kind: Related, names: Callable[[Resource], Names], item: Item) -> 
     return [str(key) for key in _keys(kind, names, item, namespaced=kind.namespaced)]
 
 
-def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, namespaced: bool) -> list[Key]:
+def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, namespaced: bool) -> set[Key]:
     """The keys that a user's function names for an object: names alone are in its namespace, if they are in any.
 
     What it raises is logged: neither other objects nor other controllers on the stream suffer from it.
@@ -419,11 +463,13 @@ def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, name
         named = names(item.decode())
         if isinstance(named, str):
             raise OptionError("it returned one text: return a list of names")
-        keys = [Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in named]
-        return keys if namespaced else [Key("", key.name) for key in keys]
+        keys = {Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in named}
+        if not all(isinstance(part, str) for key in keys for part in key):
+            raise OptionError("it returned what is no text: return names, or pairs of namespace and name")
+        return keys if namespaced else {Key("", key.name) for key in keys}
     except BaseException:
         log.exception("a function of Related failed", extra={"kind": kind.resource, "object": str(item.key)})
-        return []
+        return set()
 
 
 def _for_namespace(sources: Sequence[Reflector], key: Key) -> Reflector | None:

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, TypeAlias
 
-from ..calling import HANDLER_THREAD, call, report
+from ..calling import HANDLER_THREAD, call, report, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotLeading
 from ..errors import BonnyError, OptionError
@@ -253,6 +253,7 @@ class PeriodicTasks:
         task, began = entry.task, time.monotonic()
         told: dict[str, object] = {"task": task.id}
         about(**told)
+        stopping.set(lambda: self._ends(entry))
         try:
             run = TaskRun(task.id, entry.state, self.client, self)
             thread = HANDLER_THREAD if task.leader_only else "task"
@@ -265,7 +266,7 @@ class PeriodicTasks:
                 return
             self.failed += 1
             if self._entries.get(task.id) is entry:
-                self.halted[task.id] = str(error) or type(error).__name__
+                self.halted[task.id] = text_of(error)
             self._end(entry)
             if len(self.halted) > REMEMBERED_HALTS:
                 del self.halted[next(iter(self.halted))]
@@ -280,6 +281,11 @@ class PeriodicTasks:
             name, told = "bonny.task.stopped", {**told, "reason": result.reason}
             log.info("task stopped", extra=told)
         execute(name, {"duration": time.monotonic() - began}, told)
+
+    def _ends(self, entry: _Entry) -> bool:
+        """Whether its runs are cancelled from here: by `drain`, or with `run`."""
+        drained = self._stopped.is_set() or (entry.task.leader_only and not self.leading)
+        return drained or (entry.repeating is not None and entry.repeating.cancelling() > 0)
 
     def _end(self, entry: _Entry) -> None:
         """Let it not run again, and free its id, unless that means another one by now."""

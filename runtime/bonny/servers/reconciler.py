@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import ClassVar
 
-from ..calling import HandlerTimeout, call, report
+from ..calling import HandlerTimeout, call, comes_from_outside, report, stopping
 from ..client.api import Client
 from ..client.pages import pages
 from ..errors import InvalidObject
@@ -29,6 +29,7 @@ from ..telemetry.logging import about
 from .periodic import PeriodicTasks
 from .server import EVERYWHERE, Namespaces, Server
 from .timetable import next_tick, pause
+from .worker import STUCK_SECONDS
 
 __all__ = ["Reconciler"]
 
@@ -52,10 +53,10 @@ class Reconciler(Server):
         super().__init__(client, namespaces=namespaces, tasks=tasks)
         self._told = {"reconciler": str(self)}
         self._slots = asyncio.Semaphore(self.max_concurrent)
-        self._held: set[Key] = set()
-        """What is being handled, also by threads of earlier runs whose time is over."""
+        self._held: dict[Key, float] = {}
+        """What is being handled, also by threads of earlier runs whose time is over, and since when."""
 
-        self._failed = 0
+        self._found = self._failed = 0
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
@@ -92,27 +93,36 @@ class Reconciler(Server):
     async def run_once(self) -> None:
         """Look at every object once; what goes wrong on the way is reported, not raised."""
         execute("bonny.reconciler.run.started", {}, self._told)
-        began = time.monotonic()
-        found = self._failed = 0
+        began, run = time.monotonic(), asyncio.current_task()
+        self._found = self._failed = 0
+        stopping.set(lambda: run is not None and run.cancelling() > 0)
         async with asyncio.TaskGroup() as group:
-            try:
-                async for resource in self.reconcilable_resources():
-                    if self._stopping:
-                        break
-                    found += 1
-                    key = key_of(resource)
-                    if key not in self._held:
-                        await self._slots.acquire()
-                        self._held.add(key)
-                        group.create_task(self._reconcile_one(key, resource))
-                figures = {"duration": time.monotonic() - began, "resources": found}
-                execute("bonny.reconciler.fetch.succeeded", figures, self._told)
-            except (Exception, SystemExit) as error:  # noqa: BLE001  the next run asks again
-                figures = {"duration": time.monotonic() - began, "resources": found}
-                execute("bonny.reconciler.fetch.failed", figures, {**self._told, "error": error})
-                report(log.warning, "cannot fetch what is to be reconciled", error, self._told)
-        figures = {"duration": time.monotonic() - began, "resources": found, "failed": self._failed}
+            # In a task of its own, which user code may cancel without an end of the run.
+            group.create_task(self._fetch(group))
+        figures = {"duration": time.monotonic() - began, "resources": self._found, "failed": self._failed}
         execute("bonny.reconciler.run.finished", figures, self._told)
+
+    async def _fetch(self, group: asyncio.TaskGroup) -> None:
+        """Let each resource be reconciled, in a task of `group`."""
+        began = time.monotonic()
+        try:
+            async for resource in self.reconcilable_resources():
+                if self._stopping:
+                    break
+                self._found += 1
+                key = key_of(resource)
+                if key not in self._held:
+                    await self._slots.acquire()
+                    self._held[key] = time.monotonic()
+                    group.create_task(self._reconcile_one(key, resource))
+            figures = {"duration": time.monotonic() - began, "resources": self._found}
+            execute("bonny.reconciler.fetch.succeeded", figures, self._told)
+        except BaseException as error:
+            if comes_from_outside(error):
+                raise
+            figures = {"duration": time.monotonic() - began, "resources": self._found}
+            execute("bonny.reconciler.fetch.failed", figures, {**self._told, "error": error})
+            report(log.warning, "cannot fetch what is to be reconciled", error, self._told)
 
     def schedule(self, seconds: float = 0.0) -> None:
         """Run once more in so many seconds, between the ticks. From any thread; without effect before `run`."""
@@ -123,6 +133,12 @@ class Reconciler(Server):
         """Take up no further object and no further run; what is being handled goes on to its end."""
         self._stopping = True
         self._wake.set()
+
+    @property
+    def stuck(self) -> bool:
+        """Whether every slot is held by a handler that should have ended long ago: no run ends any more."""
+        full = len(self._held) >= self.max_concurrent
+        return full and time.monotonic() - max(self._held.values()) > self.timeout + STUCK_SECONDS
 
     async def _reconcile_one(self, key: Key, resource: Resource) -> None:
         told, began = {**self._told, "object": str(key)}, time.monotonic()
@@ -145,5 +161,5 @@ class Reconciler(Server):
                 thread.add_done_callback(lambda _: self._release(key))
 
     def _release(self, key: Key) -> None:
-        self._held.discard(key)
+        del self._held[key]
         self._slots.release()

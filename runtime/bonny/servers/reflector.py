@@ -105,7 +105,7 @@ class Reflector:
     def opened(self) -> float | None:
         """Since when the watch is open (monotonic seconds), while it is."""
         state = self._stream.state
-        return state.opened if isinstance(state, watch.Watching | watch.Streaming) else None
+        return state.opened if isinstance(state, watch.Watching) else None
 
     @property
     def version(self) -> int:
@@ -177,8 +177,6 @@ class Reflector:
             "resourceVersion": request.version,
             "timeoutSeconds": f"{request.timeout:.0f}",
         }
-        if request.initial:
-            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         limit = asyncio.timeout(request.longest)
         execute("bonny.watcher.watch.started", {}, self._told)
         try:
@@ -251,6 +249,9 @@ class Reflector:
                 subscriber.advanced(self)
         if before.trouble != outcome.stream.trouble or before.synced != outcome.stream.synced:
             self._changed.set()
+        if self.store.rewritten:
+            self.store.rewritten = False
+            return await self._step(watch.Rewritten())
         return outcome.command
 
     def _applied(self, change: watch.Change) -> Iterable[Delta]:

@@ -24,7 +24,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from ..axn import Action, Axn
-from ..calling import HandlerTimeout
+from ..calling import HandlerTimeout, as_failure, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
@@ -99,7 +99,11 @@ class Worker:
         """What runs, and since when."""
 
         self._stopping = False
-        self._stopped: dict[Key, Handled] = {}
+        self._stopped: dict[Key, tuple[int, Handled]] = {}
+        """What `Terminal` stopped: in which epoch of the ledger, and in which state."""
+
+    def __str__(self) -> str:
+        return self.name
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -109,6 +113,7 @@ class Worker:
             self._stopping = False
             self._stopped.clear()
             await self.intake.begin_anew()
+        stopping.set(lambda: self._stopping)
         await self.intake.settled()
         wake = self.intake.wake
         while not self._stopping:
@@ -182,10 +187,11 @@ class Worker:
     async def _handle(self, work: Work[Key]) -> None:
         try:
             await self._handle_one(work)
-        except asyncio.CancelledError:
-            # This process may lead again.
-            self.intake.queue.retry(work.key, now=time.monotonic(), chance=0.0, failed=False)
-            raise
+        finally:
+            # Whatever ended it: what was handed out is given back. After a cancellation this process may lead again.
+            if self.intake.queue.is_working(work.key):
+                chance = 0.0 if self._stopping else random.random()
+                self.intake.queue.retry(work.key, now=time.monotonic(), chance=chance)
 
     async def _handle_one(self, work: Work[Key]) -> None:
         key, queue, began = work.key, self.intake.queue, time.monotonic()
@@ -202,6 +208,8 @@ class Worker:
                 await self._settle_object(item, work)
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
             await self._failed(work, error, seconds=time.monotonic() - began)
+        except BaseException as error:  # noqa: BLE001  a SystemExit would end the process
+            await self._failed(work, as_failure(error), seconds=time.monotonic() - began)
         else:
             queue.done(key, now=time.monotonic())
         self.meters.seconds.observe(time.monotonic() - began, tracing.observed.get())
@@ -218,10 +226,12 @@ class Worker:
         try:
             axn = await self._process(action, item, work.reasons, tries=work.tries)
         except Terminal:
-            self._stopped[key] = state
+            self._stopped[key] = (epoch, state)
             raise
         if not self.intake.ledger.witnesses.get(key):
             self.intake.ledger.witnesses.pop(key, None)
+        if axn.applied is not None:
+            self.intake.contest((), owner=key)
         # While a server that was restored is listed, an equal generation may hide another content.
         steady = self.intake.ledger.epoch == epoch and not self.intake.restoring
         if steady or self.intake.item(key) is item:
@@ -243,7 +253,7 @@ class Worker:
 
     def _action(self, key: Key, state: Handled, reasons: frozenset[Reason]) -> Action | None:
         last = self.intake.ledger.handled.get(key)
-        if self._stopped.get(key) == state and not reasons & OTHERS:
+        if self._stopped.get(key) == (self.intake.ledger.epoch, state) and not reasons & OTHERS:
             return None
         if state.deletion is not None:
             return Action.FINALIZE if not self._finalizers.isdisjoint(state.finalizers) else None
@@ -268,14 +278,14 @@ class Worker:
             ledger.lift(key, stone)
             last = ledger.handled.get(key)
             if last is not None and last.uid == uid:
-                ledger.forget(key)
+                self.intake.forget(key)
 
     async def _delete(self, stone: Tombstone) -> None:
         try:
             await self._process(Action.DELETE, stone.item, frozenset({Reason.DELETED}))
         except (Terminal, InvalidObject) as error:
             # It will never be different, and an object that took the name must not wait for it.
-            extra = {"controller": self.name, "object": str(stone.item.key), "error": _text(error)}
+            extra = {"controller": self.name, "object": str(stone.item.key), "error": text_of(error, notes="")}
             log.error("delete was given up", extra=extra)  # noqa: TRY400  no traceback: it was said on purpose
 
     async def _is_gone(self, stone: Tombstone) -> bool:
@@ -286,7 +296,8 @@ class Worker:
         if not self.intake.home(stone.item.key).narrowed:
             return True
         try:
-            live = await self._client.get(self.kind, stone.item.meta.name, namespace=stone.item.meta.namespace or None)
+            meta = stone.item.meta
+            live = await self._client.get(self.kind, meta.name, namespace=meta.namespace or None, cut=True)
         except NotFound:
             return True
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
@@ -295,7 +306,8 @@ class Worker:
         """Build the axn and let it pass through the pipeline."""
         began = time.monotonic()
         # The items of a list have no type of their own, and metadata alone comes with that of its envelope.
-        resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
+        decoded = self._decoded(item, action)
+        resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         desk = Desk(
             identity=self._identity,
             client=self._client,
@@ -326,6 +338,18 @@ class Worker:
             log.log(level, "handled", extra={**extra, "reasons": ",".join(sorted(reasons)), "seconds": seconds})
         return axn
 
+    def _decoded(self, item: Item, action: Action) -> Resource:
+        """The object to handle. Raises: `InvalidObject` when it is nested too deeply and not at its end."""
+        try:
+            return item.decode()
+        except InvalidObject as error:
+            if action not in (Action.FINALIZE, Action.DELETE):
+                raise
+            # No later handling can clean up after it, and an object that keeps its finalizer holds its namespace, too.
+            extra = {"controller": self.name, "object": str(item.key), "action": action.value, "error": str(error)}
+            log.warning("cleaning up without the fields that are nested too deeply", extra=extra)
+            return item.decode(cut=True)
+
     def _forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
         self.intake.forget(key)
@@ -337,14 +361,17 @@ class Worker:
         return self._controller.reconcile_every * (1 - 0.1 * zlib.crc32(str(key).encode()) / 2**32)
 
     async def _failed(self, work: Work[Key], error: Exception, *, seconds: float) -> None:
+        # In one line, with the names of the steps that the error passed.
+        extra: dict[str, object] = {"controller": self.name, "object": str(work.key), "error": text_of(error, notes="")}
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be stopped: its key and its slot stay taken until it returns.
+            if not error.thread.done():
+                log.warning("a handler runs on after its timeout", extra=extra)
             await asyncio.wait({error.thread})
             error.thread.exception()  # which nobody waits for; asyncio would call it forgotten
         # No await from here to where its time is told: what is no failure counts as a success (bonny.metrics).
         self.meters.failed(error)
         key, queue, now = work.key, self.intake.queue, time.monotonic()
-        extra: dict[str, object] = {"controller": self.name, "object": str(key), "error": _text(error)}
         extra["seconds"] = round(seconds, 4)
         match error:
             case Terminal():
@@ -364,9 +391,3 @@ class Worker:
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
         self.intake.wake.set()
-
-
-def _text(error: Exception) -> str:
-    """The error in one line, with the names of the steps that it passed."""
-    text = str(error) or type(error).__name__
-    return "; ".join([text, *getattr(error, "__notes__", ())])

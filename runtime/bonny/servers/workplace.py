@@ -68,11 +68,13 @@ class Desk:
         self._loop = asyncio.get_running_loop()
         self.owns: Sequence[Owned] = intake.owns
         self.witnesses: dict[tuple[Kind, Key], Witness] = intake.ledger.witnesses.setdefault(key, {})
+        self.fights = intake.fights
         self.wrote = False
         """Whether anything was written so far, as far as it is known here."""
 
         self._intake = intake
         self._key = key
+        self._contested: set[tuple[Kind, Key]] = set()
 
     def observe(self, kind: Kind, key: Key) -> Observation:
         """What the stores know of an owned object; "not known" while its stream is not in sync."""
@@ -109,7 +111,8 @@ class Desk:
 
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by an object that is not ours: when that changes, the handled object is run again."""
-        self._intake.contest(kind, key, owner=self._key)
+        self._contested.add((kind, key))
+        self._intake.contest(self._contested, owner=self._key)
 
     @property
     def tasks(self) -> PeriodicTasks:

@@ -19,21 +19,23 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
 from ..axn import Action, Axn, Descendant, State, Workplace
-from ..client.errors import Conflict, Invalid, NotFound
+from ..client.errors import Conflict, Invalid
 from ..controller import Controller
-from ..core.fields import digest, owned_fields, project
+from ..core.fields import digest, overridden, same
 from ..core.ledger import witness_of
-from ..errors import ALSO, ForeignObject, OptionError, Retry, UndeclaredKind
+from ..core.objects import Item
+from ..errors import ALSO, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType
 from ..kinds import Kind, Owned
 from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, identify, key_of, owner_reference, owners_of
 from .owner import owner_is_as_shown, read_owner
-from .requests import together
+from .requests import NOTHING_OWNED, OwnedPart, owned_part, read, report_fight, together
 
 __all__ = ["ApplyDescendants", "prepared"]
 
@@ -82,30 +84,52 @@ class ApplyDescendants:
         owner_namespaced = axn.kind.namespaced if axn.kind is not None else bool(axn.key.namespace)
         kind = _declared(place, descendant.resource, axn)
         wanted = prepared(
-            descendant, axn.resource, operator=place.operator, kind=kind, owner_namespaced=owner_namespaced
+            descendant, axn.identity, operator=place.operator, kind=kind, owner_namespaced=owner_namespaced
         )
         key = key_of(wanted)
         collected = any(known["uid"] == axn.uid for known in wanted["metadata"].get("ownerReferences") or ())
-        if not collected and isinstance(axn.controller, Controller) and not axn.controller.finalizes():
+        if isinstance(axn.controller, Controller) and not (collected or axn.controller.finalizes()):
             _warn_of_uncollected(type(axn.controller).__name__, kind.resource)
         seen = place.observe(kind, key)
-        live = seen.item.decode() if seen.item is not None else None
-        if live is not None and seen.known and _unchanged(place, kind, wanted, live):
+        # What we own of it is not that deep, and what somebody else wrote into it must not keep us from mending it.
+        live = seen.item.decode(cut=True) if seen.item is not None else None
+        ours = NOTHING_OWNED if live is None else await owned_part(live, place.manager)
+        if live is not None and seen.known and _unchanged(place, kind, wanted, live, ours):
+            return kind, key
+        last = place.witnesses.get((kind, key))
+        # What was applied before and is wanted as it was: another writer changed the object.
+        drifted = last is not None and last.wanted == digest(wanted)
+        wait = place.fights.wait((kind, key), now=time.monotonic()) if drifted else 0.0
+        if wait:
+            axn.requeue_seconds = min(axn.requeue_seconds or wait, wait)
             return kind, key
         if live is None:
             await _owner_must_exist(axn)
             live = await _created_or_found(place, kind, wanted)
-            if live is not None and _unchanged(place, kind, wanted, live):
+            ours = NOTHING_OWNED if live is None else await owned_part(live, place.manager)
+            if live is not None and _unchanged(place, kind, wanted, live, ours):
                 return kind, key
         outcome: str | None = CREATED
         if live is not None:
             _must_be_ours(axn, descendant, wanted, live)
-            outcome = await _change(axn, kind, wanted, before=live, recreate=descendant.recreate)
+            outcome = await _change(axn, kind, wanted, before=live, ours=ours, recreate=descendant.recreate)
         if outcome is not None and self._create_events:
             axn.tell(Event(EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}", wanted))
         if outcome is not None and axn.looked_at(wanted):
             axn.outdated = True
+        if outcome is not None and drifted and place.fights.corrected((kind, key), now=time.monotonic()):
+            _report_fight(axn, place, wanted, seen.item)
         return kind, key
+
+
+def _report_fight(axn: Axn[Any], place: Workplace, wanted: Resource, shown: Item | None) -> None:
+    """Once for each fight: who changes the object back, as far as its managedFields say so."""
+    live = shown.decode(cut=True) if shown is not None else {"metadata": {}}
+    entries = [entry for entry in live["metadata"].get("managedFields") or () if entry["manager"] != place.manager]
+    found = [(entry["manager"], [*overridden(wanted, live, entry.get("fieldsV1") or {})]) for entry in entries]
+    by = "; ".join(f"field manager {manager!r} sets {', '.join(paths)}" for manager, paths in found if paths)
+    by = by or f"an unknown writer {'deletes it' if shown is None else 'removes fields'}"
+    report_fight(axn, f"{identify(wanted)} is changed back each time it is corrected: {by}", related=wanted)
 
 
 @cache
@@ -157,7 +181,7 @@ async def _owner_must_exist(axn: Axn[Any]) -> None:
     Raises: `Retry`.
     """
     if not axn.workplace.up_to_date and axn.kind is not None and await read_owner(axn) is None:
-        raise Retry(f"{identify(axn.resource)} is gone, and its stream does not say so yet")
+        raise Retry(f"{identify(axn.identity)} is gone, and its stream does not say so yet")
 
 
 def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> Owned:
@@ -173,7 +197,7 @@ def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> O
     )
 
 
-def _unchanged(place: Workplace, kind: Owned, wanted: Resource, live: Resource) -> bool:
+def _unchanged(place: Workplace, kind: Owned, wanted: Resource, live: Resource, ours: OwnedPart) -> bool:
     """Whether the live object has what is wanted, and nothing of ours that is no longer wanted."""
     metadata = live["metadata"]
     witness = place.witnesses.get((kind, key_of(wanted)))
@@ -183,11 +207,10 @@ def _unchanged(place: Workplace, kind: Owned, wanted: Resource, live: Resource) 
     if kind.metadata_only:
         # Nothing to compare: only the very version that our apply made is known to be right.
         return known and witness is not None and witness.version == metadata["resourceVersion"]
-    fields = owned_fields(live, place.manager)
+    fields, held = ours
     if fields is None:
         return False
-    held = project(live, fields)
-    return held == _managed_part(wanted) or (known and witness is not None and witness.stored == digest(held))
+    return same(held, _managed_part(wanted)) or (known and witness is not None and witness.stored == digest(held))
 
 
 def _managed_part(wanted: Resource) -> Resource:
@@ -195,13 +218,6 @@ def _managed_part(wanted: Resource) -> Resource:
     metadata = {name: value for name, value in wanted["metadata"].items() if name not in ("name", "namespace")}
     rest = {name: value for name, value in wanted.items() if name not in ("apiVersion", "kind", "metadata")}
     return {**rest, "metadata": metadata}
-
-
-async def _read(place: Workplace, kind: Owned, key: Key) -> Resource | None:
-    try:
-        return await place.client.get(kind, key.name, namespace=key.namespace or None)
-    except NotFound:
-        return None
 
 
 def _belongs_to(live: Resource) -> str:
@@ -220,7 +236,7 @@ async def _created_or_found(place: Workplace, kind: Owned, wanted: Resource) -> 
     """
     key = key_of(wanted)
     # What we made before and the stream does not show most likely exists: ask, as a refused write costs more.
-    live = await _read(place, kind, key) if (kind, key) in place.witnesses else None
+    live = await read(place, kind, key) if (kind, key) in place.witnesses else None
     if live is not None:
         return live
     fenced = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": NO_VERSION}}
@@ -229,17 +245,20 @@ async def _created_or_found(place: Workplace, kind: Owned, wanted: Resource) -> 
             made, _ = await place.client.apply(kind, fenced, manager=place.manager, force=False)
             wrote(made["metadata"]["resourceVersion"])
     except Conflict:
-        live = await _read(place, kind, key)
+        live = await read(place, kind, key)
         if live is None:
             raise
         return live
-    place.witnesses[kind, key] = witness_of(wanted, made, _own_part(made, place.manager)[1])
+    place.witnesses[kind, key] = witness_of(wanted, made, (await owned_part(made, place.manager))[1])
     return None
 
 
-async def _change(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resource, recreate: bool) -> str | None:
+async def _change(
+    axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resource, ours: OwnedPart, recreate: bool
+) -> str | None:
     """Apply `wanted` to what exists and is ours to change; returns what became of it, None when nothing was written.
 
+    `ours` is what we own of what exists.
     The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
     """
     key, place = key_of(wanted), axn.workplace
@@ -249,14 +268,14 @@ async def _change(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resou
         with place.writing(kind, key) as wrote:
             live, _ = await place.client.apply(kind, sent, manager=place.manager, force=True)
             version = live["metadata"]["resourceVersion"]
-            fields, held = _own_part(live, place.manager)
+            now = await owned_part(live, place.manager)
             if kind.metadata_only:
                 # By its version alone: if that was somebody else's, our apply came behind it, and nothing is missed.
                 changed = version != before["metadata"]["resourceVersion"] and (last is None or last.version != version)
             else:
                 # With nothing of ours different nothing was written: the version is that of somebody else's change,
                 # whose event must not be taken for ours.
-                changed = (fields, held) != _own_part(before, place.manager)
+                changed = not same(now, ours)
             if changed:
                 wrote(version)
     except Invalid as refused:
@@ -265,7 +284,7 @@ async def _change(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resou
             raise
         await _recreate(axn, kind, wanted, before=before)
         return CREATED
-    place.witnesses[kind, key] = witness_of(wanted, live, held)
+    place.witnesses[kind, key] = witness_of(wanted, live, now[1])
     return UPDATED if changed else None
 
 
@@ -278,17 +297,16 @@ async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Res
     key, place = key_of(wanted), axn.workplace
     trial_name = f"{key.name[:TRIAL_NAME].rstrip('.-')}-{secrets.token_hex(4)}"
     trial = {**wanted, "metadata": {**wanted["metadata"], "name": trial_name}}
-    await place.client.apply(kind, trial, manager=place.manager, force=False, dry_run=True)
+    try:
+        await place.client.apply(kind, trial, manager=place.manager, force=False, dry_run=True)
+    except ApiError as error:
+        # With a name that differs at each try, each would be a failure of its own: a new status, and a new event.
+        error.args = (str(error).replace(trial_name, key.name),)
+        raise
     if not await owner_is_as_shown(axn):
-        raise Retry(f"{identify(axn.resource)} changed before {identify(wanted)} was deleted to be created anew")
+        raise Retry(f"{identify(axn.identity)} changed before {identify(wanted)} was deleted to be created anew")
     with place.deleting(kind, key, before["metadata"]["uid"]):
         await place.client.delete(kind, key, uid=before["metadata"]["uid"])
     place.witnesses.pop((kind, key), None)
     if await _created_or_found(place, kind, wanted) is not None:
         raise Retry(f"{identify(wanted)} is deleted first, to be created anew")
-
-
-def _own_part(live: Resource, manager: str) -> tuple[Mapping[str, Any], Any]:
-    """The paths that we own of the live object, and what is there."""
-    fields = owned_fields(live, manager) or {}
-    return fields, project(live, fields)

@@ -16,14 +16,19 @@ import contextlib
 import logging
 from typing import Any, Final
 
+import msgspec
+
 from ..axn import Action, Axn, HandlingFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
 from ..conditions import condition, with_condition
-from ..core.fields import owned_fields, project
+from ..controller import Controller
+from ..core.fields import same
+from ..core.objects import decode_item
 from ..errors import ApiError
 from ..pipeline import failure_of
 from ..resource import Resource
 from .owner import read_owner
+from .requests import owned_part
 
 __all__ = ["RECONCILED", "ApplyStatus", "write_status"]
 
@@ -96,11 +101,11 @@ def _with_own_parts(status: Resource, axn: Axn[Any]) -> Resource:
     """`status` with the runtime's own condition, and the generation that was handled."""
     failure = axn.failure
     if axn.has_conditions and failure is None:
-        status = with_condition(status, condition(RECONCILED, True, reason="Succeeded", of=axn.resource))
+        status = with_condition(status, condition(RECONCILED, True, reason="Succeeded", of=axn.identity))
     elif axn.has_conditions and failure is not None:
-        told = condition(RECONCILED, False, reason=failure.reason, message=failure.message, of=axn.resource)
+        told = condition(RECONCILED, False, reason=failure.reason, message=failure.message, of=axn.identity)
         status = with_condition(status, told)
-    generation = axn.resource["metadata"].get("generation")
+    generation = axn.shown.meta.generation
     if axn.has_observed_generation and failure is None and generation:
         status = {**status, "observedGeneration": generation}
     return status
@@ -122,35 +127,38 @@ def _withdrawn(wanted: Resource, base: Resource, failure: HandlingFailure) -> Re
 async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
     """Send the status unless it stands already; returns the object as it is then."""
     place = axn.workplace
-    fields = owned_fields(live, place.manager, subresource="status")
-    base = (project(live, fields) if fields else {}).get("status", {})
-    if _is_overtaken(base, by=live, of=axn.resource):
+    base = (await owned_part(live, place.manager, subresource="status"))[1].get("status", {})
+    if _is_overtaken(base, by=live, of=axn):
         return live
     wanted = base if alone else axn.finish_status(axn.status_from(base))
     if axn.failure is not None:
         wanted = _withdrawn(wanted, base, axn.failure)
     if not early:
         wanted = _with_own_parts(wanted, axn)
-    if wanted == base or axn.kind is None:
+    if axn.kind is None or same(wanted, base):
         return live
     metadata = live["metadata"]
     named = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata}
-    body = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": named, "status": wanted}
+    body = {"apiVersion": axn.kind.api_version, "kind": axn.kind.kind, "metadata": named, "status": wanted}
     with place.writing(axn.kind, axn.key) as wrote:
         stored, _ = await place.client.apply(axn.kind, body, manager=place.manager, subresource="status")
         version = stored["metadata"]["resourceVersion"]
         # The same version as before: nothing was written, and its event is somebody else's.
         if version != named.get("resourceVersion"):
             wrote(version)
+    on_status = isinstance(axn.controller, Controller) and axn.controller.on_status
+    if on_status and axn.shown.meta.resource_version == named.get("resourceVersion"):
+        # All that differs is what this handling wrote, so it is not a change. After a conflict there may be more.
+        axn.shown = decode_item(msgspec.json.encode(stored))
     return stored
 
 
-def _is_overtaken(told: Resource, *, by: Resource, of: Resource) -> bool:
+def _is_overtaken(told: Resource, *, by: Resource, of: Axn[Any]) -> bool:
     """Whether the status already speaks of a newer generation than the one that was handled."""
     newest: int = max(known.get("observedGeneration", 0) for known in (told, *told.get("conditions", ())))
     current: int = by["metadata"].get("generation", 0)
     # One that is newer than the object itself came with a backup, and means nothing.
-    return newest <= current and newest > of["metadata"].get("generation", 0)
+    return newest <= current and newest > of.shown.meta.generation
 
 
 async def _basis(axn: Axn[Any]) -> Resource | None:
@@ -158,5 +166,6 @@ async def _basis(axn: Axn[Any]) -> Resource | None:
     if axn.stored is not None:
         return axn.stored
     if axn.kind is None or not axn.kind.metadata_only:
-        return axn.resource
+        # Not `axn.resource`: the handler may have changed that.
+        return axn.shown.decode(cut=True)
     return await read_owner(axn) if axn.status else None

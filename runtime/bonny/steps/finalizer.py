@@ -15,25 +15,23 @@ object nor another writer's finalizer is ever touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..axn import Action, Axn, Step
 from ..client.errors import Conflict, Invalid, NotFound
 from ..controller import Controller
-from ..core.objects import Item
+from ..core.objects import Item, Meta
 from ..errors import OptionError, Retry
 from ..kinds import Kind
 from ..naming import check_finalizer
 from ..resource import Resource, identify
 from .calling import call_handler
 from .owner import read_owner
-from .requests import delete_children
+from .requests import TRIES, delete_children, report_fight
 
 __all__ = ["Finalizer", "finalizers_of"]
-
-# As with the status: somebody else writes the list within milliseconds, or all the time.
-TRIES: Final = 3
 
 
 class Finalizer:
@@ -72,14 +70,20 @@ class Finalizer:
         if name is None or axn.action is Action.DELETE:
             return
         if axn.action is Action.FINALIZE:
-            if _is_on(axn.resource, name) and await _is_still_on(axn, name):
+            if _is_on(axn, name) and await _is_still_on(axn, name):
                 implementation = self._implementation or controller.finalize
                 await call_handler(implementation, axn, seconds=controller.timeout, name=f"the finalizer {name}")
                 await _delete_children(axn)
                 await _patch(axn, name, wanted=False)
-        elif not _is_on(axn.resource, name) and (self._when is None or self._when(axn)):
+        elif not _is_on(axn, name) and (self._when is None or self._when(axn)):
             axn.validate()
+            subject, fights = (axn.uid, name), axn.workplace.fights
+            wait = fights.wait(subject, now=time.monotonic())
+            if wait:
+                raise Retry(f"another writer removes the finalizer {name} each time it is added", after=wait)
             await _patch(axn, name, wanted=True)
+            if fights.corrected(subject, now=time.monotonic()):
+                report_fight(axn, f"another writer removes the finalizer {name} each time it is added")
 
 
 def finalizers_of(
@@ -91,8 +95,8 @@ def finalizers_of(
     return tuple(name for name in named if name is not None)
 
 
-def _is_on(resource: Mapping[str, Any], name: str) -> bool:
-    return name in resource["metadata"].get("finalizers", ())
+def _is_on(axn: Axn[Any], name: str) -> bool:
+    return name in axn.shown.meta.finalizers
 
 
 async def _is_still_on(axn: Axn[Any], name: str) -> bool:
@@ -103,7 +107,7 @@ async def _is_still_on(axn: Axn[Any], name: str) -> bool:
         axn.halt()
         return False
     axn.renew(_as_followed(fresh, axn.kind))
-    return _is_on(fresh, name)
+    return _is_on(axn, name)
 
 
 async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
@@ -114,7 +118,7 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
     for tries_left in reversed(range(TRIES)):
         try:
             with place.writing(kind, axn.key) as wrote:
-                stored = await place.client.json_patch(kind, axn.key, _operations(axn.resource, name, wanted=wanted))
+                stored = await place.client.json_patch(kind, axn.key, _operations(axn.shown.meta, name, wanted=wanted))
                 wrote(stored["metadata"]["resourceVersion"])
             break
         except NotFound:
@@ -129,7 +133,7 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
             axn.halt()
             return
         axn.renew(_as_followed(fresh, kind))
-        if _is_on(fresh, name) == wanted:
+        if _is_on(axn, name) == wanted:
             return
     axn.renew(_as_followed(stored, kind))
     if not wanted and not stored["metadata"].get("finalizers"):
@@ -138,11 +142,10 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
             axn.halt()
 
 
-def _operations(resource: Mapping[str, Any], name: str, *, wanted: bool) -> list[Resource]:
-    metadata = resource["metadata"]
-    finalizers = list(metadata.get("finalizers", ()))
+def _operations(meta: Meta, name: str, *, wanted: bool) -> list[Resource]:
+    finalizers = list(meta.finalizers)
     operations: list[Resource] = [
-        {"op": "test", "path": "/metadata/uid", "value": metadata["uid"]},
+        {"op": "test", "path": "/metadata/uid", "value": meta.uid},
         # A list that is not there tests as null.
         {"op": "test", "path": "/metadata/finalizers", "value": finalizers or None},
     ]
@@ -166,9 +169,9 @@ async def _delete_children(axn: Axn[Any]) -> None:
     uid = axn.uid
     children = axn.workplace.children(uid)
     if children is None:
-        raise Retry(f"the children of {identify(axn.resource)} are not known yet: a stream is not in sync")
+        raise Retry(f"the children of {identify(axn.identity)} are not known yet: a stream is not in sync")
     unseen = [(kind, child) for kind, child in children if not _is_collected(child, uid)]
-    await delete_children(axn, unseen, unchanged=False)
+    await delete_children(axn, unseen, insist=True)
 
 
 def _is_collected(child: Item, owner_uid: str) -> bool:

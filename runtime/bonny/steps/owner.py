@@ -20,11 +20,14 @@ __all__ = ["owner_is_as_shown", "read_owner"]
 
 
 async def read_owner(axn: Axn[Any]) -> Resource | None:
-    """The object, uncached; None when it is gone, or its name is that of another one. RBAC: get."""
+    """The object, uncached; None when it is gone, or its name is that of another one. RBAC: get.
+
+    Too deep parts are empty (`Client.get`): no step writes them, and a finalizer must run all the same.
+    """
     if axn.kind is None:
         return None
     try:
-        live = await axn.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None)
+        live = await axn.client.get(axn.kind, axn.key.name, namespace=axn.key.namespace or None, cut=True)
     except NotFound:
         return None
     return live if live["metadata"]["uid"] == axn.uid else None
@@ -36,7 +39,7 @@ async def owner_is_as_shown(axn: Axn[Any]) -> bool:
     Its status counts where status changes count for the controller, unless this handling wrote it already.
     """
     live = await read_owner(axn)
-    if live is None or axn.shown is None or axn.kind is None:
+    if live is None or axn.kind is None:
         return False
     with_status = isinstance(axn.controller, Controller) and axn.controller.on_status and axn.stored is None
     now, then = (

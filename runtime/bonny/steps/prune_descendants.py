@@ -45,11 +45,11 @@ class PruneDescendants:
             if (kind.api_version, kind.kind, child.key) not in registered and _is_ours(child, axn.workplace.manager)
         ]
         if dropped and await owner_is_as_shown(axn):
-            await delete_children(axn, dropped, unchanged=True)
+            await delete_children(axn, dropped, insist=False)
         elif dropped:
             axn.requeue_seconds = min(axn.requeue_seconds or LATER_SECONDS, LATER_SECONDS)
 
 
 def _is_ours(child: Item, manager: str) -> bool:
     """Whether this very controller applied it: another one of the operator may have children for the same owner."""
-    return child.meta.deletion_timestamp is None and owned_fields(child.decode(), manager) is not None
+    return child.meta.deletion_timestamp is None and owned_fields(child.decode(cut=True), manager) is not None

@@ -5,18 +5,15 @@ You need it for `invoke gen-scheduler`. The class goes to `controllers/`, where 
 
 from __future__ import annotations
 
-import builtins
 import keyword
 
 from ..errors import UsageError
 from ..naming import check_dns_label, module_to_kind, snake_case
 from ..scaffold.project import Project
-from .plan import Plan, render
+from .plan import Plan, check_free, render
 
 __all__ = ["plan_scheduler"]
 
-# What the generated files import: a class of that name would hide it.
-IN_USE = {"Choice", "Nodes", "Path", "PodView", "Resource", "RunningOperator", "Scheduler"}
 # What pods have that name no scheduler.
 KUBE_SCHEDULER = "default-scheduler"
 
@@ -33,20 +30,20 @@ def plan_scheduler(project: Project, name: str) -> Plan:
         tests / "integration" / f"test_{module}.py": "test_scheduler_integration.py.j2",
     }
     texts = {path: render(template, values, path) for path, template in targets.items()}
+    check_free(name, "a scheduler", texts)
     where = (project.source / "controllers" / f"{module}.py").relative_to(project.root)
     note = f"Next: write in {where} how a node is chosen; `invoke test` runs its tests."
     return Plan(root=project.root, texts=texts, notes=(note,))
 
 
 def _class_name(name: str) -> str:
-    """CheapNode for cheap-node. Raises: `UsageError` when `name` is not one, or no class can be called so."""
+    """CheapNode for cheap-node. Raises: `UsageError` when `name` is not one, or Python cannot define such a class."""
     check_dns_label(name, "scheduler name", "cheap-node")
     if name == KUBE_SCHEDULER:
         raise UsageError(f"{name!r} is what pods have that name no scheduler: choose another, for example cheap-node")
     made = module_to_kind(name.replace("-", "_"))
-    if not made.isidentifier() or keyword.iskeyword(made) or made in IN_USE or hasattr(builtins, made):
+    if not made.isidentifier() or keyword.iskeyword(made):
         raise UsageError(
-            f"{name!r} cannot be a scheduler here: no class can be called {made}, as Python or the generated files do "
-            f"not leave that name free; use for example my-{name}"
+            f"{name!r} cannot be a scheduler here: no class can be called {made}; use for example my-{name}"
         )
     return made

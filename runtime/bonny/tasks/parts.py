@@ -6,6 +6,7 @@ controllers, where the operator discovers it.
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -81,7 +82,7 @@ def _existing_kind(project: Project, request: Request, of: str) -> dict[str, Any
 def plan_task(project: Project, name: str) -> Plan:
     """A periodic task. Raises: `UsageError` when the name cannot be used."""
     check_plural(name, "name of a task", example="stale-reports")
-    return _planned(project, name, "task", {"function": _module(name)})
+    return _planned(project, name, "task", {})
 
 
 def plan_reconciler(project: Project, name: str) -> Plan:
@@ -108,7 +109,9 @@ def _planned(
     templates = {path: f"{template}.py.j2"}
     for level in tests:
         templates[project.root / "tests" / level / f"test_{module}.py"] = f"test_{template}_{level}.py.j2"
-    values = {**values, "name": name, "label": name.lower(), "package": project.package, "module": module}
+    # What the module, or the function in it, is called where a builtin or ruff (E743) does not leave its name free.
+    free = f"{module}_" if module == "l" or hasattr(builtins, module) else module
+    values = {**values, "name": name, "label": name.lower(), "package": project.package, "module": module, "free": free}
     texts = {path: render(template, values, path) for path, template in templates.items()}
     check_free(name, f"a {template.partition('_')[0]}", texts)
     note = f"Next: write in {path.relative_to(project.root)} what is done; `invoke test` runs its tests."

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+from ..calling import text_of
 from ..errors import OptionError
 from .logging import STANDARD
 
@@ -113,8 +114,9 @@ def attach_logger(names: Iterable[str] = EVENTS, *, level: int = logging.DEBUG) 
 
 
 def _log(name: str, measurements: Mapping[str, float], metadata: Mapping[str, object], level: int) -> None:
-    told = {**measurements, **metadata}
-    extra = {f"{key}_" if key in STANDARD else key: value for key, value in told.items()}
+    extra: dict[str, object] = {}
+    for key, value in {**measurements, **metadata}.items():
+        extra[f"{key}_" if key in STANDARD else key] = text_of(value) if isinstance(value, BaseException) else value
     log.log(logging.WARNING if name.endswith(".failed") else level, name, extra=extra)
 
 
@@ -134,7 +136,7 @@ def execute(name: str, measurements: Mapping[str, float] = NOTHING, metadata: Ma
     for known in listeners:
         try:
             known.listener(name, measurements, metadata, known.config)
-        except Exception:
+        except BaseException:
             detach(known.id)
             log.exception("a listener failed and was detached", extra={"listener": known.id, "event": name})
 

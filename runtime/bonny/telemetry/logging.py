@@ -1,7 +1,8 @@
 """Logging: one line for each event, a constant message with its key/values, for people or for machines.
 
 `console` is for terminals, where each handling is one line: applied or unchanged or failed, what, why, how long. `json`
-is for log collectors. Object bodies and tokens never reach a log call.
+is for log collectors. Object bodies and tokens never reach a log call. A text of more than 16 Ki characters is logged
+without its middle. What UTF-8 cannot encode is logged as an escape.
 
 Every line that is logged while something is handled says what, whoever logs it: `about` was called before. All lines of
 one handling have the same `reconcile_id`, and no other has it.
@@ -9,6 +10,7 @@ one handling have the same `reconcile_id`, and no other has it.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import logging
@@ -51,6 +53,8 @@ OUTCOMES: Final = {
 COLUMNS: Final = {"controller": 0, "object": 0, "action": len("reconcile"), "reasons": len("changed")}
 # A longer name moves what follows it in its own line only.
 WIDEST: Final = 40
+# An error may quote megabytes. Its beginning and its end say most; those of a traceback, too.
+LONGEST: Final = 16 * 1024
 # Which lines belong together is seen at a terminal; a collector of logs needs to be told.
 FOR_MACHINES: Final = frozenset({"reconcile_id", "reasons"})
 
@@ -126,7 +130,12 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        with contextlib.suppress(Exception):
+            encoded = msgspec.json.encode(line, enc_hook=str)
+            if len(encoded) <= LONGEST:
+                return encoded.decode()
+        plain = {_text(k): v if isinstance(v, int | float | None) else _text(v) for k, v in line.items()}
+        return msgspec.json.encode(plain).decode()
 
     def _time(self, created: float) -> str:
         """RFC 3339 with milliseconds; the second is spelled once for all lines in it."""
@@ -152,10 +161,10 @@ class _Console(logging.Formatter):
         else:
             level = self._painted(record.levelname.lower(), LEVELS.get(record.levelname, ""))
             extras = ((name, value) for name, value in _extras(record).items() if name not in FOR_MACHINES)
-            told = " ".join(f"{self._painted(f'{name}=', DIM, 0)}{_shown(value)}" for name, value in extras)
-            line = f"{level} {record.getMessage():<24} {told}".rstrip()
+            told = " ".join(f"{self._painted(f'{_text(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
+            line = f"{level} {_text(record.getMessage()):<24} {told}".rstrip()
         line = f"{self._painted(time, DIM, 0)} {line}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return f"{line}\n{_text(self.formatException(record.exc_info))}" if record.exc_info else line
 
     def _handling(self, fields: Mapping[str, Any]) -> str:
         """Which object, by whom, why, how long, and what comes next. A column is as wide as its widest so far."""
@@ -166,7 +175,7 @@ class _Console(logging.Formatter):
             told += f"  {fields['seconds'] * 1000:5.0f} ms"
         if "error" in fields:
             # The step is in the traceback, where there is one.
-            error = _in_one_line(fields["error"].partition("; in step ")[0])
+            error = _in_one_line(_text(fields["error"].partition("; in step ")[0]))
             told += f"  {self._painted(error, BOLD, 0)}"
         if "retry_in_seconds" in fields:
             told += self._painted(f"; next try in {fields['retry_in_seconds']:.1f} s", DIM, 0)
@@ -183,8 +192,17 @@ class _Console(logging.Formatter):
         return f"\033[{code}m{text:{width}}\033[0m" if self._colour and code else f"{text:{width}}"
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
+    """Its text, bounded, without what cannot be encoded."""
     text = str(value)
+    if len(text) > LONGEST:
+        half, left_out = LONGEST // 2, len(text) - LONGEST
+        text = f"{text[:half]}... ({left_out} characters left out) ...{text[-half:]}"
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _shown(value: object) -> str:
+    text = _text(value)
     return json.dumps(text, ensure_ascii=False) if " " in text or not text or "\n" in text else text
 
 

@@ -141,9 +141,11 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """After so many lines a watch says nothing more, and its connection stays open."""
+    """After so many lines a watch says nothing more. Its connection stays open; with `end`, for as long as the API
+    server's does."""
 
     after_lines: int = 0
+    end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +263,14 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
             await runner.setup()
             try:
-                await web.TCPSite(runner, "127.0.0.1", 0).start()
-                started.set_result(runner.addresses[0][1])
+                listener = socket.create_server(("127.0.0.1", 0))
+                await web.SockSite(runner, listener).start()
+                started.set_result(listener.getsockname()[1])
                 await self._stop.wait()
+                # asyncio loses a connection that it has accepted but not yet set up when its server closes. So accept
+                # nothing more, and close a few turns of the loop later.
+                self._loop.remove_reader(listener)
+                await asyncio.sleep(LOOK_SECONDS)
             finally:
                 await runner.cleanup()
                 await connector.close(abort_ssl=True)
@@ -361,7 +368,7 @@ async def _interrupted(
             await response.write(line[: len(line) // 2])
             return _reset(request)
         # A stalled stream reads on and says nothing, until the client or the API server gives up.
-    if isinstance(effect, Stall):
+    if isinstance(effect, Stall) and not effect.end:
         await asyncio.Event().wait()
     return response
 

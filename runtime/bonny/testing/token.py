@@ -16,6 +16,7 @@ from ..api import Version
 from ..axn import Action, Axn, Observation, State
 from ..client.api import Client
 from ..controller import Controller
+from ..core.fights import Fights
 from ..core.ledger import Witness
 from ..core.objects import Item
 from ..core.queue import Reason
@@ -143,6 +144,7 @@ class _Bench:
     def __init__(self, observed: Sequence[Resource], *, namespace: str) -> None:
         self.owns: Sequence[Owned] = ()
         self.witnesses: dict[tuple[Kind, Key], Witness] = {}
+        self.fights = Fights()
         self.recorded: list[Event] = []
         self._tasks = PeriodicTasks(cast("Any", None))
         self._namespace = namespace
