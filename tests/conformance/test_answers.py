@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import gzip
 import random
+import tracemalloc
+import zlib
 
 import msgspec
 import pytest
 
+from bonny.client import transport as transport_module
 from bonny.client.api import JSON, path_of, target_of
 from bonny.client.config import Connection
+from bonny.client.errors import AnswerTooLarge
 from bonny.client.transport import Transport
 from bonny.kinds import Kind
 from bonny.sandbox import Sandbox
@@ -252,6 +256,32 @@ async def test_what_is_compressed_is_unpacked_or_was_never_asked_for(transport: 
             chunks = [chunk async for chunk in streamed.chunks]
 
     assert got.body == b"".join(chunks) == b"abc" * 100
+
+
+@pytest.mark.parametrize("limit", [1_000_000, None])
+async def test_a_compressed_answer_is_not_unpacked_beyond_its_bound(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch, limit: int | None
+) -> None:
+    """Regression: without a bound of the caller there was none, and 600 MB of blanks were read into memory."""
+    monkeypatch.setattr(transport_module, "LONGEST_ANSWER", 1_000_000)
+    blanks = b" " * 1_000_000
+    packer = zlib.compressobj(wbits=31)
+    bomb = b"".join([*(packer.compress(blanks) for _ in range(200)), packer.flush()])
+
+    async def packs(call: Call) -> None:
+        await call.request()
+        await call.say(answer(bomb, headers=("Content-Encoding: gzip",)))
+
+    async with Peer(packs) as peer:
+        tracemalloc.start()
+        try:
+            with pytest.raises(AnswerTooLarge):
+                await transport.request(Connection(server=peer.url), "GET", "/", timeout=20, limit_bytes=limit)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert peak < 20_000_000
 
 
 async def test_one_connection_serves_requests_one_after_the_other(transport: Transport) -> None:

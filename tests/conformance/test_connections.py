@@ -8,10 +8,13 @@ import shutil
 import socket
 import ssl
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bonny import clock
+from bonny.client import transport as transport_module
 from bonny.client.config import Connection
 from bonny.client.transport import Transport
 from tests.conformance.conftest import LINUX, PATIENCE, SECRET, refused, until
@@ -87,6 +90,52 @@ async def test_a_write_whose_time_is_over_before_it_was_sent_is_not_sent_any_mor
         await until(lambda: peer.open == 0)
 
         assert [heard.method for heard in peer.heard] == ["GET"]
+
+
+@pytest.mark.parametrize("method", WRITES)
+async def test_a_write_whose_time_passed_while_the_machine_was_suspended_is_not_sent(
+    transport: Transport, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the monotonic clock stands still during suspend, and the lease's clock does not.
+
+    The machine is suspended while the connection is being made, and is not held up otherwise.
+    """
+    now = [clock.clock()]
+    monkeypatch.setattr(transport_module, "clock", lambda: now[0])
+    async with Peer() as peer:
+        writing = asyncio.create_task(transport.request(told(peer.url), method, "/", body=b"{}", timeout=PATIENCE))
+        await asyncio.sleep(0)
+        now[0] += 60.0
+        await refused(writing)
+        await until(lambda: peer.open == 0)
+
+        assert [heard.method for heard in peer.heard if heard.body] == []
+
+
+@pytest.mark.parametrize("method", WRITES)
+async def test_a_write_does_not_use_a_connection_that_a_proxy_is_about_to_close_for_idleness(
+    factory: Callable[[], Transport], method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: behind HAProxy, which closes after 10 s, a write that met its farewell failed. Times are a tenth."""
+    monkeypatch.setattr(transport_module, "IDLE_SECONDS", transport_module.IDLE_SECONDS / 10)
+
+    async def closes_when_idle(call: Call) -> None:
+        while True:
+            began = time.monotonic()
+            await call.request()
+            if time.monotonic() - began > 0.9:  # the request and the farewell cross each other
+                return
+            await call.say(OK)
+
+    transport = factory()
+    try:
+        async with Peer(closes_when_idle) as peer:
+            for _ in range(3):
+                got = await transport.request(told(peer.url), method, "/", body=b"{}", timeout=PATIENCE)
+                assert got.status == 200
+                await asyncio.sleep(1.0)
+    finally:
+        await transport.close()
 
 
 async def test_a_read_is_sent_twice_at_most(transport: Transport) -> None:

@@ -18,7 +18,7 @@ from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import FaultProxy, Request, is_list, is_watch
 from tests.conftest import Start
-from tests.faults.scene import GROUP, LONG_WATCH_SECONDS, SEEN_SECONDS, Scene
+from tests.faults.scene import GROUP, LONG_WATCH_SECONDS, SEEN_SECONDS, Scene, asks_for_the_version
 from tests.support import load, memory
 from tests.support.flooded import LOOP_FILE, operator
 from tests.support.loop_monitor import Hold, holds
@@ -97,7 +97,7 @@ class Flood(Scene):
         return request.path == self.grains
 
     def list_of_grains(self, request: Request) -> bool:
-        return is_list(request) and self.of_grains(request)
+        return is_list(request) and self.of_grains(request) and not asks_for_the_version(request)
 
     def watch_of_grains(self, request: Request) -> bool:
         return is_watch(request) and self.of_grains(request)

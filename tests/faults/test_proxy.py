@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import json
 import socket
+import threading
 import urllib.request
 import warnings
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -54,6 +56,31 @@ def test_a_proxy_that_ends_in_the_middle_of_requests_leaves_no_socket_open(
         end_in_the_middle(sandbox, target, fault)
         gc.collect()
     assert [str(warning.message) for warning in told if warning.category is ResourceWarning] == []
+
+
+def test_connections_made_while_a_proxy_ends_are_closed(sandbox: Sandbox) -> None:
+    """Regression: asyncio loses what it accepted in the last moment, and a later test failed for it."""
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(10):
+            made: list[socket.socket] = []
+            with FaultProxy(sandbox) as proxy:
+                _, _, port = proxy.url.rpartition(":")
+                caller = threading.Thread(target=connect_until_refused, args=(int(port), made))
+                caller.start()
+                sandbox.eventually(lambda made=made: len(made) > 10)
+            caller.join()
+            for connection in made:
+                connection.close()
+        gc.collect()
+    assert [str(warning.message) for warning in told if warning.category is ResourceWarning] == []
+
+
+def connect_until_refused(port: int, made: list[socket.socket]) -> None:
+    with suppress(OSError):
+        while True:
+            made.append(socket.create_connection(("127.0.0.1", port), timeout=1.0))
 
 
 def test_a_proxy_whose_server_hangs_ends_and_leaves_no_socket_open(sandbox: Sandbox) -> None:

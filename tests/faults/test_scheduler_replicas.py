@@ -205,7 +205,10 @@ def test_b7_a_leader_that_is_told_to_stop_lets_its_bindings_arrive_before_anothe
 
     leader.operator.process.terminate()
     sandbox.eventually(lambda: leader.operator.lines("stopping"))
+    looks = standby.proxy.count(of_the_lease)
+    sandbox.eventually(lambda: standby.proxy.count(of_the_lease) >= looks + 3)
     assert standby.role == "standing by"
+    assert standby.writes == []
     effect.until.set()
 
     assert leader.operator.process.wait(10) == 0

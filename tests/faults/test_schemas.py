@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -28,7 +27,6 @@ DEFINITIONS = {"1": crds(evolving.first.crds, GROUP), "2": crds(evolving.second.
 # One operator for all examples: a function that asks for a fixture gets it once.
 CHANGES = settings(
     deadline=None,
-    derandomize="CI" in os.environ,
     max_examples=15,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
+from itertools import count
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
 from bonny.api.crd import crds
+from bonny.core.watch import WATCHES_AT_ONCE
+from bonny.resource import Resource
 from bonny.sandbox import Sandbox
 from bonny.testing.faults import Cut, Effect, Fault, Hold, Inject, Stall, Status
 from tests.conftest import Start
@@ -28,13 +33,19 @@ from tests.faults.scene import (
     compact,
     list_of_widgets,
     of_widgets,
+    stopped,
     watch_of_widgets,
+    widget,
 )
 from tests.support.handwritten import operator
 
 # Watches of a second end themselves after that, and are given up after another one; then comes the longest first wait.
 # The rest is for a slow machine.
 SHORT_WATCH_SECONDS = 1.0
+# The API server ends watches after so long; silence for longer than this is deafness.
+POLITE_SECONDS = 2.0
+DEAF_SECONDS = 5.0
+COUNTED_SECONDS = 5.0
 SILENT_SECONDS = 2 * SHORT_WATCH_SECONDS + 2 * BACKOFF_SECONDS + 10.0
 
 
@@ -144,6 +155,108 @@ def test_w3_compacted_history_is_survived(start_operator: Start) -> None:
             assert "expired" in troubles, "the history was really gone"
 
 
+def newest(sandbox: Sandbox) -> int:
+    return int(sandbox.request("GET", WIDGETS).body["metadata"]["resourceVersion"])
+
+
+@pytest.mark.parametrize("passed", [False, True], ids=["behind", "passed"])
+def test_w3_a_server_that_is_restored_from_a_backup_is_noticed_also_when_it_has_passed_our_version(
+    start_operator: Start, tmp_path: Path, passed: bool
+) -> None:
+    """Regression: a watch was resumed at a version of the server's future and stayed silent for 204 s; and a list in
+    which a user's change had the generation that was handled before left that change for the next period.
+
+    Behind our version, the operator is frozen meanwhile, so that it sees one broken connection. Where the API server is
+    to pass it, the operator is refused until then, and lists.
+    """
+    with Sandbox() as own:
+        own.apply([*crds(operator.crds, GROUP), MARK])
+        own.eventually(lambda: own.request("GET", WIDGETS).status == 200)
+        own.apply(widget("w", size=1))
+        with stopped(own) as data:
+            shutil.copytree(data, tmp_path / "backup")
+        with behind_a_proxy(own, start_operator) as scene:
+            scene.begin(watch_seconds=LONG_WATCH_SECONDS, BONNY_LOG_LEVEL="debug").wait_ready()
+            scene.apply("w", "lost", size=5)
+            scene.until("w", 5)
+            scene.until("lost", 5)
+            # An API server writes some objects of its own as it starts; the lost history is longer than that.
+            for number in range(LOST_VERSIONS):
+                own.apply({**MARK, "data": {"at": str(number)}})
+            before = newest(own)
+            refused = Fault(Status(503), on=of_widgets, times=None)
+            if passed:
+                scene.proxy.add(refused)
+                scene.proxy.cut_all()
+            else:
+                scene.operator.process.send_signal(signal.SIGSTOP)
+            with stopped(own) as data:
+                shutil.rmtree(data)
+                shutil.copytree(tmp_path / "backup", data)
+            assert newest(own) < before
+            scene.apply("w", size=7)
+            while passed and newest(own) <= before:
+                own.apply({**MARK, "data": {"at": str(time.monotonic())}})
+            own.eventually(lambda: not passed or refused.hits >= 3, within_seconds=SEEN_SECONDS)
+            scene.proxy.remove(refused)
+            scene.operator.process.send_signal(signal.SIGCONT)
+
+            scene.until("w", 7)
+            scene.until_deleted("lost", size=5)
+
+
+LOST_VERSIONS = 200
+MARK: Resource = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mark", "namespace": "default"}}
+
+
+@pytest.mark.parametrize("lines", [0, pytest.param(1, marks=SLOW)])
+def test_w4_a_stream_that_is_always_ended_politely_and_in_silence_is_not_deaf_for_ever(
+    scene: Scene, lines: int
+) -> None:
+    """Regression: silence was counted within one watch, and none of these lasted long enough."""
+    scene.begin(watch_seconds=POLITE_SECONDS, TEST_DEAF_SECONDS=str(DEAF_SECONDS)).wait_ready()
+    scene.meet(Stall(after_lines=lines, end=True), watch_of_widgets, times=None)
+    began = time.monotonic()
+
+    scene.apply("w", size=1)
+    scene.until("w", 1)
+    scene.apply("w", size=2)
+    scene.until("w", 2)
+
+    rounds = (time.monotonic() - began) / DEAF_SECONDS
+    assert scene.proxy.count(list_of_widgets, since=began) <= rounds + 1, "and a list no oftener than that"
+
+
+class FreshBookmarks(Inject):
+    """Each watch gets one bookmark of ever newer versions, and ends."""
+
+    end = True
+    versions = count(10**9)
+
+    def __init__(self) -> None: ...
+
+    @property
+    def data(self) -> bytes:  # type: ignore[override]
+        return b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"%d"}}}\n' % next(self.versions)
+
+
+def test_w4_watches_that_end_after_one_fresh_bookmark_are_opened_once_a_second(scene: Scene) -> None:
+    """Regression: what moved the version was followed at once, 1,156 times a second."""
+    scene.begin(watch_seconds=POLITE_SECONDS, TEST_DEAF_SECONDS=str(DEAF_SECONDS)).wait_ready()
+    (fault,) = scene.meet(FreshBookmarks(), watch_of_widgets, times=None)
+    scene.sandbox.eventually(lambda: fault.hits >= WATCHES_AT_ONCE)
+
+    began = time.monotonic()
+    scene.sandbox.eventually(lambda: time.monotonic() - began > COUNTED_SECONDS)
+    seconds = time.monotonic() - began
+    assert seconds / 2 - 1 <= scene.proxy.count(watch_of_widgets, since=began) <= seconds + 2
+
+    # The version that it came to is one of the server's future: silence, and a list.
+    scene.proxy.remove(fault)
+    scene.apply("w", size=1)
+    scene.until("w", 1)
+
+
 STRANGER = (
     b'{"type":"ADDED","object":{"apiVersion":"example.com/v9","kind":"Gadget","spec":{},'
     b'"metadata":{"name":"x","namespace":"default","uid":"nobody","resourceVersion":"1","generation":1}}}\n'
@@ -167,7 +280,7 @@ def test_w5_lines_that_say_nothing_are_passed_over(scene: Scene, data: bytes) ->
     scene.apply("w", size=4)
 
     scene.until("w", 4)
-    assert scene.proxy.count(of_widgets, since=began) == 1, "the same watch goes on"
+    assert scene.proxy.count(watch_of_widgets, since=began) == 1, "the same watch goes on"
     assert scene.handled("x") == []
 
 

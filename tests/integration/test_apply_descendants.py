@@ -14,6 +14,7 @@ from bonny.axn import Action, Axn, Observation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import Conflict
+from bonny.core.fights import Fights
 from bonny.core.ledger import Witness
 from bonny.core.objects import Item, decode_item
 from bonny.errors import ForeignObject
@@ -45,6 +46,7 @@ class Place:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.witnesses: dict[tuple[Kind, Key], Witness] = {}
+        self.fights = Fights()
         self.shown: Item | None = None
         self.own: list[str] = []
         self.wanted_names: list[Key] = []

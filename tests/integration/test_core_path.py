@@ -120,6 +120,10 @@ def test_delete_is_called_once_with_the_last_state(sandbox: Sandbox, at_work: Op
     until_data(sandbox, "w2", {"size": "1"})
 
     sandbox.eventually(lambda: "deleted default/w1 size=3" in at_work.text)
+    # Another object of that name is handled after everything that the end of the first one asks for.
+    sandbox.delete("v1", "ConfigMap", "w1")
+    sandbox.apply(widget("w1", size=4))
+    until_data(sandbox, "w1", {"size": "4"})
     assert at_work.text.count("deleted default/w1") == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 from bonny.api.crd import crds
+from bonny.client import api
 from bonny.client.api import JSON, Client
 from bonny.client.config import Cluster, InCluster, Kubeconfig
 from bonny.client.errors import Unauthorized, Unreachable
@@ -252,6 +254,26 @@ def test_a_new_authority_of_the_api_server_is_trusted_without_a_restart(
 
     assert at_work.process.poll() is None
     assert "please report" not in at_work.text
+
+
+async def test_an_authority_inside_of_the_kubeconfig_is_read_again_after_it_was_not_trusted(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: only a file of its own was read again; the operator had to be restarted."""
+    monkeypatch.setattr(api, "DISTRUSTED_SECONDS", 0.0)
+    path = tmp_path / "config"
+
+    def trusts(authority: Path) -> None:
+        data = base64.b64encode(authority.read_bytes()).decode()
+        kubeconfig(path, sandbox.url, user={"token": sandbox.token}, **{"certificate-authority-data": data})
+
+    trusts(Authority(tmp_path, "stranger").certificate)
+    async with connected(Kubeconfig(str(path))) as client:
+        for _ in range(2):
+            with pytest.raises(Unreachable, match="certificate verify failed"):
+                await who(client)
+        trusts(sandbox.ca_file)
+        assert await who(client) == "admin"
 
 
 def replace(used: Pair, by: Pair) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bonny import permissions
+from bonny import Operator, permissions
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import Forbidden
@@ -35,10 +35,15 @@ DOOR = {
 }
 READS_A_SECRET = '{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}'
 CHECKED = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 
 
 def of_a_permission(request: Request) -> bool:
     return request.path == CHECKED
+
+
+def of_rules(request: Request) -> bool:
+    return request.path == RULES
 
 
 def without(role: Resource, resource: str) -> Resource:
@@ -88,7 +93,68 @@ def test_with_the_rules_of_its_manifest_nothing_is_missing_and_nothing_is_asked_
         lines = at_work.process.readiness().lines
     assert not any("permission" in line for line in lines)
     assert said(caplog, "a permission is missing") == []
-    assert proxy.count(of_a_permission) == len(granted)
+    assert proxy.count(of_a_permission) == sum(permission.place == rbac.CLUSTER for permission in granted)
+    assert proxy.count(of_rules) == 1  # of its own namespace, with the lease
+
+
+@pytest.fixture
+def rooms(sandbox: Sandbox, roles: dict[str, Resource]) -> tuple[Operator, list[str]]:
+    """The same operator, which watches three namespaces by name, and may do there what its Role says."""
+    names = [f"room-{number}" for number in range(3)]
+    watching = Operator(name=NAME, group=operator.group, controllers=operator.controllers, watch="namespace")
+    rules = rbac.grants(watching, namespace=NAME)[NAME]
+    for name in names:
+        metadata = {"name": NAME, "namespace": name}
+        sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata}
+        binding = {
+            **role,
+            "kind": "RoleBinding",
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": NAME},
+            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}],
+        }
+        sandbox.apply([{**role, "rules": rules}, binding])
+    sandbox.apply({**roles["ClusterRole"], "rules": []})
+    return watching, names
+
+
+def test_in_each_watched_namespace_one_question_is_asked(
+    proxy: FaultProxy, rooms: tuple[Operator, list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: it was one for each permission, 1,900 for 100 namespaces."""
+    watching, names = rooms
+    with serving(watching, proxy.kubeconfig, watch_namespaces=tuple(names)) as at_work:
+        asking = next(task for task in at_work.process._once if task.get_name() == "the permissions")
+        Sandbox.eventually(asking.done)
+    assert (proxy.count(of_rules), proxy.count(of_a_permission)) == (3, 0)
+    assert said(caplog, "a permission is missing") == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Status(403, b"no"), id="refused"),
+        pytest.param(Status(404, b'{"kind": "Status", "reason": "NotFound"}'), id="not-there"),
+        pytest.param(Status(201, b'{"status": {"incomplete": true, "resourceRules": []}}'), id="incomplete"),
+        pytest.param(Status(201, b'{"status": {"incomplete": true, "resourceRules": null}}'), id="empty"),
+        pytest.param(Status(201, b'{"status": [{}]}'), id="nonsense"),
+        pytest.param(Status(201, b"[]"), id="a-list"),
+        pytest.param(Status(201, b'{"status": {"resourceRules": [{"verbs": ["get"]}, 7]}}'), id="half-nonsense"),
+    ],
+)
+def test_rules_that_are_not_named_are_asked_for_one_by_one(
+    sandbox: Sandbox, proxy: FaultProxy, rooms: tuple[Operator, list[str]], answer: Status
+) -> None:
+    """What is granted is not called missing, and what is missing is found."""
+    watching, names = rooms
+    role = sandbox.get("rbac.authorization.k8s.io/v1", "Role", NAME, namespace=names[0])
+    assert role is not None
+    sandbox.apply(without(role | {"metadata": {"name": NAME, "namespace": names[0]}}, "configmaps"))
+    proxy.add(Fault(answer, on=of_rules, times=None))
+    with serving(watching, proxy.kubeconfig, watch_namespaces=tuple(names)) as at_work:
+        Sandbox.eventually(lambda: at_work.process._permissions.missing)
+        (line,) = at_work.process._permissions.missing
+    assert line.startswith(f'add to the Role in {names[0]}: - {{apiGroups: [""], resources: ["configmaps"]')
 
 
 def test_a_missing_rule_is_told_with_the_yaml_to_add_and_until_it_is_there(
@@ -139,13 +205,17 @@ def test_a_standby_that_may_not_hold_the_lease_is_told_so(
     ]
 
 
-def test_reviews_that_are_not_answered_hold_nothing_up_and_are_sent_one_by_one(proxy: FaultProxy) -> None:
+def test_reviews_that_are_not_answered_hold_nothing_up_and_are_sent_one_by_one(
+    sandbox: Sandbox, proxy: FaultProxy
+) -> None:
     held = threading.Event()
     proxy.add(Fault(Hold(held), on=of_a_permission, times=None))
     with serving(operator, proxy.kubeconfig) as at_work:
         Sandbox.eventually(lambda: proxy.count(of_a_permission) == 1)
+        sandbox.apply(DOOR)
+        Sandbox.eventually(lambda: sum(worker.handled for worker in at_work.process.workers))
         assert at_work.process.readiness().ok
-        assert proxy.count(of_a_permission) == 1
+        assert proxy.count(of_a_permission) == 1, "the others were not sent, although there was time for much more"
         held.set()
         Sandbox.eventually(lambda: proxy.count(of_a_permission) > 4)
 

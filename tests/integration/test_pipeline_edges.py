@@ -14,6 +14,7 @@ from bonny import Axn, Controller, Kind, Owned, Resource, Retry, Terminal
 from bonny.api.crd import crds
 from bonny.kinds import Related
 from bonny.sandbox import Sandbox
+from bonny.servers import intake
 from bonny.servers.worker import Worker
 from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Stall, Status
 from tests.support.serving import serving
@@ -143,12 +144,15 @@ def test_nothing_is_pruned_for_an_owner_whose_annotations_want_it_by_now(
 def test_nothing_is_pruned_for_an_owner_whose_status_wants_it_by_now(
     sandbox: Sandbox, namespace: str, proxy: FaultProxy
 ) -> None:
+    seen: list[str] = []
+
     class OfStatus(Controller[Thing]):
         owns = (Owned("v1", "ConfigMap"),)
         on_status = True
 
         async def reconcile(self, axn: Axn[Thing]) -> None:
-            for part in (axn.resource.get("status") or {}).get("phase", "").split():
+            seen.append((axn.resource.get("status") or {}).get("phase", ""))
+            for part in seen[-1].split():
                 axn.register_descendant(config_map(part, size=str(axn.spec.size)))
 
     def tell(phase: str) -> None:
@@ -168,6 +172,8 @@ def test_nothing_is_pruned_for_an_owner_whose_status_wants_it_by_now(
         tell("a b")
         hold.until.set()
 
+        # An object is handled once at a time: what the reconcile of "b" pruned was pruned before this one.
+        sandbox.eventually(lambda: seen[-1] == "a b")
         sandbox.eventually(lambda: names(sandbox, namespace) == {"a", "b"})
         assert (sandbox.get("v1", "ConfigMap", "a", namespace=namespace) or {})["metadata"]["uid"] == uid
 
@@ -293,9 +299,10 @@ def test_nothing_is_cleaned_up_for_an_object_that_is_gone_while_another_one_has_
 
 
 def test_what_was_dropped_before_its_stream_showed_it_is_pruned_later(
-    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: its event was that of an own write, and woke nobody."""
+    monkeypatch.setattr(intake, "BARRIER_SECONDS", 0.5)
     with serving(operator_of(PartsController), proxy.kubeconfig):
         sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
         until_reconciled(sandbox, "t1", namespace)
@@ -330,6 +337,49 @@ def test_a_related_object_is_found_although_its_kind_is_owned_too(sandbox: Sandb
         sandbox.apply(config_map("theirs", namespace=namespace, word="hello"))
         sandbox.apply(thing("t1", namespace=namespace, secret="theirs"))
         assert until_reconciled(sandbox, "t1", namespace)["status"]["phase"] == "hello"
+
+
+def test_a_handler_that_changes_its_copy_keeps_its_status(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: without managedFields in the copy the status was made from nothing each time."""
+
+    class Careless(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            axn.resource["metadata"].pop("managedFields", None)
+            axn.resource["metadata"].pop("resourceVersion", None)
+            status = axn.resource.setdefault("status", {})
+            status["phase"] = str(axn.spec.size)
+            axn.update_status(lambda known: {**known, "parts": known.get("parts", 0) + 1, "phase": status["phase"]})
+
+    with serving(operator_of(Careless), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, size=0))
+        first = until_reconciled(sandbox, "t1", namespace)["status"]
+        for size in (1, 2, 3):
+            spec(sandbox, "t1", namespace, size=size)
+            status = until_reconciled(sandbox, "t1", namespace)["status"]
+            assert (status["phase"], status["parts"]) == (str(size), size + 1)
+    assert status["conditions"][0]["lastTransitionTime"] == first["conditions"][0]["lastTransitionTime"]
+
+
+# What etcd refuses, what the API server's connection to etcd refuses, and what the API server itself refuses.
+@pytest.mark.parametrize("length", [1_600_000, 2_500_000, 3_500_000])
+def test_a_status_that_is_too_large_is_reported_in_the_status(sandbox: Sandbox, namespace: str, length: int) -> None:
+    """Regression: the reporting step was the one that failed, so only the log said it."""
+
+    class Verbose(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            axn.update_status(lambda _: {"phase": "x" * (length if axn.spec.size > 1 else 1)})
+
+    with serving(operator_of(Verbose), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, size=1))
+        until_reconciled(sandbox, "t1", namespace)
+        spec(sandbox, "t1", namespace, size=2)
+
+        def status() -> Resource:
+            return dict((sandbox.get(*THING, "t1", namespace=namespace) or {})["status"])
+
+        sandbox.eventually(lambda: status()["conditions"][0]["reason"] == "Invalid", within_seconds=20.0)
+        assert "large" in status()["conditions"][0]["message"]
+        assert (status()["phase"], status()["observedGeneration"]) == ("x", 1)
 
 
 def test_what_has_a_long_name_is_recreated_as_well(sandbox: Sandbox, namespace: str) -> None:
@@ -697,3 +747,83 @@ def test_children_in_another_watched_namespace_are_pruned_and_cleaned_up(sandbox
             sandbox.request("DELETE", path_of("t1", namespace))
             sandbox.eventually(lambda: sandbox.get(*THING, "t1", namespace=namespace) is None)
             assert names(sandbox, far) == set()
+
+
+# --- a status of one's own is no change -------------------------------------------------------------------------------
+
+
+class Noting(Controller[Thing]):
+    """Counts how often it looked at an object, in its status; `seen` has the actions and the phases it saw."""
+
+    owns = (Owned("v1", "ConfigMap"),)
+    on_status = True
+    seen: ClassVar[list[tuple[str, str]]] = []
+
+    def add(self, axn: Axn[Thing]) -> None:
+        self.note(axn)
+
+    def modify(self, axn: Axn[Thing]) -> None:
+        self.note(axn)
+
+    def reconcile(self, axn: Axn[Thing]) -> None:
+        self.note(axn)
+
+    def note(self, axn: Axn[Thing]) -> None:
+        """What every handler does."""
+        self.seen.append((axn.action.value, axn.resource.get("status", {}).get("phase", "")))
+        axn.register_descendant(config_map(axn.key.name))
+        axn.update_status(lambda status: {**status, "parts": status.get("parts", 0) + 1})
+
+
+def touch_child(sandbox: Sandbox, namespace: str, size: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/configmaps/t1"
+    assert sandbox.request("PATCH", path, {"data": {"size": size}}, content_type=MERGE).status == 200
+
+
+def set_phase(sandbox: Sandbox, namespace: str, phase: str) -> None:
+    path, change = f"{path_of('t1', namespace)}/status", {"status": {"phase": phase}}
+    assert sandbox.request("PATCH", path, change, content_type=MERGE).status == 200
+
+
+def test_a_status_that_a_controller_wrote_itself_is_no_modify_for_it(sandbox: Sandbox, namespace: str) -> None:
+    """Regression: after its own status write a controller with `on_status` got `modify` where nothing had changed."""
+
+    class Own(Noting):
+        seen: ClassVar[list[tuple[str, str]]] = []
+
+    with serving(operator_of(Own), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_reconciled(sandbox, "t1", namespace)
+        for number in (1, 2):
+            touch_child(sandbox, namespace, str(number))
+            sandbox.eventually(lambda number=number: len(Own.seen) == 1 + number)
+            until_parts(sandbox, namespace, 1 + number)
+        set_phase(sandbox, namespace, "theirs")
+        until_parts(sandbox, namespace, 4)
+    assert Own.seen == [("add", ""), ("reconcile", ""), ("reconcile", ""), ("modify", "theirs")]
+
+
+def until_parts(sandbox: Sandbox, namespace: str, parts: int) -> None:
+    sandbox.eventually(lambda: (sandbox.get(*THING, "t1", namespace=namespace) or {})["status"]["parts"] == parts)
+
+
+def test_a_foreign_status_behind_which_a_controller_wrote_its_own_is_a_modify(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """The write is refused as a conflict, and made again on what the handler has not seen."""
+
+    class Behind(Noting):
+        seen: ClassVar[list[tuple[str, str]]] = []
+
+    hold = Hold(until=threading.Event())
+    with serving(operator_of(Behind), proxy.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        until_parts(sandbox, namespace, 1)
+        held = proxy.add(Fault(hold, on=lambda request: request.path == f"{path_of('t1', namespace)}/status", times=1))
+        touch_child(sandbox, namespace, "1")
+        sandbox.eventually(lambda: held.hits == 1)
+        set_phase(sandbox, namespace, "theirs")
+        hold.until.set()
+        sandbox.eventually(lambda: ("modify", "theirs") in Behind.seen)
+    assert Behind.seen[:2] == [("add", ""), ("reconcile", "")]
+    assert Behind.seen[2:] == [("modify", "theirs")]

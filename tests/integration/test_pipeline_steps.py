@@ -28,6 +28,7 @@ from tests.support.things import (
     path_of,
     spec,
     thing,
+    until_reconciled,
 )
 
 
@@ -297,7 +298,8 @@ def test_what_is_no_longer_registered_is_deleted_and_nothing_else(sandbox: Sandb
 
         spec(sandbox, "t1", namespace, parts=["b"])
 
-        sandbox.eventually(lambda: names(sandbox, namespace) == {"b", "claimed"})
+        until_reconciled(sandbox, "t1", namespace)  # written after everything that is pruned
+        assert names(sandbox, namespace) == {"b", "claimed"}
         assert owner["metadata"]["uid"] == labels["bonny.dev/owner-uid"]
 
 
@@ -319,11 +321,10 @@ def test_a_controller_with_two_handlers_does_not_prune(sandbox: Sandbox, namespa
     with serving(operator_of(Two), sandbox.kubeconfig):
         sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
         sandbox.eventually(lambda: names(sandbox, namespace) == {"a"})
+        until_reconciled(sandbox, "t1", namespace)
         spec(sandbox, "t1", namespace, parts=["b"])
-        sandbox.eventually(
-            lambda: condition_of(sandbox.get(*THING, "t1", namespace=namespace)) == ("True", "Succeeded")
-        )
-        sandbox.eventually(lambda: names(sandbox, namespace) == {"a", "modified"})
+        until_reconciled(sandbox, "t1", namespace)  # written after everything that is pruned
+        assert names(sandbox, namespace) == {"a", "modified"}
 
 
 def test_a_handling_that_halts_or_fails_prunes_nothing(sandbox: Sandbox, namespace: str) -> None:
@@ -341,13 +342,11 @@ def test_a_handling_that_halts_or_fails_prunes_nothing(sandbox: Sandbox, namespa
             sandbox.apply(thing(name, namespace=namespace, parts=[name]))
         sandbox.eventually(lambda: names(sandbox, namespace) == {"halted", "failed"})
         worker = at_work.process.workers[0]
-        before = worker.handled
+        sandbox.eventually(lambda: worker.handled == 2)
         spec(sandbox, "halted", namespace, label="halt", parts=[])
+        sandbox.eventually(lambda: worker.handled == 3)
         spec(sandbox, "failed", namespace, label="fail", parts=[])
-        sandbox.eventually(lambda: worker.handled > before)
-        sandbox.eventually(
-            lambda: condition_of(sandbox.get(*THING, "failed", namespace=namespace)) == ("False", "HandlerFailed")
-        )
+        until_reconciled(sandbox, "failed", namespace, "False", "HandlerFailed")
         assert names(sandbox, namespace) == {"halted", "failed"}
 
 
@@ -587,8 +586,8 @@ def test_a_controller_can_be_configured_for_one_operator(sandbox: Sandbox, names
     greeted: list[tuple[str, str]] = []
     configured = Options.configured(namespace=namespace, options={"greeting": "good day"})
     with serving(operator_of(configured), sandbox.kubeconfig):
-        sandbox.apply(config_map("here", namespace=namespace))
         sandbox.apply(config_map("elsewhere", namespace="default"))
-        sandbox.eventually(lambda: greeted)
+        sandbox.apply(config_map("here", namespace=namespace))  # created later: what it follows is handled before it
+        sandbox.eventually(lambda: (f"{namespace}/here", "good day") in greeted)
     assert greeted == [(f"{namespace}/here", "good day")]
     sandbox.delete("v1", "ConfigMap", "elsewhere")

@@ -125,7 +125,8 @@ def test_the_gpu_node_scheduler(sandbox: Sandbox) -> None:
 def test_pods_of_other_schedulers_are_left_alone_and_several_share_what_they_know(sandbox: Sandbox) -> None:
     add_nodes(sandbox, [node("n1", cpu="2", labels={"cheap": "true"})])
     with AtWork(sandbox, CheapNode(), LeastAllocated()) as at_work:
-        add_pods(sandbox, [*pods("cheap-node", 2, cpu="1"), *pods("least-allocated", 2, cpu="1"), pod("other")])
+        # It comes first: who took it would have bound it before the last of the others waits.
+        add_pods(sandbox, [pod("other"), *pods("cheap-node", 2, cpu="1"), *pods("least-allocated", 2, cpu="1")])
 
         until_placed(sandbox, 2)
         sandbox.eventually(
@@ -351,7 +352,8 @@ class Patient(LeastAllocated):
 def test_nodes_and_pods_may_come_from_lists_that_are_asked_for_again(sandbox: Sandbox) -> None:
     add_nodes(sandbox, [node("n1"), node("n2", labels={"listed": "yes"})])
     with AtWork(sandbox, Patient()):
-        add_pods(sandbox, [pod("listed", scheduler="patient"), pod("other", scheduler="patient")])
+        # The one that is not in the list comes first: who took it would have bound it before the other one.
+        add_pods(sandbox, [pod("a-stranger", scheduler="patient"), pod("listed", scheduler="patient")])
 
         assert until_placed(sandbox, 1) == {"listed": "n2"}
 
@@ -368,7 +370,8 @@ class TeamA(LeastAllocated):
 def test_pods_may_come_from_a_selector_that_is_kept_up_to_date(sandbox: Sandbox) -> None:
     add_nodes(sandbox, [node("n1")])
     with AtWork(sandbox, TeamA()):
-        add_pods(sandbox, [pod("ours", scheduler="team-a", labels={"team": "a"}), pod("theirs", scheduler="team-a")])
+        # Theirs comes first: who took it would have bound it before ours.
+        add_pods(sandbox, [pod("theirs", scheduler="team-a"), pod("ours", scheduler="team-a", labels={"team": "a"})])
         assert until_placed(sandbox, 1) == {"ours": "n1"}
 
         label = {"metadata": {"labels": {"team": "a"}}}

@@ -1,4 +1,4 @@
-"""How kinds are followed, apart from the ordinary: streaming lists, metadata alone, what was left behind."""
+"""How kinds are followed, apart from the ordinary: metadata alone, what was left behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bonny.api.crd import crds
 from bonny.core.watch import PAGE_BYTES
 from bonny.resource import Resource
 from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, FaultProxy, Request, Stall, Status, is_list
+from bonny.testing.faults import Fault, FaultProxy, Request, Status, is_list
 from tests.conftest import Start
 from tests.support import handwritten, metadata_only
 from tests.support.processes import handwritten as command
@@ -25,10 +25,6 @@ WIDGETS = "/apis/example.com/v1/widgets"
 def widget(name: str, *, size: int = 1) -> Resource:
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": size}}
-
-
-def is_streaming(request: Request) -> bool:
-    return request.path == WIDGETS and request.query.get("sendInitialEvents") == "true"
 
 
 def is_list_of_widgets(request: Request) -> bool:
@@ -51,42 +47,6 @@ def _served(sandbox: Sandbox) -> Iterator[None]:
     for api_version, kind in (("example.com/v1", "Widget"), ("v1", "Secret"), ("v1", "ConfigMap")):
         for found in sandbox.items(api_version, kind, namespace="default"):
             sandbox.delete(api_version, kind, found["metadata"]["name"])
-
-
-def test_a_streaming_list_brings_everything_and_is_followed_by_a_watch(sandbox: Sandbox, start_operator: Start) -> None:
-    sandbox.apply([widget(f"w{number}") for number in range(5)])
-    with FaultProxy(sandbox) as proxy:
-        started = start_operator(command(), kubeconfig=proxy.kubeconfig, TEST_STREAMING_LIST="yes").wait_ready()
-
-        for number in range(5):
-            sandbox.eventually(lambda number=number: published(sandbox, f"w{number}") == "1")
-        sandbox.apply(widget("w0", size=7))
-        sandbox.eventually(lambda: published(sandbox, "w0") == "7")
-
-        assert proxy.count(is_streaming) == 1
-        assert proxy.count(is_list_of_widgets) == 0
-        assert started.stop()[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("effect", "within_seconds"),
-    [
-        pytest.param(Stall(), 25.0, id="which-never-ends"),
-        pytest.param(Status(422, b"sendInitialEvents is forbidden for watch"), 5.0, id="which-is-refused"),
-    ],
-)
-def test_a_streaming_list_falls_back_to_pages(
-    sandbox: Sandbox, start_operator: Start, effect: Stall | Status, within_seconds: float
-) -> None:
-    sandbox.apply(widget("w"))
-    with FaultProxy(sandbox) as proxy:
-        fault = proxy.add(Fault(effect, on=is_streaming, times=None))
-        start_operator(command(), kubeconfig=proxy.kubeconfig, TEST_STREAMING_LIST="yes")
-
-        sandbox.eventually(lambda: published(sandbox, "w") == "1", within_seconds=within_seconds)
-
-        assert fault.hits == 1
-        assert proxy.count(is_list_of_widgets) == 1
 
 
 def test_objects_can_be_followed_by_their_metadata_alone(sandbox: Sandbox, start_operator: Start) -> None:
@@ -169,7 +129,7 @@ def test_a_server_that_does_not_care_for_the_limit_is_followed(sandbox: Sandbox,
         start_operator(command(), kubeconfig=proxy.kubeconfig).wait_ready()
 
         sandbox.eventually(lambda: published(sandbox, "w") == "1")
-        assert fault.hits == 5, "500, 62, 7, 1, and one without a bound"
+        assert fault.hits == 5, "500, 62, 7, 1, and one with a larger bound"
 
 
 def test_u3_children_whose_owner_went_while_nobody_looked_are_reported_and_left_alone(

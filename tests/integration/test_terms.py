@@ -13,6 +13,7 @@ import pytest
 
 from bonny import Operator, PeriodicTask, TaskRun
 from bonny.core.lease import LeaseTiming
+from bonny.main import CALLED_EXIT_CODE
 from bonny.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.serving import Serving, serving
@@ -40,6 +41,54 @@ def role(at_work: Serving) -> str:
 def _no_lease(sandbox: Sandbox) -> Iterator[None]:
     yield
     sandbox.delete("coordination.k8s.io/v1", "Lease", "terms")
+
+
+EXITING: Final = """
+import asyncio, sys
+from bonny import Controller, Kind, Operator
+from bonny.main import main
+
+async def leaves():
+    sys.exit(0)
+
+class Exiting(Controller):
+    resource = Kind("v1", "ConfigMap", namespace="default", label_selector="of=terms")
+
+    async def reconcile(self, axn):
+        if axn.key.name == "task":
+            await asyncio.gather(leaves(), return_exceptions=False)
+        asyncio.get_running_loop().call_soon(sys.exit, 0)
+
+sys.exit(main(Operator(name="terms", group="example.com", controllers=[Exiting]), ["run"]))
+"""
+
+
+def test_a_handlers_task_that_calls_exit_costs_its_own_object_and_a_callback_stops_the_operator_in_order(
+    sandbox: Sandbox, start_operator: Start, tmp_path: Path
+) -> None:
+    """Regression: either ended the process at once, without a word, and its lease was waited out by the others."""
+    script = tmp_path / "exiting.py"
+    script.write_text(EXITING, encoding="utf-8")
+    settings = {"BONNY_LEADER_ELECTION": "true", "BONNY_POD_NAMESPACE": "default"}
+    at_work = start_operator([sys.executable, str(script)], **settings)
+    Sandbox.eventually(lambda: "leading" in at_work.text, within_seconds=30.0)
+
+    metadata = {"namespace": "default", "labels": {"of": "terms"}}
+    sandbox.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "name": "task"}}])
+    Sandbox.eventually(lambda: at_work.text.count("handling failed") > 1)
+    assert at_work.process.poll() is None
+    assert "sys.exit was called" in at_work.text
+
+    sandbox.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "name": "callback"}}])
+    assert at_work.process.wait(30.0) == CALLED_EXIT_CODE
+    told = next(line for line in at_work.text.splitlines() if "tried to end the process" in line)
+    assert '"object":"default/callback"' in told
+    assert '"controller":"Exiting"' in told
+    lease = sandbox.get("coordination.k8s.io/v1", "Lease", "terms")
+    assert lease is not None
+    assert lease["spec"]["holderIdentity"] == "", "released"
+    sandbox.delete("v1", "ConfigMap", "task")
+    sandbox.delete("v1", "ConfigMap", "callback")
 
 
 def test_handlers_that_swallow_their_cancellation_do_not_hold_up_the_stop(

@@ -96,9 +96,12 @@ class Led:
         return self.tell(watch.Heard())
 
     def waits_out(self) -> Step:
-        """The wait that was asked for passes."""
+        """The wait that was asked for passes; where the server's version is asked for then, it is the known one."""
         assert isinstance(self.command, watch.Wait), self.command
-        return self.tell(watch.Tick(), after=self.command.seconds)
+        step = self.tell(watch.Tick(), after=self.command.seconds)
+        if isinstance(self.stream.state, watch.Confirming):
+            return self.tell(watch.Reply(200, page(version=self.stream.told)))
+        return step
 
 
 def watching(options: WatchOptions | None = None, *, chance: float = 0.5) -> Led:

@@ -31,6 +31,7 @@ from bonny.main import main
 
 # Fault tests wait for the end of silent watches, which is minutes away by default.
 WATCH_SECONDS = float(os.environ.get("TEST_WATCH_SECONDS", "200"))
+DEAF_SECONDS = float(os.environ.get("TEST_DEAF_SECONDS", "150"))
 # Duration, renew deadline and retry period of the lease: with the defaults a failover takes 15 s.
 DURATION, DEADLINE, RETRY = os.environ.get("TEST_LEASE_SECONDS", "15 10 2").split()
 
@@ -164,8 +165,8 @@ operator = Operator(
     watch_options=WatchOptions(
         timeout=(WATCH_SECONDS, WATCH_SECONDS),
         grace=min(15.0, WATCH_SECONDS),
+        deaf_after=DEAF_SECONDS,
         page_size=int(os.environ.get("TEST_PAGE_SIZE", "500")),
-        streaming_list=os.environ.get("TEST_STREAMING_LIST") == "yes",
     ),
 )
 

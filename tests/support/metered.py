@@ -56,5 +56,5 @@ async def parts(*schedulers: type[Scheduler]) -> Parts:
     process._assemble(client)
     await client.close()
     streams = list(process.reflectors.values())
-    others = (process.servers, process.recorder, process.tasks, client.requests, process.schedulers)
+    others = (process.servers, process.recorder, process.tasks, client.requests, process.monitor, process.schedulers)
     return Parts("op", process.workers, streams, *others)

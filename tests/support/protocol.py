@@ -18,6 +18,19 @@ TYPE = {"apiVersion": "example.com/v1", "kind": "Thing"}
 EXPIRED = msgspec.json.encode(status(410, "Expired"))
 
 
+# Far more than any test writes, so that revisions after it are new ones.
+BUMP = 1_000_000
+
+
+@dataclass(frozen=True)
+class Backup:
+    """All that a server had at one moment."""
+
+    version: int
+    objects: dict[str, Resource]
+    outside: dict[str, Resource]
+
+
 @dataclass
 class Server:
     """What an API server would say about one kind, to somebody who may see only a selection of it."""
@@ -47,13 +60,17 @@ class Server:
         """Create, or change the content."""
         self.version += 1
         if name in self.outside:
-            self.outside[name] = self._changed(self.outside[name], spec=self.version)
+            changed = self._changed(self.outside[name], spec=self.version)
+            changed["metadata"]["generation"] += 1
+            self.outside[name] = changed
             return
         kind = "MODIFIED" if name in self.objects else "ADDED"
         if kind == "ADDED":
             self.born += 1
         uid = self.objects[name]["metadata"]["uid"] if name in self.objects else f"{name}-{self.born}"
-        self._happened(kind, thing(name, uid=uid, version=self.version, **TYPE, spec=self.version))
+        before = self.objects[name]["metadata"]["generation"] if name in self.objects else 0
+        made = thing(name, uid=uid, version=self.version, generation=before + 1, **TYPE, spec=self.version)
+        self._happened(kind, made)
 
     def write_status(self, name: str) -> str:
         """Change nothing but the status of what exists; returns the version made."""
@@ -86,6 +103,17 @@ class Server:
             self.objects[resource["metadata"]["name"]] = resource
         self.last[resource["metadata"]["uid"]] = resource
         self.log.append((self.version, kind, resource))
+
+    def back_up(self) -> Backup:
+        return Backup(self.version, dict(self.objects), dict(self.outside))
+
+    def restore(self, backup: Backup, *, bump: bool) -> None:
+        """From a backup; `bump` raises the revisions, as etcd's manual advises. Earlier history is gone."""
+        self.objects, self.outside = dict(backup.objects), dict(backup.outside)
+        self.version = self.version + BUMP if bump else backup.version
+        # The events before it are not in the restored server's memory.
+        self.compact()
+        self.last |= {thing["metadata"]["uid"]: thing for thing in self.existing().values()}
 
     def compact(self) -> None:
         """Forget the history, and the snapshots that tokens stand for."""

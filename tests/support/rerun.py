@@ -18,5 +18,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Add the line to the report of a setup, call or teardown that failed."""
     report = yield
     if report.failed:
-        report.sections.append(("this row alone", f"re-run: .venv/bin/pytest {shlex.quote(item.nodeid)}"))
+        seed = item.config.getoption("hypothesis_seed")
+        words = f"--hypothesis-profile=random --hypothesis-seed={seed} " if seed else ""
+        report.sections.append(("this row alone", f"re-run: .venv/bin/pytest {words}{shlex.quote(item.nodeid)}"))
     return report

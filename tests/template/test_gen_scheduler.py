@@ -74,9 +74,8 @@ def test_a_controller_of_the_same_name_is_not_overwritten(project: Path) -> None
         ("default-scheduler", "'default-scheduler' is what pods have that name no scheduler"),
         ("3-nodes", "'3-nodes' cannot be a scheduler here: no class can be called 3Nodes"),
         ("none", "'none' cannot be a scheduler here: no class can be called None"),
-        ("exception", "no class can be called Exception"),
-        ("scheduler", "no class can be called Scheduler"),
-        ("running-operator", "no class can be called RunningOperator"),
+        ("exception", "'exception' cannot be a scheduler here: Python or the generated files use this name themselves"),
+        ("scheduler", "'scheduler' cannot be a scheduler here: Python or the generated files use this name themselves"),
     ],
 )
 def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(

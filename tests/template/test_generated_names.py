@@ -7,7 +7,7 @@ import keyword
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from bonny.errors import UsageError
 from bonny.naming import RESERVED_KINDS
 from bonny.scaffold.project import Project
 from bonny.tasks.generate import Request, plan_kind
+from bonny.tasks.generate_scheduler import plan_scheduler
 from bonny.tasks.parts import plan_controller_of, plan_reconciler, plan_task
 from bonny.tasks.plan import Plan
 from tests.template.conftest import copied
@@ -86,6 +87,10 @@ def reconciler(project: Project, name: str, word: str, version: str) -> Plan:
     return plan_reconciler(project, name)
 
 
+def scheduler(project: Project, name: str, word: str, version: str) -> Plan:
+    return plan_scheduler(project, word)
+
+
 @pytest.fixture
 def folders(pristine: Path, tmp_path: Path) -> Path:
     """Where the projects of the examples are."""
@@ -100,10 +105,44 @@ CHECKS = (
 )
 
 
-GENERATORS = st.sampled_from([kind, further, controller, task, reconciler])
+GENERATORS = st.sampled_from([kind, further, controller, task, reconciler, scheduler])
+
+
+def check(root: Path, accepted: object) -> None:
+    for command in CHECKS:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (accepted, done.stdout + done.stderr)
+
+
+# Ruff takes I, O and l for digits; builtins and imports must not be hidden; pytest takes a class Test... for a test.
+KINDS_AND_TASKS = [
+    (kind, ("I", "Any", "TestRun", "Filter"), ("Exception", "Spec", "AGE")),
+    (further, ("O", "TestKind"), ()),
+    (controller, ("Warning", "Print"), ("Field",)),
+    (task, ("l", "def", "next", "json", "test-task"), ("log", "task", "logging")),
+]
+RECONCILERS_AND_SCHEDULERS = [
+    (reconciler, ("I", "Any", "Next", "TestRun", "Json"), ("Exception", "List", "Spec", "Testing")),
+    (scheduler, ("o", "filter", "test-node", "path", "def"), ("choice", "exception", "pod-view")),
+]
+
+
+@pytest.mark.parametrize("wanted", [KINDS_AND_TASKS, RECONCILERS_AND_SCHEDULERS], ids=["kinds", "reconcilers"])
+def test_names_that_ruff_python_or_pytest_use_are_clean_or_refused(
+    project: Path, wanted: list[tuple[Any, tuple[str, ...], tuple[str, ...]]]
+) -> None:
+    """Regression: a kind `I`, a task `l` and a reconciler `Next` gave code that failed ruff."""
+    for planned, accepted, refused in wanted:
+        for name in (*accepted, *refused):
+            word = name if planned in (task, scheduler) else f"{name.lower()}xs"
+            with pytest.raises(UsageError, match="cannot be a") if name in refused else nullcontext():
+                planned(Project.at(project), name, word, "v1").write()
+
+    check(project, wanted)
 
 
 # Each example costs seconds, so that what fails is shown as it is and not made smaller.
+@pytest.mark.slow  # a search for names that nobody thought of
 @settings(
     max_examples=3,
     deadline=None,
@@ -129,7 +168,5 @@ def test_whatever_is_accepted_is_clean_and_can_be_imported(
         with suppress(UsageError):
             planned(Project.at(root), name, word, version).write()
             accepted.append((planned.__name__, name, word, version))
-    for check in CHECKS:
-        done = subprocess.run(check, cwd=root, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (accepted, done.stdout + done.stderr)
+    check(root, accepted)
     shutil.rmtree(root)

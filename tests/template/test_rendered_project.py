@@ -58,7 +58,14 @@ def test_generating_only_added_files_and_the_same_again_changes_nothing(
     assert (changes(furnished), state(furnished)) == (added, before)
 
 
+# The two differ in names, texts and CI files. Both are linted and run their unit tests in `make test`.
+BY_SERVER = pytest.mark.parametrize(
+    "to_install", ["default", pytest.param("fullest", marks=pytest.mark.slow)], indirect=True
+)
+
+
 @pytest.mark.server
+@BY_SERVER
 def test_a_fresh_operator_runs_on_a_real_api_server(fresh: Path) -> None:
     done = invoke(fresh, "test")
 
@@ -67,6 +74,7 @@ def test_a_fresh_operator_runs_on_a_real_api_server(fresh: Path) -> None:
 
 
 @pytest.mark.server
+@BY_SERVER
 def test_generated_controllers_work_on_a_real_api_server_with_the_manifests_permissions(furnished: Path) -> None:
     done = invoke(furnished, "test")
 

@@ -10,12 +10,13 @@ import threading
 import weakref
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from bonny.calling import HandlerTimeout, call, report
+from bonny.calling import LONGEST_TEXT, HandlerTimeout, call, report, text_of
 from bonny.errors import BonnyError, Terminal
+from tests.support.raising import Frozen, Hostile, PanicException, Unprintable, UnprintablePanic
 from tests.support.waiting import until
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO")
@@ -132,3 +133,42 @@ def test_only_errors_of_others_are_logged_with_a_traceback(
     assert (record.getMessage(), record.levelname) == ("it failed", "WARNING")
     assert (vars(record)["object"], vars(record)["error"]) == ("default/w1", str(error))
     assert bool(record.exc_info) is traceback
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("no"), "no"),
+        (ValueError(), "ValueError"),
+        (Unprintable(), "Unprintable"),
+        (Hostile(), "Hostile"),
+        (UnprintablePanic(), "UnprintablePanic"),
+        (PanicException("no"), "no"),
+        (Frozen(), "Frozen"),
+    ],
+)
+def test_every_error_has_a_text(error: BaseException, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Regression: a run of a Reconciler ended with all its objects when the text of one error raised."""
+    assert text_of(error) == text_of(error, notes="") == text
+    report(logging.getLogger("bonny.test").warning, "it failed", error, {})
+    assert vars(caplog.records[0])["error"] == text
+
+
+def test_a_long_text_is_cut_with_its_notes() -> None:
+    """Regression: an error of 5 MB made log lines of 10 MB, at each try."""
+    error = ValueError("x" * LONGEST_TEXT)
+    assert text_of(error) == "x" * LONGEST_TEXT
+    error.add_note("y")
+    assert text_of(error, notes="") == "x" * LONGEST_TEXT + "..."
+    assert len(text_of(ValueError("x" * 5_000_000))) == LONGEST_TEXT + 3
+
+
+def test_notes_are_chosen_by_how_they_begin_and_broken_ones_left_out() -> None:
+    error = ValueError("first")
+    error.add_note("also: second")
+    error.add_note("in step third")
+    assert text_of(error) == "first"
+    assert text_of(error, notes="also: ") == "first; also: second"
+    assert text_of(error, notes="") == "first; also: second; in step third"
+    error.__notes__ = cast("Any", 5)
+    assert text_of(error, notes="") == "first"

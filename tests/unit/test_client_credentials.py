@@ -13,6 +13,7 @@ from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.client.errors import Unreachable
 from bonny.errors import UsageError
+from tests.support.virtual import Clock
 
 INFINITE = float("inf")
 
@@ -61,6 +62,26 @@ async def test_they_are_read_again_when_they_are_old(client: Client, cluster: Sc
     second = await client.connection()
 
     assert (first.server, second.server) == ("https://1.invalid", "https://2.invalid")
+
+
+def test_after_a_certificate_was_not_trusted_they_are_read_again_but_not_for_each_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A new authority may be inside of the kubeconfig; what is read may also run a plugin."""
+    clock, readings, cluster = Clock(monkeypatch), list[int](), Scripted()
+
+    async def main() -> None:
+        cluster.held.set()
+        async with Client(cluster, user_agent="test/1") as client:
+            for second in range(25):
+                await client.connection()
+                if second in {3, 4, 5, 16}:
+                    client._transport.distrusted_at = time.monotonic()
+                readings.append(cluster.readings)
+                await asyncio.sleep(1.0)
+
+    clock.run(main)
+    assert readings == [1] * 11 + [2] * 11 + [3] * 3
 
 
 async def test_while_that_fails_the_old_ones_are_used_until_the_server_refuses_them(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 from aiohttp import ClientHttpProxyError, RequestInfo
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from bonny.client.api import retry_after
+from bonny.client.api import Client, retry_after, was_made
 from bonny.client.config import Connection
 from bonny.client.errors import (
+    LEFT_OUT,
     Conflict,
     Forbidden,
     Invalid,
@@ -21,7 +24,7 @@ from bonny.client.errors import (
     refusal,
 )
 from bonny.client.transport import _sentence
-from bonny.core.objects import Failure
+from bonny.core.objects import Cause, Failure
 
 
 @pytest.mark.parametrize(
@@ -33,6 +36,7 @@ from bonny.core.objects import Failure
         (404, NotFound),
         (404, NotServed),
         (409, Conflict),
+        (413, Invalid),
         (422, Invalid),
         (429, Throttled),
         (500, ServerError),
@@ -41,37 +45,197 @@ from bonny.core.objects import Failure
 )
 def test_a_status_has_the_class_that_says_what_to_do_next(code: int, kind: type[Exception]) -> None:
     reason = "NotFound" if kind is NotFound else ""
-    error = refusal(Failure(code, reason, "what the server said"), verb="apply", resource="configmaps default/w1")
+    error = refusal(Failure(code, reason, "what the server said"), verb="get", resource="configmaps default/w1")
     assert type(error) is kind
-    assert str(error) == f"cannot apply configmaps default/w1 ({code}): what the server said"
+    assert str(error) == f"cannot get configmaps default/w1 ({code}): what the server said"
 
 
 def test_the_causes_of_a_refusal_survive_the_cleaning_of_its_message() -> None:
-    failure = Failure(403, "Forbidden", "no", 2.0, ("NamespaceTerminating",))
+    failure = Failure(403, "Forbidden", "no", 2.0, (Cause("NamespaceTerminating"),))
 
     error = refusal(failure, verb="create", resource="events.events.k8s.io w1.1")
 
     assert (error.causes, error.retry_after, error.reason) == (("NamespaceTerminating",), 2.0, "Forbidden")
 
 
+def said(code: int, message: str, *causes: Cause, resource: str = "jobs.batch default/w1") -> str:
+    """What an apply that was refused so says, after the words that are always there."""
+    error = refusal(Failure(code, "", message, None, causes), verb="apply", resource=resource)
+    assert str(error) == f"cannot apply {resource} ({code}): {error.message}"
+    return error.message
+
+
+# As API servers really write them (1.36); what hunter2 stands for is a password.
+JOB = 'Invalid value: {"Spec":{"Containers":[{"Env":[{"Name":"PASSWORD","Value":"hunter2"}]}]}}: field is immutable'
+POD = (
+    "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.tolerations` (only "
+    'additions to existing tolerations)\n@@ -13,7 +13,7 @@\n-     "Value": "hunter1",\n+     "Value": "hunter2",\n'
+)
+SELECTOR = 'Invalid value: {"a":"hunter2"}: `selector` does not match template `labels`'
+NAME = 'Invalid value: "hunter2: x": name is neither a standard finalizer name nor is it fully qualified'
+UNTYPED = "failed to create typed patch object (/p; /v1, Kind=Pod): "
+PATH = '.spec.containers[name="c"]'
+MANAGER = 'conflict with "kubectl" with subresource "scale" using apps/v1'
+UNCHECKED = "Invalid value: null: some validation rules were not checked because the object was invalid"
+
+
+@pytest.mark.parametrize(
+    ("causes", "told"),
+    [
+        ([Cause("FieldValueInvalid", "spec.template", JOB)], "spec.template: Invalid: field is immutable"),
+        (
+            [Cause("FieldValueForbidden", "spec", POD)],
+            (
+                "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+                "`spec.tolerations`"
+            ),
+        ),
+        (
+            [Cause("FieldValueInvalid", "spec.template.metadata.labels", SELECTOR)],
+            "spec.template.metadata.labels: Invalid: `selector` does not match template `labels`",
+        ),
+        (
+            [
+                Cause("FieldValueInvalid", "metadata.finalizers[0]", NAME),
+                Cause("FieldValueTooLong", "spec.pin", "Too long: may not be more than 10 bytes"),
+                Cause("FieldValueInvalid", "<nil>", UNCHECKED),
+            ],
+            (
+                "metadata.finalizers[0]: Invalid: name is neither a standard finalizer name nor is it fully qualified; "
+                "spec.pin: TooLong: may not be more than 10"
+            ),
+        ),
+        ([Cause("FieldManagerConflict", f"{PATH}.image", MANAGER)], f"{PATH}.image: FieldManagerConflict: {MANAGER}"),
+        (
+            [Cause("FieldManagerConflict", '.spec.users[password="hunter2"].x', MANAGER)],
+            f".spec.users[password=...].x: FieldManagerConflict: {MANAGER}",
+        ),
+        (
+            [Cause("FieldValueNotSupported", "spec.mode", 'Unsupported value: "hunter2": supported values: "A", "*"')],
+            'spec.mode: NotSupported: supported values: "A", "*"',
+        ),
+        (
+            [Cause("FieldValueInvalid", "spec.x", 'Invalid value: "supported values: \\"hunter2\\"": must be odd')],
+            f"spec.x: Invalid; {LEFT_OUT}",
+        ),
+        # The text of a rule in a CRD is its author's.
+        (
+            [Cause("FieldValueForbidden", "spec", "Forbidden: the password hunter2 is too short")],
+            f"spec: Forbidden; {LEFT_OUT}",
+        ),
+        (
+            [Cause("FieldValueDuplicate", f"spec.users[{n}]", 'Duplicate value: "hunter2"') for n in range(20)],
+            "; ".join([*(f"spec.users[{n}]: Duplicate" for n in range(8)), "12 more", LEFT_OUT]),
+        ),
+    ],
+)
+def test_a_refusal_names_fields_and_reasons_and_no_values(causes: list[Cause], told: str) -> None:
+    """Regression: values of objects, passwords among them, stood in status, events and log."""
+    assert said(422, "Job.batch is invalid: " + ", ".join(cause.message for cause in causes), *causes) == told
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'namespaces "nope" not found',
+        'configmaps "w1" already exists',
+        (
+            'Operation cannot be fulfilled on configmaps "w1": the object has been modified; please apply your '
+            "changes to the latest version and try again"
+        ),
+        (
+            'Operation cannot be fulfilled on ConfigMap "w1": the UID in the precondition (a) does not match the UID '
+            "in record (b). The object might have been deleted and then recreated"
+        ),
+        (
+            'jobs.batch is forbidden: User "system:serviceaccount:a:b" cannot patch resource "jobs" in API group '
+            '"batch" in the namespace "default"'
+        ),
+        (
+            'pods "w1" is forbidden: exceeded quota: q, requested: limits.cpu=2,pods=1, used: limits.cpu=0,pods=0, '
+            "limited: limits.cpu=1,pods=0"
+        ),
+        'pods "w1" is forbidden: failed quota: q: must specify limits.cpu for: c; limits.memory for: c',
+        (
+            'pods "w1" is forbidden: [maximum cpu usage per Container is 1, but limit is 2, minimum memory usage '
+            "per Pod is 10Mi.  No request is specified]"
+        ),
+        'configmaps "w1" is forbidden: unable to create new content in namespace a because it is being terminated',
+        (
+            'pods "w1" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true (container "c" '
+            "must set securityContext.runAsNonRoot=true)"
+        ),
+        "etcdserver: request is too large",
+        "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2200796 vs. 2097152)",
+        "Request entity too large: limit is 3145728",
+        "Too many requests, please try again later.",
+        "the server could not find the requested resource",
+        'CustomResourceDefinition.apiextensions.k8s.io "w.example.com" is invalid: spec.x: Invalid value: "x\n"',
+        "the answer is not JSON",
+    ],
+)
+def test_texts_of_names_and_amounts_are_repeated(message: str) -> None:
+    assert said(403, message) == message
+
+
+POLICY = "deployments.apps \"w1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
+WEBHOOK = 'admission webhook "a.example.com" denied the request'
+
+
 @pytest.mark.parametrize(
     ("message", "told"),
     [
+        (f"{POLICY}: the image hunter2 is bad", f"{POLICY}; {LEFT_OUT}"),
+        (f"{WEBHOOK}: field is immutable: hunter2", f"{WEBHOOK}; {LEFT_OUT}"),
         (
-            'Deployment.apps "x" is invalid: spec.replicas: Invalid value: -7: must be at least 0',
-            'Deployment.apps "x" is invalid: spec.replicas: Invalid value: (left out): must be at least 0',
+            'Internal error occurred: failed calling webhook "a.example.com": an error on the server ("hunter2")',
+            f'Internal error occurred: failed calling webhook "a.example.com"; {LEFT_OUT}',
         ),
-        ('env: Duplicate value: "hunter2: \\"x\\""', "env: Duplicate value: (left out)"),
         (
-            ".stringData.pin: expected string, got &value.valueUnstructured{Value:73512842}",
-            ".stringData.pin: expected string, got (left out)",
+            'pods "w1" is forbidden: no PriorityClass with name hunter2 was found',
+            f'pods "w1" is forbidden: no PriorityClass with name; {LEFT_OUT}',
         ),
-        ("namespaces not found", "namespaces not found"),
+        (f"{UNTYPED}{PATH}.x: expected string, got &value.valueUnstructured{{Value:5}}", f"{PATH}.x: expected string"),
+        (
+            f"{UNTYPED}errors:\n  .spec.a: expected list, got map[hunter2:1]\n  .spec.b: field not declared in schema",
+            ".spec.a: expected list; .spec.b: field not declared in schema",
+        ),
+        (
+            f'{UNTYPED}.spec.tokens: duplicate entries for key [token="hunter2: [x]"]',
+            ".spec.tokens: duplicate entries for key [token=...]",
+        ),
+        (f'{UNTYPED}{PATH}: duplicate entries for key [name="A"]', f'{PATH}: duplicate entries for key [name="A"]'),
+        ('failed to convert new object (/l) to proper version: parsing time "hunter2" as "2006"', LEFT_OUT),
+        (
+            "error decoding from json: illegal base64 data at input byte 7",
+            "illegal base64 data at input byte 7",
+        ),
+        ("<html>hunter2 is blocked here</html>", LEFT_OUT),
     ],
 )
-def test_the_values_that_the_server_quotes_are_left_out(message: str, told: str) -> None:
-    """Regression: the value of a Secret stood in its owner's status and in the log."""
-    assert refusal(Failure(422, "", message), verb="apply", resource="deployments.apps d/x").message == told
+def test_what_may_quote_the_object_is_left_out_and_where_to_see_it_is_said(message: str, told: str) -> None:
+    assert said(500, message) == told
+
+
+def test_an_answer_to_a_read_is_repeated_but_not_that_of_a_secret() -> None:
+    """What reads is answered before anybody has sent an object."""
+    failure = Failure(502, "", "<html>Bad Gateway</html>")
+
+    assert refusal(failure, verb="list", resource="pods").message == "<html>Bad Gateway</html>"
+    assert refusal(failure, verb="list", resource="secrets").message == LEFT_OUT
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "failed to create typed patch object (/f; v1, Kind=F): .x: field not declared in schema",
+        "failed to convert new object (/l) to proper version",
+        "etcdserver: request is too large",
+        "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2 vs. 1)",
+    ],
+)
+def test_what_does_not_fit_is_invalid_although_the_answer_is_a_500(message: str) -> None:
+    assert type(refusal(Failure(500, "", message), verb="apply", resource="x")) is Invalid
 
 
 def test_of_a_secret_nothing_is_repeated() -> None:
@@ -110,3 +274,35 @@ def test_the_password_of_a_proxy_is_not_told() -> None:
 def test_of_the_advice_when_to_come_back_seconds_are_read_and_nothing_else(value: str, seconds: float | None) -> None:
     assert retry_after({"retry-after": value}) == seconds
     assert retry_after({}) is None
+
+
+def test_an_object_under_deletion_is_not_taken_for_what_an_earlier_try_created() -> None:
+    """Regression: `create` returned an object that was gone a moment later, and nothing was created."""
+    sent = {"metadata": {"name": "c", "labels": {"bonny.dev/owner-uid": "u1"}}, "data": {"a": "1"}}
+    live = {**sent, "metadata": {**sent["metadata"], "uid": "u2"}}
+    assert was_made(live, sent)
+    assert not was_made({**live, "metadata": {**live["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}, sent)
+    assert not was_made({**live, "data": {"a": "2"}}, sent)
+    assert not was_made({}, sent)
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        (
+            '299 - "policy/v1beta1 Budget is deprecated in v1.21+, unavailable in v1.25+; use policy/v1 P"',
+            "policy/v1beta1 Budget is deprecated in v1.21+, unavailable in v1.25+; use policy/v1 P",
+        ),
+        (r'299 - "unknown field \"spec.colour\""', 'unknown field "spec.colour"'),
+        # The text of a webhook or of a policy; the server does not say so.
+        (r'299 - "the password \"hunter2\" is short"', LEFT_OUT),
+    ],
+)
+async def test_a_warning_is_logged_without_what_may_quote_the_object(
+    header: str, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Client(cast("Any", None), user_agent="test/1.0") as client:
+        client._warn(header)
+        client._warn(header)
+
+    assert [vars(record)["warning"] for record in caplog.records] == [told]

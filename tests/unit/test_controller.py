@@ -200,6 +200,26 @@ def test_an_impossible_option_is_refused_in_one_sentence(attributes: dict[str, o
         Widgets.configured(**attributes)
 
 
+def test_a_controller_whose_field_manager_the_api_server_would_refuse_is_refused() -> None:
+    """Regression: the operator started, and each of its writes was refused."""
+
+    class Widgets(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Any]) -> None: ...
+
+    def operator() -> Operator:
+        return Operator(name="o" * 60, group="example.com", controllers=[Widgets])
+
+    Widgets.__name__ = "W" * 67
+    operator()
+    for name, length in (("W" * 68, 129), ("Größe" * 10, 131)):
+        Widgets.__name__ = name
+        told = (
+            f"the field manager o{{60}}/{name} has {length} characters .* takes 128: shorten the name of the class or"
+        )
+        with pytest.raises(OptionError, match=told):
+            operator()
+
+
 def test_a_controller_without_a_handler_is_refused_unless_its_steps_may_be_all() -> None:
     class Widgets(Controller[Widget]):
         def reconsile(self) -> None: ...

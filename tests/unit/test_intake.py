@@ -19,6 +19,7 @@ from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason
+from bonny.errors import Terminal
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline, Step
 from bonny.resource import Key, Resource
@@ -333,11 +334,59 @@ async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Stre
     for number in range(20):
         key = Key("default", f"ci-{number}")
         streams.says(streams.widgets, "ADDED", thing(key.name, version=100 + 2 * number))
-        streams.intake.contest(CONFIG_MAP, Key("default", "shared"), owner=key)
+        streams.intake.contest([(CONFIG_MAP, Key("default", "shared"))], owner=key)
         streams.says(streams.widgets, "DELETED", thing(key.name, version=101 + 2 * number))
         await work_off(worker)
 
-    assert streams.intake._contested == {}
+    assert streams.intake._contested == streams.intake._contests == {}
+
+
+def test_an_object_contests_only_the_names_that_its_last_handling_wanted(streams: Streams) -> None:
+    """Regression: each name that an object ever wanted was remembered for as long as the object existed."""
+    for number in range(20):
+        streams.intake.contest([(CONFIG_MAP, Key("default", f"taken-{number}"))], owner=W1)
+
+    assert [key.name for _, key in streams.intake._contested] == ["taken-19"]
+
+
+async def test_an_object_whose_descendants_are_applied_contests_nothing(streams: Streams) -> None:
+    def applied(axn: Axn[Any]) -> None:
+        axn.applied = set()
+
+    worker = worker_of(streams, applied)
+    streams.intake.contest([(CONFIG_MAP, CHILD)], owner=W1)
+    streams.says(streams.widgets, "MODIFIED", of_size("w1", "2", version=11))
+    await work_off(worker)
+
+    assert streams.intake._contested == streams.intake._contests == {}
+
+
+def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(streams: Streams) -> None:
+    """Regression: the deletion was the operator's own, so the object that wanted the name waited for its backoff."""
+    w2 = Key("default", "w2")
+    streams.says(streams.widgets, "ADDED", thing("w2", version=11))
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+    streams.queued()
+    streams.intake.contest([(CONFIG_MAP, CHILD)], owner=w2)
+    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+
+    streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
+
+    assert streams.queued() == {w2: frozenset({Reason.CHILD})}
+
+
+def test_children_are_known_only_while_every_owned_stream_is_in_sync() -> None:
+    secret_kind = Owned("v1", "Secret")
+    made = Streams()
+    secrets = Reflector(cast("Any", None), secret_kind, namespace=None, options=watch.WatchOptions())
+    owned = {CONFIG_MAP: [made.config_maps], secret_kind: [secrets]}
+    intake = Intake(primary=[made.widgets], owned=owned, options=QueueOptions(), on_status=False)
+    intake._unsure.add(Key("default", "another"))  # so that no timer is begun, for which there is no loop here
+    made.lists(made.config_maps, version=10)
+
+    assert intake.children("uid-w1", owner=W1) is None
+    made.lists(secrets, version=10)
+    assert intake.children("uid-w1", owner=W1) == []
 
 
 def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
@@ -369,7 +418,7 @@ def test_a_status_of_somebody_else_queues_nobody(streams: Streams) -> None:
 
 def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wanted_it(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-gone"))
-    streams.intake.contest(CONFIG_MAP, Key("default", "c"), owner=W1)
+    streams.intake.contest([(CONFIG_MAP, CHILD)], owner=W1)
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-gone"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
 
@@ -407,7 +456,7 @@ def test_names_of_objects_that_are_in_no_namespace_need_none() -> None:
     assert streams.queued() == {Key("", "w1"): frozenset({Reason.RELATED})}
 
 
-@pytest.mark.parametrize("wrong", ["w1", None, [("a", "b", "c")], SystemExit(3)])
+@pytest.mark.parametrize("wrong", ["w1", None, [("a", "b", "c")], [("a", ["b"])], [("a", 5)], SystemExit(3)])
 def test_a_function_of_related_that_is_wrong_harms_nobody_and_is_named(
     wrong: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -566,6 +615,123 @@ async def test_a_handling_between_two_pages_of_a_restored_server_is_not_remember
     assert gate.sizes == ["lost", "a", "lost", "restored"]
 
 
+def relisted(streams: Streams, *things: Resource, version: int) -> None:
+    """The watch expires, and everything is listed again."""
+    expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+    streams.tells(streams.widgets, watch.Line(json.dumps(expired).encode()), watch.Tick())
+    streams.lists(streams.widgets, *things, version=version)
+
+
+async def test_a_list_that_shows_other_content_under_the_handled_generation_is_handled() -> None:
+    """Regression: a server that was restored and has passed our version since showed a user's change under the
+    generation that we had handled, and it waited for the next period."""
+    streams = Streams()
+    gate = Gate()
+    gate.open.set()
+    worker = worker_of(streams, gate)
+    streams.lists(streams.widgets, of_size("w1", "5", version=5), of_size("w2", "1", version=6), version=10)
+    await work_off(worker)
+
+    same = of_size("w2", "1", version=96)
+    same["metadata"]["managedFields"] = [{"manager": "somebody"}]
+    relisted(streams, of_size("w1", "7", version=95), {**same, "status": {"seen": True}}, version=100)
+    await work_off(worker)
+
+    assert gate.sizes == ["5", "1", "7"]
+
+
+async def test_a_handling_under_way_when_a_list_shows_other_content_is_not_remembered() -> None:
+    streams = Streams()
+    gate = Gate()
+    worker = worker_of(streams, gate)
+    streams.lists(streams.widgets, of_size("w1", "5", version=5), version=10)
+    (under_way,) = await begun(worker)
+    relisted(streams, of_size("w1", "7", version=95), version=100)
+
+    gate.open.set()
+    await under_way
+    await work_off(worker)
+
+    assert gate.sizes == ["5", "7"]
+
+
+@pytest.mark.parametrize("version", [45, 95])
+async def test_what_terminal_stopped_before_a_restore_does_not_stop_what_the_backup_has(version: int) -> None:
+    """Regression: both have one generation, so the restored object counted as the one that waits for a change."""
+    sizes: list[str] = []
+
+    def handler(axn: Axn[Any]) -> None:
+        sizes.append(axn.resource["spec"])
+        raise Terminal("never")
+
+    streams = Streams()
+    worker = worker_of(streams, handler)
+    streams.lists(streams.widgets, of_size("w1", "lost", version=90), version=91)
+    await work_off(worker)
+
+    relisted(streams, of_size("w1", "restored", version=version), version=version + 5)
+    await work_off(worker)
+    streams.intake.queue.add(W1, Reason.CHANGED, now=time.monotonic())
+    await work_off(worker)
+
+    assert sizes == ["lost", "restored"]
+
+
+async def test_a_status_that_a_list_shows_first_queues_nobody() -> None:
+    streams = Streams()
+    streams.lists(streams.widgets, of_size("w1", "5", version=5), version=10)
+    streams.queued()
+    relisted(streams, {**of_size("w1", "5", version=95), "status": {"seen": True}}, version=100)
+    assert streams.queued() == {}
+
+
+# --- what is waited for before the first key --------------------------------------------------------------------------
+
+
+async def test_a_stream_that_fails_for_long_holds_up_no_objects_of_other_kinds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: a related kind of an aggregated API that was down kept its controller from ever starting."""
+    monkeypatch.setattr(intake_module, "SETTLE_SECONDS", 0.05)
+    handled: list[Axn[Any]] = []
+    streams = Streams()
+    streams.tells(streams.config_maps, watch.Reply(503, b""))
+    settled = asyncio.create_task(streams.intake.settled())
+    await asyncio.sleep(0.2)
+    assert not settled.done(), "without objects there is nothing to go on with"
+
+    streams.lists(streams.widgets, thing("w1", version=5), version=10)
+
+    async with asyncio.timeout(5):
+        await settled
+    worker = worker_of(streams, handled.append)
+    running = asyncio.create_task(worker.run())
+    async with asyncio.timeout(5):
+        while not handled:  # noqa: ASYNC110  a handling tells nobody
+            await asyncio.sleep(0.01)
+    worker.stop()
+    await running
+    (late, _) = [record for record in caplog.records if record.name == "bonny.servers.intake"]
+    assert late.__dict__["streams"] == "configmaps"
+    assert not streams.config_maps.synced
+    assert streams.intake.children("uid-w1", owner=W1) is None, "what it would show is not known"
+
+
+async def test_streams_that_come_in_time_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    streams = Streams()
+    settled = asyncio.create_task(streams.intake.settled())
+    streams.lists(streams.widgets, thing("w1", version=5), version=10)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not settled.done()
+
+    streams.lists(streams.config_maps, version=10)
+
+    async with asyncio.timeout(5):
+        await settled
+    assert caplog.records == []
+
+
 async def test_what_is_handled_after_a_restore_is_remembered(streams: Streams) -> None:
     gate = Gate()
     gate.open.set()
@@ -586,7 +752,7 @@ class Asked:
         self.questions = 0
         self.answered = asyncio.Event()
 
-    async def get(self, kind: Kind, name: str, *, namespace: str | None = None) -> Resource:
+    async def get(self, kind: Kind, name: str, *, namespace: str | None = None, cut: bool = False) -> Resource:
         self.questions += 1
         if self.questions == 1:
             await self.answered.wait()
@@ -670,3 +836,75 @@ async def test_a_worker_is_stuck_when_all_its_slots_are_held_beyond_all_deadline
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+DEEP = b'{"a":' * 50_000 + b"1" + b"}" * 50_000
+
+
+def deep(name: str, *, version: int, **metadata: Any) -> bytes:
+    """An event of a change: nobody can decode this object."""
+    made = {"apiVersion": "example.com/v1", "kind": "Widget", **thing(name, version=version)}
+    made["metadata"] |= metadata
+    return (
+        b'{"type":"MODIFIED","object":'
+        + json.dumps(made)[:-1].encode()
+        + b',"spec":{"bucket":"b1","x":'
+        + DEEP
+        + b"}}}"
+    )
+
+
+@pytest.mark.parametrize("on_status", [False, True])
+def test_a_change_of_what_cannot_be_decoded_queues_this_object_alone(on_status: bool) -> None:
+    """Regression: the stream fell, listed everything again and queued every object, at each edit of that one."""
+    streams = Streams()
+    streams.intake._on_status = on_status
+    streams.lists(streams.widgets, thing("w1", version=5), thing("w2", version=6), version=10)
+    streams.lists(streams.config_maps, version=10)
+    streams.queued()
+
+    for version in (11, 12, 13):
+        streams.tells(streams.widgets, watch.Line(deep("w1", version=version)))
+        assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
+        assert streams.widgets.current
+
+
+@pytest.mark.parametrize("names", [[["a", {"b": 1}]], [[["a"], "b"]], [5], [None], {"a": 1}, "one", 5, None])
+def test_names_of_any_type_cost_the_object_that_has_them_its_references_only(names: Any) -> None:
+    """What an object says is whatever its schema lets through; a function of `Related` may hand it on as it is."""
+    related = Related("v1", "ConfigMap", keys=lambda found: found["data"]["names"])
+    widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+    maps = Reflector(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
+    Intake(primary=[widgets], owned={}, related={related: [maps]}, options=QueueOptions(), on_status=False)
+    Streams.lists(widgets, thing("w1", version=5), version=10)
+
+    Streams.lists(maps, {**thing("c", version=7), "data": {"names": names}}, version=10)
+
+    assert maps.current
+
+
+async def test_the_end_of_an_object_that_is_too_deep_is_handled(
+    streams: Streams, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: nothing could read its finalizer's object, which stayed, and its namespace with it."""
+    seen: list[tuple[Action, Any]] = []
+
+    async def handled(axn: Axn[Any]) -> None:
+        seen.append((axn.action, axn.resource["spec"]["bucket"]))
+
+    worker = worker_of(streams, handled)
+    worker._finalizers = frozenset({"example.com/cleanup"})
+    streams.tells(streams.widgets, watch.Line(deep("w1", version=11, finalizers=["example.com/cleanup"])))
+    await work_off(worker)
+    assert seen == []
+
+    leaving = {"finalizers": ["example.com/cleanup"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    streams.tells(streams.widgets, watch.Line(deep("w1", version=12, **leaving)))
+    await work_off(worker)
+    assert seen == [(Action.FINALIZE, "b1")]
+    said = [known for known in caplog.records if known.message.startswith("cleaning up without the fields")]
+    assert [(known.object, known.action) for known in said] == [("default/w1", "finalize")]  # type: ignore[attr-defined]
+
+    streams.tells(streams.widgets, watch.Line(deep("w1", version=13).replace(b"MODIFIED", b"DELETED")))
+    await work_off(worker)
+    assert seen[1:] == [(Action.DELETE, "b1")]

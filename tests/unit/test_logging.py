@@ -206,3 +206,57 @@ def test_an_error_of_the_runtime_itself_keeps_its_whole_traceback() -> None:
         error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
         log.warning("it failed", exc_info=error)
     assert "kinds.py" in told.getvalue()
+
+
+# --- texts that nobody expects ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", LogFormat)
+@pytest.mark.parametrize("logger", ["test.logging", ours.WORKER])
+def test_a_text_that_cannot_be_encoded_is_logged_with_escapes(
+    form: LogFormat, logger: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Regression: the line was lost. `os.fsdecode` makes such texts of the output of commands."""
+    told = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # as strict as a file
+    configure(form, stream=told)
+    try:
+        raise RuntimeError("file \udcff")
+    except RuntimeError as error:
+        extra = {"error": str(error), "\udc80": "key", "seconds": 0.5}
+        logging.getLogger(logger).warning("handling failed", extra=extra, exc_info=True)
+
+    told.seek(0)
+    text = told.read()
+    assert "handling failed" in text or "failed" in text
+    assert text.replace("\\\\", "\\").count("file \\udcff") >= 2
+    assert capsys.readouterr().err == ""
+    if form is LogFormat.JSON:
+        (line,) = map(json.loads, text.splitlines())
+        assert (line["seconds"], line["\\udc80"]) == (0.5, "key")
+
+
+@pytest.mark.parametrize("form", LogFormat)
+@pytest.mark.parametrize("logger", ["test.logging", ours.WORKER])
+def test_a_line_is_bounded_and_says_how_much_was_left_out(form: LogFormat, logger: str) -> None:
+    """Regression: an error with a text of 5 MB made lines of 10 MB, at each try."""
+    told = io.StringIO()
+    configure(form, stream=told)
+    long = "begin " + "x" * 5_000_000 + " end"
+    try:
+        raise RuntimeError(long)
+    except RuntimeError:
+        logging.getLogger(logger).warning("handling failed", extra={"error": long, "seconds": 0.5}, exc_info=True)
+
+    text = told.getvalue()
+    assert len(text) < 3 * ours.LONGEST
+    assert text.count(f"... ({len(long) - ours.LONGEST} characters left out) ...") == 1
+    assert text.count("characters left out") == 2
+    assert "begin xxx" in text
+    assert text.count("xxx end") == 2
+
+
+def test_many_short_texts_are_logged_whole(lines: Any) -> None:
+    log.info("many", extra={f"key{number}": "x" * 1000 for number in range(100)} | {"count": 7})
+    (line,) = lines()
+    assert sum(value == "x" * 1000 for value in line.values()) == 100
+    assert line["count"] == 7

@@ -201,6 +201,14 @@ def test_an_image_that_runtimes_cannot_read_is_refused_with_the_form(image: str)
         naming.check_image(image)
 
 
+def test_a_finalizer_with_a_domain_that_is_too_long_is_refused() -> None:
+    """Regression: the operator's name and a long group make one; each patch that added it was refused."""
+    domain = ".".join(["d" * 62] * 4) + ".e"
+    assert naming.check_finalizer(f"{domain}/cleanup") == f"{domain}/cleanup"
+    with pytest.raises(UsageError, match="253 and 63 characters at most"):
+        naming.check_finalizer(f"{domain}e/cleanup")
+
+
 @pytest.mark.parametrize("check", ["kind", "plural", "version", "group", "dns_label", "image"])
 def test_every_refusal_is_one_line(check: str) -> None:
     with pytest.raises(UsageError) as refused:

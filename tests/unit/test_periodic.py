@@ -331,14 +331,17 @@ def test_only_the_last_halted_tasks_are_remembered(clock: Clock) -> None:
 
 def test_a_handler_registers_a_task_with_arguments_and_ends_itself(clock: Clock, told: Heard) -> None:
     child = Diary(clock, result=lambda run, *arguments: Stop(str(arguments)))
+    answers: list[bool] = []
 
     def result(run: TaskRun) -> None:
-        assert run.tasks.register(PeriodicTask("child", child.run, arguments=({"name": "w"}, 2), interval=1.0))
-        assert run.tasks.unregister(run.id)
+        task = PeriodicTask("child", child.run, arguments=({"name": "w"}, 2), interval=1.0)
+        answers.extend((run.tasks.register(task), run.tasks.unregister(run.id)))
 
     parent = Diary(clock, result=result)
-    for_seconds(clock, 21, PeriodicTask("parent", parent.run))
+    tasks = for_seconds(clock, 21, PeriodicTask("parent", parent.run))
 
+    assert answers == [True, True]
+    assert tasks.failed == 0
     assert (parent.times, child.times) == ([5], [6])
     assert told.of("bonny.task.stopped")[0].metadata == {"task": "child", "reason": "({'name': 'w'}, 2)"}
     assert told.of("bonny.task.unregistered")[0].metadata == {"task": "parent"}
@@ -456,6 +459,7 @@ def test_cancelled_in_the_middle_of_a_run_it_can_be_run_again(clock: Clock) -> N
 
 async def test_a_def_handler_runs_in_a_thread_and_may_register_and_unregister_there(told: Heard) -> None:
     threads: list[threading.Thread] = []
+    answers: list[bool] = []
 
     def child(run: TaskRun, number: int) -> Stop:
         threads.append(threading.current_thread())
@@ -463,8 +467,8 @@ async def test_a_def_handler_runs_in_a_thread_and_may_register_and_unregister_th
 
     def parent(run: TaskRun) -> None:
         threads.append(threading.current_thread())
-        assert run.tasks.register(PeriodicTask("child", child, arguments=(7,), interval=0.01))
-        assert run.tasks.unregister("parent")
+        answers.append(run.tasks.register(PeriodicTask("child", child, arguments=(7,), interval=0.01)))
+        answers.append(run.tasks.unregister("parent"))
 
     tasks = PeriodicTasks(NO_CLIENT, [PeriodicTask("parent", parent, interval=0.01)])
     running = asyncio.create_task(tasks.run())
@@ -472,6 +476,8 @@ async def test_a_def_handler_runs_in_a_thread_and_may_register_and_unregister_th
     tasks.stop()
     await running
 
+    assert answers == [True, True]
+    assert tasks.failed == 0
     assert told.of("bonny.task.stopped")[0].metadata == {"task": "child", "reason": "number 7"}
     assert len(threads) == 2
     assert all(thread is not threading.main_thread() and thread.daemon for thread in threads)

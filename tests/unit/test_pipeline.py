@@ -13,12 +13,13 @@ import pytest
 from bonny import Axn, Controller, Reason, Retry, Terminal, testing
 from bonny.axn import Action
 from bonny.calling import HandlerTimeout
-from bonny.errors import OptionError
+from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
 from bonny.pipeline import Pipeline, Step, failure_of
 from bonny.steps import AddManagedByLabelToDescendants, AddMissingGVK, Finalizer, Logger, SkipObservedGenerations
 from bonny.steps.apply_status import ApplyStatus
 from bonny.steps.delegate import DelegateToController
+from tests.support.raising import Frozen, Hostile, PanicException, Unprintable, UnprintablePanic
 from tests.support.recorder import KeptEvents
 
 
@@ -105,6 +106,45 @@ async def test_an_object_with_options_is_a_step_and_named_by_its_class() -> None
         await Pipeline([Reporting(error)]).run(token())
 
     assert error.__notes__ == ["in step Reporting"]
+
+
+@pytest.mark.parametrize("made", [Frozen, Hostile, Unprintable])
+async def test_an_error_that_takes_no_note_stays_what_it_is(made: type[Exception]) -> None:
+    """Regression: a FrozenInstanceError took its place. An error without a text is reported by its type's name."""
+    error, reporting = made(), Reporting(OSError("second"))
+    axn = token()
+
+    with pytest.raises(made) as caught:
+        await Pipeline([raising(error), reporting]).run(axn)
+
+    assert caught.value is error
+    assert axn.failure is not None
+    assert (axn.failure.reason, made.__name__ in axn.failure.message) == ("HandlerFailed", True)
+
+
+@pytest.mark.parametrize("made", [PanicException, SystemExit, GeneratorExit, UnprintablePanic])
+@pytest.mark.parametrize("awaits", [True, False])
+async def test_what_is_no_exception_is_reported_as_any_failure(made: type[BaseException], awaits: bool) -> None:
+    async def on_the_loop(axn: Axn[Any]) -> None:
+        raise made
+
+    def plain(axn: Axn[Any]) -> None:
+        raise made
+
+    reporting = Reporting()
+    with pytest.raises(BonnyError) as caught:
+        await Pipeline([on_the_loop if awaits else plain, reporting]).run(token())
+
+    assert reporting.told == ["HandlerFailed"]
+    assert caught.value.__notes__[-1] == f"in step {'on_the_loop' if awaits else 'plain'}"
+
+
+@pytest.mark.parametrize("base", [Retry, Terminal])
+def test_an_error_of_ours_without_a_text_is_reported_by_the_name_of_its_type(base: type[Exception]) -> None:
+    """Regression: what its `__str__` raised took the place of the report."""
+    error = type("Mine", (Unprintable, base), {})("x")
+
+    assert failure_of(error).message == "Mine"
 
 
 @pytest.mark.parametrize("error", [ValueError("hunter2"), KeyError("hunter2"), TimeoutError("hunter2")])

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 import time
+from collections.abc import AsyncIterator
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 
 from bonny import Controller, Kind, Operator
+from bonny import process as process_module
+from bonny.calling import HANDLER_THREAD
 from bonny.client.config import Connection
 from bonny.config import Config
+from bonny.core import watch
 from bonny.core.watch import WatchOptions
-from bonny.process import Process
+from bonny.errors import UsageError
+from bonny.process import Process, cancelled
+from bonny.resource import Resource
+from bonny.servers.reconciler import Reconciler
+from bonny.servers.worker import STUCK_SECONDS
+from bonny.web.probes import Report
+from tests.support.core import page, thing
+from tests.support.waiting import until
 
 
 class ConfigMaps(Controller[Any]):
@@ -77,6 +91,39 @@ async def test_a_controller_that_is_not_started_again_makes_the_operator_unready
     task.cancel()
 
 
+async def test_a_reconciler_whose_slots_are_all_held_for_long_makes_the_operator_dead() -> None:
+    """Regression: `def` handlers that never returned held all slots, no run ended, and both probes were green."""
+    release = threading.Event()
+
+    class Hangs(Reconciler):
+        operation = Kind("v1", "ConfigMap")
+        max_concurrent = 2
+        timeout = 0.01
+
+        async def reconcilable_resources(self) -> AsyncIterator[Resource]:
+            for name in "abc":
+                yield thing(name)
+
+        def reconcile(self, resource: Resource) -> None:
+            release.wait(20)
+
+    operator = Operator(name="op", group="example.com", controllers=[Hangs])
+    made = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
+    made._assemble(cast("Any", None))
+    (server,) = made.servers
+    assert isinstance(server, Hangs)
+    made._work = [made._spawn(server)]
+    try:
+        await until(lambda: len(server._held) == 2)
+        assert made.health().ok, "they began just now"
+        server._held = dict.fromkeys(server._held, time.monotonic() - server.timeout - STUCK_SECONDS - 1.0)
+        assert made.health() == Report(ok=False, lines=("Hangs: every slot is stuck",))
+    finally:
+        release.set()
+    await until(lambda: made.health().ok)
+    await cancelled(made._work)
+
+
 @pytest.mark.parametrize(
     ("timeout", "silent", "alive"),
     [
@@ -99,3 +146,157 @@ async def test_a_stream_is_stuck_a_minute_after_its_longest_request_or_wait(
     stream.last_contact = time.monotonic() - silent
 
     assert made.health().ok is alive
+
+
+class Waiting:
+    """A cluster whose credentials come from a plugin that waits for a person."""
+
+    source = "the test"
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.given_up = False
+
+    async def connect(self) -> Connection:
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.given_up = True
+        raise AssertionError
+
+
+async def test_a_stop_does_not_wait_for_credentials() -> None:
+    """Regression: SIGTERM was heard only when the plugin had ended, up to two minutes later: the kubelet killed it."""
+    cluster, stop = Waiting(), asyncio.Event()
+    made = Process(Operator(name="op", group="example.com"), Config(http_host="127.0.0.1", http_port=0), cluster)
+    running = asyncio.create_task(made.run(stop))
+    await cluster.asked.wait()
+    stop.set()
+    async with asyncio.timeout(10):
+        await running
+    assert cluster.given_up
+
+
+async def test_credentials_that_cannot_be_read_at_the_start_are_an_error_and_read_once() -> None:
+    class Failing(Waiting):
+        readings = 0
+
+        async def connect(self) -> Connection:
+            self.readings += 1
+            raise UsageError("the plugin failed")
+
+    cluster = Failing()
+    made = Process(Operator(name="op", group="example.com"), Config(http_host="127.0.0.1", http_port=0), cluster)
+    with pytest.raises(UsageError, match="the plugin failed"):
+        await made.run(asyncio.Event())
+    assert cluster.readings == 1
+
+
+class Term:
+    """A leadership that was won, and is lost when the test says so."""
+
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+        self.ended = asyncio.Event()
+        self.calls: list[str] = []
+        self._won = [True]
+
+    async def acquired(self) -> None:
+        if not self._won:
+            await asyncio.Event().wait()
+        self._won.clear()
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+    def stood_down(self) -> None:
+        self.calls.append("stood down")
+        self.ended.set()
+
+    async def release(self) -> None:
+        self.calls.append("released")
+
+
+async def test_a_replica_does_not_stand_down_while_a_thread_of_its_term_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standing down lets another term begin, here or elsewhere: nothing of the old one may go on by then."""
+    made, term, stop = process(), Term(), asyncio.Event()
+    made._assemble(cast("Any", None))
+    made._leadership = cast("Any", term)
+    monkeypatch.setattr(made.recorder, "drain", AsyncMock())
+    looked = 0
+    leave = threading.Event()
+    thread = threading.Thread(target=leave.wait, name=HANDLER_THREAD)
+    thread.start()
+    clings = Process._clings.fget
+    assert clings is not None
+
+    def look(process: Process) -> bool:
+        nonlocal looked
+        looked += 1
+        return bool(clings(process))
+
+    monkeypatch.setattr(Process, "_clings", property(look))
+    serving = asyncio.create_task(made._serve(stop))
+    try:
+        async with asyncio.timeout(10):
+            while not made._work:  # noqa: ASYNC110  the term begins
+                await asyncio.sleep(0.01)
+            term.lost.set()
+            while looked < 5:  # noqa: ASYNC110  it has looked several times, and the thread was there each time
+                await asyncio.sleep(0.01)
+            before = list(term.calls)
+            leave.set()
+            await term.ended.wait()
+        assert before == []
+        assert not thread.is_alive()
+        assert term.calls == ["stood down"]
+    finally:
+        leave.set()
+        stop.set()
+        await serving
+        await made._cancel()
+
+
+async def test_a_stream_that_never_comes_into_sync_does_not_freeze_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: while one API answered 503, each cycle that was garbage four times a second was kept for good."""
+    monkeypatch.setattr(process_module, "FREEZE_SECONDS", 0.01)
+    made = process()
+    made._assemble(cast("Any", None))
+    (stream,) = made.reflectors.values()
+    await stream._step(watch.Reply(503, b""))
+    syncing = asyncio.create_task(made._after_first_sync(time.monotonic()))
+    await asyncio.sleep(0.05)
+    before = gc.get_freeze_count()
+    for _ in range(20):
+        cycle: list[object] = []
+        cycle.append(cycle)
+        await asyncio.sleep(0.01)
+    assert gc.get_freeze_count() <= before
+
+    await stream._step(watch.Tick())
+    await stream._step(watch.Reply(200, page(thing("a"), version=10)))
+    await frozen_beyond(before)
+    syncing.cancel()
+    gc.unfreeze()
+
+
+async def frozen_beyond(count: int) -> None:
+    async with asyncio.timeout(5):
+        while gc.get_freeze_count() <= count:  # noqa: ASYNC110  the collector tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_what_a_long_list_has_brought_is_frozen_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_module, "FREEZE_SECONDS", 0.01)
+    made = process()
+    made._assemble(cast("Any", None))
+    (stream,) = made.reflectors.values()
+    syncing = asyncio.create_task(made._after_first_sync(time.monotonic()))
+    before = gc.get_freeze_count()
+
+    await stream._step(watch.Reply(200, page(thing("a"), version=10, token="t1")))
+
+    await frozen_beyond(before)
+    syncing.cancel()
+    gc.unfreeze()

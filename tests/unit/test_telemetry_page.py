@@ -72,6 +72,8 @@ def message(call: ast.Call) -> Iterator[tuple[str, str]]:
                 return
         case ast.Call(func=ast.Name("report"), args=[ast.Attribute(attr=level), text, *_]):
             pass
+        case ast.Call(func=ast.Attribute(attr="run"), args=[ast.Attribute(value=ast.Name("log"), attr=level), text]):
+            pass
         case _:
             return
     if isinstance(text, ast.Constant):

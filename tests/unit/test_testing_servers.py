@@ -26,10 +26,13 @@ async def test_a_task_gets_its_id_its_state_and_its_arguments() -> None:
 
 
 async def test_what_a_task_registers_does_not_run() -> None:
+    answers: list[bool] = []
+
     async def registers(run: TaskRun) -> None:
-        assert run.tasks.register(PeriodicTask("other", registers))
+        answers.append(run.tasks.register(PeriodicTask("other", registers)))
 
     assert await testing.run_task(PeriodicTask("one", registers)) is None
+    assert answers == [True]
 
 
 async def test_a_task_or_a_reconciler_that_sends_is_told_where_it_is_tested() -> None:

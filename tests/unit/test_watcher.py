@@ -37,10 +37,11 @@ class Pods(Watcher):
     def __init__(self) -> None:
         super().__init__(NO_CLIENT)
         self.shown: list[tuple[str, str, Any]] = []
+        self.types: set[tuple[str, str]] = set()
         self.act: Callable[[str, Resource], Any] = lambda action, pod: None
 
     async def _note(self, action: str, pod: Resource) -> None:
-        assert (pod["apiVersion"], pod["kind"]) == ("v1", "Pod")
+        self.types.add((pod["apiVersion"], pod["kind"]))
         result = self.act(action, pod)
         if asyncio.iscoroutine(result):
             await result
@@ -68,6 +69,7 @@ class Pods(Watcher):
         """Return when exactly this was shown."""
         await until(lambda: len(self.shown) >= len(shown))
         assert self.shown == list(shown)
+        assert self.types == {("v1", "Pod")}
 
 
 @asynccontextmanager

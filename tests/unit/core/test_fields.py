@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny.core.fields import digest, owned_fields, project
+from bonny.core.fields import digest, overridden, owned_fields, project, same
 from bonny.resource import Resource
 
 OURS = "widgets-operator/WidgetController"
@@ -188,6 +190,82 @@ def test_paths_that_do_not_fit_the_object_are_left_out(value: Any, fields: Resou
     assert project(value, fields) == expected
 
 
+PORTS = [{"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP"}, {"port": 81}]
+
+
+@pytest.mark.parametrize(
+    ("value", "fields", "expected"),
+    [
+        (PORTS, {'k:{"port":80,"protocol":"UDP"}': {}, 'k:{"port":81}': {}}, PORTS[1:]),
+        (PORTS, {'k:{"protocol":"TCP","port":80}': {}}, PORTS[:1]),
+        ([{"on": True}, {"on": 1}], {'k:{"on":1}': {}}, [{"on": 1}]),
+        ([True, 1, "1"], {"v:1": {}}, [1]),
+        ([{"name": "a", "x": 1}, {"name": "a", "x": 2}], {'k:{"name":"a"}': {"f:x": {}}}, [{"x": 1}, {"x": 2}]),
+        ([{"name": "<&>"}], {r'k:{"name":"\u003c\u0026\u003e"}': {}}, [{"name": "<&>"}]),
+    ],
+    ids=["two keys, one missing", "order of keys", "key of another type", "value of another type", "twice", "escaped"],
+)
+def test_items_are_found_by_all_their_key_fields(value: Any, fields: Resource, expected: Any) -> None:
+    assert [repr(found) for found in project(value, fields)] == [repr(wanted) for wanted in expected]
+
+
+def calls_of(count: int, *, element: Callable[[int], str], item: Callable[[int], Any]) -> int:
+    """How many functions are called, built-in ones included, to project a list of so many items."""
+    items, fields = [item(number) for number in range(count)], {element(number): {} for number in range(count)}
+    calls = 0
+
+    def counting(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(counting)
+    try:
+        projected = project({"list": items}, {"f:list": fields})
+    finally:
+        sys.setprofile(None)
+    assert projected == {"list": items}
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("element", "item"),
+    [
+        (lambda number: f'k:{{"name":"node-{number}"}}', lambda number: {"name": f"node-{number}", "phase": "ok"}),
+        (lambda number: f"v:{number}", lambda number: number),
+        (lambda number: f"i:{number}", lambda number: number),
+    ],
+    ids=["keys", "values", "indices"],
+)
+def test_a_list_of_ten_times_the_items_costs_ten_times_as_much(
+    element: Callable[[int], str], item: Callable[[int], Any]
+) -> None:
+    """Regression: each item was tried against each path, so some thousand items blocked the loop past the lease."""
+    small, large = (calls_of(count, element=element, item=item) for count in (100, 1_000))
+
+    assert large <= 10 * small
+    assert large < 30 * 1_000
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ({"a": [1, {"b": "x"}]}, {"a": [1, {"b": "x"}]}, True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        (1, 1.0, True),
+        ({"a": [10**16]}, {"a": [1e16]}, True),
+        (True, 1, False),
+        (0, False, False),
+        ({"a": [{"b": 1}]}, {"a": [{"b": True}]}, False),
+        ([1.0], [True], False),
+        ("1", 1, False),
+        (None, {}, False),
+        ([1, 2], [2, 1], False),
+    ],
+)
+def test_values_are_the_same_when_the_api_server_stores_the_same(one: Any, other: Any, equal: bool) -> None:
+    assert same(one, other) is same(other, one) is equal
+
+
 def fields_of(value: Any) -> Resource:
     """The fieldsV1 of applying `value`: lists of named things are keyed, other lists atomic."""
     if isinstance(value, dict):
@@ -236,3 +314,31 @@ def test_what_others_set_beside_ours_never_shows(ours: Resource, theirs: Resourc
 def test_a_digest_depends_on_the_content_and_not_on_the_order(value: Resource) -> None:
     assert digest(dict(reversed(value.items()))) == digest(value)
     assert digest({**value, "more": 1}) != digest(value)
+
+
+# --- what a rival has set ---------------------------------------------------------------------------------------------
+
+
+RIVALS: Resource = {
+    "f:spec": {
+        "f:replicas": {},
+        "f:template": {"f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}, "f:args": {}}}}},
+    },
+    "f:status": {"f:replicas": {}},
+}
+
+
+def deployment(*, image: str = "a", replicas: int = 1, **more: Any) -> Resource:
+    containers = [{"name": "side", "image": "x"}, {"name": "main", "image": image}]
+    return {"spec": {"replicas": replicas, "template": {"spec": {"containers": containers}}}, **more}
+
+
+def test_the_paths_that_a_rival_set_to_something_else_are_named_without_values() -> None:
+    wanted, live = deployment(), deployment(image="hunter2", replicas=2, status={"replicas": 2})
+    assert [*overridden(wanted, live, RIVALS)] == [".spec.replicas", ".spec.template.spec.containers[].image"]
+
+
+def test_what_a_rival_owns_but_has_not_changed_or_nobody_else_wants_is_not_named() -> None:
+    assert [*overridden(deployment(), deployment(status={"replicas": 2}), RIVALS)] == []
+    assert [*overridden({"spec": {}}, deployment(replicas=7), RIVALS)] == []
+    assert [*overridden(deployment(), {"spec": None}, {"f:spec": {"f:template": {}}})] == [".spec.template"]

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bonny.core import watch
 from bonny.core.objects import Item
@@ -24,6 +24,7 @@ from bonny.core.watch import (
     Line,
     List,
     Reply,
+    Rewritten,
     Silent,
     Sweep,
     Tick,
@@ -32,22 +33,12 @@ from bonny.core.watch import (
     Watch,
     WatchOptions,
 )
-from bonny.resource import Key, Resource
-from tests.support.core import Led, bookmark, line, status
-from tests.support.protocol import Server
+from bonny.resource import Key
+from tests.support.core import Led, bookmark, status
+from tests.support.protocol import Backup, Server
 
 EXPIRED = msgspec.json.encode(status(410, "Expired"))
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
-
-
-def last_of_the_first(version: int) -> bytes:
-    """The bookmark that ends the first events of a streaming list."""
-    annotations = {"k8s.io/initial-events-end": "true"}
-    return line("BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": annotations}})
-
-
-# Far more than any test writes, so that revisions after it are new ones.
-BUMP = 1_000_000
 
 
 class History(RuleBasedStateMachine):
@@ -58,22 +49,14 @@ class History(RuleBasedStateMachine):
         self.server = Server()
         self.led = Led(WatchOptions(page_size=2))
         self.store = Store()
-        self.streams = "well"
-        """How the server does streaming lists: "well", or it "refuses" them, or never says that they are complete."""
-
         self.mirror: dict[Key, Item] = {}
         self.ends: Counter[str] = Counter()
         """How often each UID was told to be gone."""
         self.seen: set[str] = set()
-        self.backup: tuple[int, dict[str, Resource]] | None = None
+        self.backup: Backup | None = None
         self.rewound = False
         """Restored, and not listed since. A server that gets as far as it was before until then cannot be told from one
         that was never restored, so the rules do not let it."""
-
-    @initialize(streaming=st.booleans(), streams=st.sampled_from(["well", "refuses", "never ends"]))
-    def begin(self, streaming: bool, streams: str) -> None:
-        self.led = Led(WatchOptions(page_size=2, streaming_list=streaming))
-        self.streams = streams
 
     # --- the server's side --------------------------------------------------------------------------------------------
 
@@ -106,25 +89,18 @@ class History(RuleBasedStateMachine):
     @precondition(lambda self: self.backup is None)
     @rule()
     def back_up(self) -> None:
-        self.backup = (self.server.version, dict(self.server.objects))
+        self.backup = self.server.back_up()
 
     @precondition(lambda self: self.backup is not None)
     @rule(bump=st.booleans())
     def restore(self, bump: bool) -> None:
-        """From the backup; `bump` raises the revisions, as etcd's manual advises. Earlier history is gone."""
+        """From the backup; without `bump` the versions fall."""
         assert self.backup is not None
-        version, objects = self.backup
+        self.server.restore(self.backup, bump=bump)
         self.backup = None
-        self.server.objects = dict(objects)
-        self.server.version = self.server.version + BUMP if bump else version
-        # The events before it are not in the restored server's memory.
-        self.server.compacted = self.server.version
-        self.server.log.clear()
-        self.server.snapshots.clear()
-        self.server.last |= {thing["metadata"]["uid"]: thing for thing in objects.values()}
         self.rewound = self.rewound or not bump
         # Whose end was told is there again, and unseen.
-        for resource in objects.values():
+        for resource in self.server.objects.values():
             if self.ends.pop(resource["metadata"]["uid"], 0):
                 self.seen.discard(resource["metadata"]["uid"])
 
@@ -135,29 +111,12 @@ class History(RuleBasedStateMachine):
         """Carry out the command; the answer may be cut anywhere."""
         match self.led.command:
             case Wait():
-                self.led.waits_out()
+                self.tell(Tick())
             case List(limit, token):
                 lost = data.draw(st.sampled_from([None, None, None, Broken("reset"), TooLarge()]))
                 self.tell(lost or self.server.list(limit, token))
-            case Watch(initial=True):
-                self.stream(data.draw(st.integers(0, 9)), data.draw(st.sampled_from([Broken("reset"), Closed()])))
             case Watch(version):
                 self.watch(int(version), data)
-
-    def stream(self, arrives: int, end: Any) -> None:
-        """A streaming list, cut after so many lines."""
-        if self.streams == "refuses":
-            self.tell(Reply(422, msgspec.json.encode(status(422, "Invalid"))))
-            return
-        self.tell(Heard())
-        lines = [line("ADDED", thing) for thing in self.server.objects.values()]
-        if self.streams == "well":
-            lines.append(last_of_the_first(self.server.version))
-        for one in lines[:arrives]:
-            self.tell(Line(one))
-            if self.led.command is not None:
-                return
-        self.tell(end if arrives < len(lines) else Silent())
 
     def watch(self, version: int, data: st.DataObject) -> None:
         refused = data.draw(st.sampled_from([None, None, None, Broken("refused"), Reply(503, b""), Reply(404, b"")]))
@@ -185,6 +144,9 @@ class History(RuleBasedStateMachine):
             for delta in self.store.apply(change):
                 self.differ(*delta)
         self.led.changes.clear()
+        if self.store.rewritten:
+            self.store.rewritten = False
+            self.tell(Rewritten())
 
     def differ(self, key: Key, old: Item | None, new: Item | None, live: bool) -> None:
         """What a subscriber concludes from one difference."""
@@ -226,8 +188,6 @@ class History(RuleBasedStateMachine):
                     self.tell(Tick())
                 case List(limit, token):
                     self.tell(self.server.list(limit, token))
-                case Watch(initial=True):
-                    self.stream(len(self.server.objects) + 1, Silent())
                 case Watch(version) if int(version) > self.server.version:
                     # A version of the server's future: silence.
                     self.tell(Heard())

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny.core.ledger import SLACK, Barriers, Ledger, OwnWrites, handled_state, witness_of
-from bonny.core.objects import decode_item
+from bonny.core.ledger import REMEMBERED_WRITES, SLACK, Barriers, Ledger, OwnWrites, handled_state, witness_of
+from bonny.core.objects import decode_item, decode_page
 from bonny.resource import Key
 from tests.support.core import item, thing
 
@@ -237,6 +237,38 @@ def test_a_stream_that_never_moves_does_not_collect_barriers() -> None:
     assert barriers.met(at=10_000) == [W2]
 
 
+@pytest.mark.parametrize("drops", [False, True])
+def test_keys_that_went_on_too_early_do_not_collect_places_while_their_stream_is_refused(drops: bool) -> None:
+    """Regression: `late` barriers, whose keys are never dropped, kept one place for each write."""
+    barriers = Barriers()
+    for version in range(1, 10_000):
+        key = Key("default", f"w{version % 10}")
+        if drops and version % 3 == 0:
+            barriers.drop(key)
+        barriers.require(key, version)
+        assert len(barriers._order) <= 2 * len(barriers) + SLACK + 1
+
+    wanted = {version for version, _ in barriers._order} & set(barriers._wanted.values())
+    assert sorted(wanted) == sorted(barriers._wanted.values())
+    assert len(barriers.met(at=10_000)) == 10
+
+
+@pytest.mark.parametrize("shown", [0, 3])
+def test_own_writes_do_not_collect_places_while_their_stream_is_refused(shown: int) -> None:
+    """Regression: 50,000 writes to ten keys left 50,000 places."""
+    writes = OwnWrites()
+    for version in range(1, 10_000):
+        key = Key("default", f"w{version % 10}")
+        writes.begin(key)
+        writes.end(key, str(version))
+        assert len(writes._order) <= 2 * REMEMBERED_WRITES * len(writes) + SLACK + 1
+        if shown and version % shown == 0:
+            writes.is_own(key, str(version))
+
+    writes.passed(at=10_000)
+    assert (len(writes), writes._order) == (0, [])
+
+
 # --- handled states, witnesses, tombstones ----------------------------------------------------------------------------
 
 
@@ -246,6 +278,15 @@ def test_the_same_object_from_a_list_and_from_a_watch_is_one_state() -> None:
     watched = handled_state(item(data={"a": "1"}, apiVersion="v1", kind="ConfigMap"), with_status=False)
 
     assert listed == watched
+
+
+def test_an_equal_generation_hides_other_content_unless_it_is_not_trusted() -> None:
+    """As in a history that was rewritten by a restore from a backup."""
+    old, new = item(version=5, generation=2, spec=5), item(version=9, generation=2, spec=7)
+
+    assert handled_state(old, with_status=False) == handled_state(new, with_status=False)
+    states = [handled_state(one, with_status=False, trust_generation=False) for one in (old, new)]
+    assert states[0].content != states[1].content
 
 
 @pytest.mark.parametrize("uid", ["uid-w1", "uid-other"])
@@ -340,3 +381,23 @@ def test_of_metadata_alone_a_generation_says_nothing_of_the_status() -> None:
         handled_state(item(version=version, generation=2), with_status=True, metadata_only=True) for version in (5, 6)
     )
     assert old != new
+
+
+DEEP = b'{"a":' * 50_000 + b"1" + b"}" * 50_000
+
+
+@pytest.mark.parametrize("with_status", [False, True])
+@pytest.mark.parametrize("generation", [b"", b',"generation":3'], ids=["no generation", "generation"])
+@pytest.mark.parametrize("content", [DEEP, rb'"\ud800"', b'"\xff"', b"1e999"], ids=["deep", "half", "bytes", "number"])
+def test_what_cannot_be_decoded_is_another_state_with_each_version(
+    content: bytes, generation: bytes, with_status: bool
+) -> None:
+    """Regression: the stream that showed a change of it fell, and every object of its kind was handled again."""
+    head = b'{"metadata":{"name":"w1","uid":"u"' + generation + b',"resourceVersion":"'
+    items = b",".join(head + version + b'"},"status":' + content + b"}" for version in (b"5", b"5", b"6"))
+    shown = decode_page(b'{"metadata":{"resourceVersion":"6"},"items":[' + items + b"]}").items
+    old, again, new = (handled_state(known, with_status=with_status) for known in shown)
+
+    assert old == again
+    if content is DEEP:
+        assert (old == new) is (bool(generation) and not with_status)

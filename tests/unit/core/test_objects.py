@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bonny.core.objects import (
     UNREADABLE,
+    Cause,
     Failure,
     decode_bookmark,
     decode_event,
@@ -23,6 +24,7 @@ from bonny.errors import InvalidObject
 from bonny.resource import Key
 from tests.support.core import line, page, status, thing
 
+encode = msgspec.json.encode
 # An interpreter gives up at about 1,000 levels, the API server at 10,000.
 TOO_DEEP = b'{"metadata":{"name":"w1","resourceVersion":"1"},"spec":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_001
 
@@ -72,10 +74,101 @@ def test_what_is_nested_too_deeply_hides_neither_its_object_nor_its_page() -> No
     assert other.decode() == thing("good", note='a "{[" in a string \\')
 
 
-def test_an_event_is_split_without_decoding_its_object() -> None:
-    kind, raw = decode_event(b'{"object": {"metadata": 7}, "type": "ADDED", "more": []}')
+MARKERS = (
+    "bonny.dev: nested too deeply",
+    '"bonny.dev: nested too deeply"',
+    "{\t}",
+    "[\t]",
+    "\t",
+    "\\ud800",
+    "\\\\ud800",
+)
 
-    assert (kind, raw) == ("ADDED", b'{"metadata": 7}')
+
+@pytest.mark.parametrize("text", MARKERS)
+def test_no_text_of_an_object_makes_it_too_deep(text: str) -> None:
+    """Regression: the text that once marked what is too deep, as an annotation of a pod, stopped a scheduler."""
+    texts = thing("texts", data={"key": text, text: "value"})
+    beside = decode_page(b'{"metadata":{"resourceVersion":"5"},"items":[' + TOO_DEEP + b"," + encode(texts) + b"]}")
+
+    assert decode_item(encode(texts)).decode() == texts
+    deep, item = beside.items
+    assert (deep.too_deep, item.too_deep, item.decode()) == (True, False, texts)
+
+
+def test_tabs_between_the_texts_of_an_object_do_not_make_it_too_deep() -> None:
+    """Servers other than kube-apiserver may indent their JSON."""
+    indented = b'{\t"metadata":{"name":"tabs"},\t"list":[\t],\t"map":{\t}}'
+    _, tabs = decode_page(b'{"metadata":{"resourceVersion":"5"},"items":[' + TOO_DEEP + b"," + indented + b"]}").items
+
+    assert (tabs.too_deep, tabs.decode()["map"]) == (False, {})
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_an_object_that_is_too_deep_decodes_without_what_is_too_deep(watched: bool) -> None:
+    """A finalizer needs the rest. Mappings stay mappings, and lists lists, so that code that expects them goes on."""
+    nested = b'{"a":' * 50_000 + b"1" + b"}" * 50_000
+    listed = b"[" * 50_000 + b"]" * 50_000
+    raw = b'{"metadata":{"name":"w1"},"spec":{"bucket":"b1","map":' + nested + b',"list":' + listed + b"}}"
+    if watched:
+        _, part, emptied = decode_event(b'{"type":"ADDED","object":' + raw + b"}")
+        item = decode_item(part, emptied=emptied)
+    else:
+        (item,) = decode_page(b'{"metadata":{"resourceVersion":"5"},"items":[' + raw + b"]}").items
+
+    for _ in range(2):
+        with pytest.raises(InvalidObject, match="w1 is nested deeper than 400 levels"):
+            item.decode()
+    spec = item.decode(cut=True)["spec"]
+    assert spec.pop("bucket") == "b1"
+    for name, empty in (("map", {}), ("list", [])):
+        value, levels = spec[name], 1
+        while value:
+            value, levels = (value["a"] if name == "map" else value[0]), levels + 1
+        assert (value, 390 < levels <= 400) == (empty, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (rb"\ud800", "\ufffd"),
+        (rb"\udc00\ud83d", "\ufffd\ufffd"),
+        (rb"\ud83d\ude00 \u2028", "\U0001f600 \u2028"),
+        (rb"\\ud800 \"\\", '\\ud800 "\\'),
+        (b"a\xff\xfeb", "a\ufffd\ufffdb"),
+        (rb"\u0000", "\0"),
+    ],
+    ids=["one half", "wrong order", "a pair", "escaped", "not UTF-8", "NUL"],
+)
+@pytest.mark.parametrize("watched", [False, True])
+def test_text_that_is_not_unicode_hides_neither_its_object_nor_its_page(text: bytes, read: str, watched: bool) -> None:
+    """The API server hands on the text of a RawExtension as it was written. A client in Go reads U+FFFD.
+
+    Regression: one ControllerRevision with half a surrogate made all of them unreadable for every list and watch.
+    """
+    raw = b'{"metadata":{"name":"w1"},"data":{"text":"' + text + b'"}}'
+    good = thing("good", note="\U0001f600")
+    if watched:
+        _, part, emptied = decode_event(b'{"type":"ADDED","object":' + raw + b"}")
+        item = decode_item(part, emptied=emptied)
+    else:
+        listed = b'{"metadata":{"resourceVersion":"5"},"items":[' + raw + b"," + encode(good) + b"]}"
+        item, other = decode_page(listed).items
+        assert other.decode() == good
+
+    assert (item.decode()["data"]["text"], item.too_deep) == (read, False)
+
+
+def test_a_line_that_is_cut_off_within_a_long_text_is_refused_at_once() -> None:
+    """For minutes, where the end of a text is searched for again from each quote in it."""
+    with pytest.raises(UNREADABLE):
+        decode_event(b'{"type":"ADDED","object":{"metadata":{"name":"w1"},"data":"' + rb"\"" * 200_000)
+
+
+def test_an_event_is_split_without_decoding_its_object() -> None:
+    kind, raw, emptied = decode_event(b'{"object": {"metadata": 7}, "type": "ADDED", "more": []}')
+
+    assert (kind, raw, emptied) == ("ADDED", b'{"metadata": 7}', False)
 
 
 @pytest.mark.parametrize("data", [b"{}", b"no JSON", b'{"type":"ADDED"}', line("ADDED", {})[:-1]])
@@ -153,16 +246,23 @@ def test_a_refusal_is_read_whatever_its_body_is(
     [
         (
             {"causes": [{"reason": "NamespaceTerminating", "message": "m", "field": "f"}, {}]},
-            ("NamespaceTerminating", ""),
+            (Cause("NamespaceTerminating", "f", "m"), Cause()),
         ),
         ({"causes": None}, ()),
         ({}, ()),
     ],
 )
-def test_the_causes_of_a_refusal_are_read(details: dict[str, Any], causes: tuple[str, ...]) -> None:
+def test_the_causes_of_a_refusal_are_read(details: dict[str, Any], causes: tuple[Cause, ...]) -> None:
     body = msgspec.json.encode({**status(403, "Forbidden"), "details": details})
 
     assert decode_failure(403, body) == Failure(403, "Forbidden", "", None, causes)
+
+
+def test_of_a_conversion_that_failed_the_text_of_its_webhook_is_left_out() -> None:
+    told = "conversion webhook for example.com/v2, Kind=Widget failed"
+    body = msgspec.json.encode(status(500, "InternalError", f"{told}: spec.password hunter2\nis too short"))
+
+    assert decode_failure(500, body).message == told
 
 
 def test_the_status_of_the_answer_beats_what_its_body_claims() -> None:

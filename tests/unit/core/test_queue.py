@@ -470,6 +470,32 @@ def test_a_key_that_fails_and_changes_all_the_time_does_not_grow_the_queue() -> 
     assert len(queue._live) == 1
 
 
+@pytest.mark.parametrize("priority", Priority)
+def test_keys_that_come_and_go_while_nobody_takes_any_do_not_grow_the_queue(priority: Priority) -> None:
+    """Regression: on a standby each object that came and went left a place: 190 MB a day at ten pods a second."""
+    queue = queue_of(*"abcdef")
+    for number in range(10_000):
+        queue.add(f"w{number}", ADDED, now=1.0, priority=priority)
+        queue.forget(f"w{number}")
+
+    assert len(queue._live) + len(queue._low) <= SLACK + 2 * 6
+    assert keys(queue, now=1.0) == list("abcdef")
+
+
+def test_a_clean_up_keeps_the_order_of_each_line_and_the_age_of_its_keys() -> None:
+    queue = queue_of("low1", "low2", priority=LOW)
+    for now, key in ((1.0, "live1"), (2.0, "live2")):
+        queue.add(key, CHANGED, now=now)
+    queue.add("low2", CHANGED, now=3.0)  # from the low line to the end of the live one
+    for number in range(2 * SLACK):
+        queue.add(f"w{number}", ADDED, now=4.0)
+        queue.forget(f"w{number}")
+    assert len(queue._live) <= SLACK
+
+    assert queue.statistics(now=10.0) == Statistics(4, 0, 0, 0, 0, 10.0)
+    assert [work.queued for work in iter(lambda: queue.take(now=9.0), None)] == [1.0, 2.0, 0.0, 0.0]
+
+
 def test_the_oldest_key_is_found_behind_younger_ones() -> None:
     """Regression: only the first of each line was looked at, and a key that was parked keeps its age."""
     queue = queue_of("old", priority=LOW)

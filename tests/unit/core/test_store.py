@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,13 +90,36 @@ def test_a_list_that_is_newer_than_an_entry_is_right_about_it() -> None:
     assert apply(store, listed(kept, version=1_000_060)) == [Delta(W1, lost, kept, False)]
 
 
-def test_a_list_that_does_not_tell_its_version_is_newer_than_every_entry() -> None:
-    """Regression: a streaming list counted as older than all, and what it showed of a rewritten history was dropped."""
-    new, old = item(version=90), item(version=40)
-    store = filled(Put(new, live=True))
+@pytest.mark.parametrize("uid", ["uid-w1", "another"])
+def test_a_newer_list_that_shows_an_older_version_says_that_the_history_was_rewritten(uid: str) -> None:
+    store = filled(*listed(item(version=60)))
+    assert not store.rewritten
 
-    assert apply(store, [Begin(None, restored=False), Put(old, live=False), Sweep()]) == [Delta(W1, new, old, False)]
-    assert store.get(W1) is old
+    apply(store, [Begin(100, restored=False), Put(item(version=40, uid=uid), live=False), Put(item("b"), live=False)])
+
+    assert store.rewritten
+    apply(store, listed(item(version=40), version=100, restored=True))
+    assert not store.rewritten
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        listed(item(version=40), version=50),
+        listed(item(version=40), version=50, restored=True),
+        listed(item(version=61), version=100),
+        listed(item(version="")),
+        [Put(item(version=40), live=True)],
+        listed(),
+    ],
+    ids=["older-list", "restored", "newer", "without-versions", "event", "gone"],
+)
+def test_nothing_else_says_that_the_history_was_rewritten(changes: list[Change]) -> None:
+    store = filled(*listed(item(version=60)))
+
+    apply(store, changes)
+
+    assert not store.rewritten
 
 
 def test_a_restored_server_may_show_older_versions() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -11,11 +13,14 @@ from bonny.core import watch
 from bonny.core.store import Store
 from bonny.core.watch import (
     CATCH_UP_SECONDS,
+    NEWEST,
     PAGE_BYTES,
-    STREAMING_SECONDS,
+    WATCHES_AT_ONCE,
+    WHOLE_BYTES,
     Begin,
     Broken,
     Closed,
+    Command,
     Event,
     Gone,
     Heard,
@@ -24,6 +29,7 @@ from bonny.core.watch import (
     Listing,
     Put,
     Reply,
+    Rewritten,
     Silent,
     Sweep,
     Tick,
@@ -36,7 +42,7 @@ from bonny.core.watch import (
     WatchOptions,
 )
 from bonny.errors import OptionError
-from bonny.resource import Key, Resource
+from bonny.resource import Key
 from tests.support.core import Led, bookmark, item, line, page, status, thing, watching
 
 EXPIRED = msgspec.json.encode(status(410, "Expired", "too old resource version"))
@@ -140,15 +146,34 @@ def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> N
     assert led.stream.trouble is None
 
 
-def test_a_server_that_does_not_care_for_the_limit_is_listed_without_a_bound() -> None:
+def test_a_server_that_does_not_care_for_the_limit_is_listed_with_a_larger_bound() -> None:
     """Regression: an aggregated API that answers with all that it has, and more than 8 MiB, was never listed."""
     led = Led()
     led.tell(TooLarge(), TooLarge(), TooLarge())
 
-    assert led.tell(TooLarge()).command == List(1, "", bound=None)
+    assert led.tell(TooLarge()).command == List(1, "", bound=WHOLE_BYTES)
 
     led.tell(Reply(200, page(thing("a"), thing("b"))))
     assert led.stream.synced
+
+
+def test_a_list_beyond_every_bound_is_an_error_and_is_asked_for_again_after_growing_waits() -> None:
+    """Regression: the last request had no bound, and a compressed answer of 600 MB was read into memory."""
+    led = Led(chance=0.999)
+    waits = []
+    for _ in range(4):
+        for _ in range(10):
+            if isinstance(led.command, List):
+                assert led.command.bound <= WHOLE_BYTES
+                led.tell(TooLarge())
+        assert isinstance(led.command, Wait)
+        assert led.stream.trouble is not None
+        assert (led.stream.trouble.kind, led.stream.trouble.verb) == (TroubleKind.GARBAGE, "list")
+        waits.append(led.command.seconds)
+        led.waits_out()
+        assert led.command == List(1, "", bound=PAGE_BYTES), "the size that fits is learned anew"
+
+    assert waits == sorted(set(waits))
 
 
 def test_small_pages_grow_again_up_to_the_page_size() -> None:
@@ -169,135 +194,14 @@ def test_a_page_that_is_nearly_too_large_is_followed_by_one_of_its_size() -> Non
     assert led.command == List(7, "t1")
 
 
-# --- streaming lists --------------------------------------------------------------------------------------------------
-
-STREAMED = WatchOptions(streaming_list=True)
-LAST_FIRST = {"metadata": {"resourceVersion": "10", "annotations": {"k8s.io/initial-events-end": "true"}}}
-
-
-def streaming() -> Led:
-    led = Led(STREAMED)
-    assert led.command == Watch("", 230.0, 10.0, 120.0, initial=True)
-    led.tell(Heard())
-    return led
-
-
-def test_a_streaming_list_is_complete_with_its_marked_bookmark() -> None:
-    led = streaming()
-    led.tell(Line(line("ADDED", thing("a", version=3))), Line(bookmark(9)))
-    assert not led.stream.synced
-
-    led.tell(Line(line("BOOKMARK", LAST_FIRST)))
-
-    assert led.stream.synced
-    assert led.changes == [Begin(None, restored=False), Put(item("a", version=3), live=False), Sweep()]
-    assert led.command == Watch("10", 215.0, 230.0, 230.0)
-
-
-def test_what_is_deleted_while_the_first_events_come_is_gone() -> None:
-    led = streaming()
-
-    led.tell(Line(line("ADDED", thing("a", version=3))), Line(line("DELETED", thing("a", version=8))))
-
-    assert led.changes[-1] == Gone(item("a", version=8))
-
-
-@pytest.mark.parametrize("event", [Silent(), Closed(), refused(422), refused(400)])
-def test_a_server_that_does_not_do_streaming_lists_is_asked_for_pages_at_once_and_from_then_on(event: Event) -> None:
-    led = streaming()
-    led.tell(Line(line("ADDED", thing("a", version=3))))
-
-    led.tell(event)
-
-    assert led.command == List(500, "")
-    led.tell(Reply(200, page(thing("a", version=3))), Heard(), Line(line("ERROR", status(410, "Expired"))))
-    assert led.waits_out().command == List(500, "")
-
-
-def test_a_busy_kind_does_not_hide_that_the_first_events_never_end() -> None:
-    """A server that does not know the parameter goes on with live events: never silent, never at the end."""
-    led = streaming()
-
-    for number in range(30):
-        led.tell(Line(line("MODIFIED", thing("a", version=number + 1))), after=5.0)
-        if led.command is not None:
-            break
-
-    assert led.command == List(500, "")
-    assert led.now - 1000.0 <= STREAMING_SECONDS + 10
-
-
-@pytest.mark.parametrize("code", [400, 405, 406, 500, 503])
-def test_a_streaming_list_that_is_refused_before_it_opens_is_asked_for_in_pages_at_once(code: int) -> None:
-    """Regression: only 400 and 422 counted, and what a proxy made of them was asked for without end."""
-    led = Led(STREAMED)
-
-    assert led.tell(refused(code)).command == List(500, "")
-    assert not led.stream.streams
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [Broken("refused")],
-        [Heard(), Broken("reset")],
-        [Heard(), Line(line("ADDED", thing("a"))), Broken("reset")],
-        [Heard(), Line(b"garbage")],
-        [Heard(), Line(line("ADDED", thing("a"))), error_event(410, "Expired")],
-    ],
-    ids=["refused", "cut-at-once", "cut-in-the-middle", "garbage", "expired"],
-)
-def test_a_streaming_list_that_never_comes_to_its_end_is_given_up(events: list[Event]) -> None:
-    """Regression: behind a balancer that cuts such streams the kind was never followed."""
-    led = Led(STREAMED)
-    for _ in range(3):
-        assert isinstance(led.command, Watch)
-        led.tell(*events)
-        led.waits_out()
-
-    assert led.command == List(500, "")
-    assert watch.again(led.stream, STREAMED).command == List(500, ""), "also when its part is run again"
-
-
-def test_a_streaming_list_that_breaks_is_begun_again() -> None:
-    led = streaming()
-    led.tell(Broken("reset"))
-
-    assert led.waits_out().command == Watch("", 230.0, 10.0, 120.0, initial=True)
-
-
-def test_a_restored_server_is_recognised_by_a_streaming_list() -> None:
-    """The end names an older version than was known: a list follows, which knows what to do about it."""
-    led = Led(STREAMED)
-    led.tell(Heard(), Line(line("ADDED", thing("a", version=50))), Broken("reset"))
-    led.waits_out()
-    led.tell(Heard())
-
-    led.tell(Line(line("BOOKMARK", LAST_FIRST)))
-
-    assert led.command == List(500, "")
-    led.tell(Reply(200, page(version=10)))
-    assert Begin(10, restored=True) in led.changes
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_a_history_that_was_rewritten_and_has_overtaken_us_is_taken_over(streamed: bool) -> None:
-    """Regression: a streaming list does not tell its version before its end, and older forms in it were dropped."""
-    led = Led(WatchOptions(streaming_list=streamed))
+def test_a_history_that_was_rewritten_and_has_overtaken_us_is_taken_over() -> None:
+    led = Led()
     store = Store()
-
-    def begins(form: Resource, *, version: int) -> None:
-        if streamed:
-            end = {"metadata": {**LAST_FIRST["metadata"], "resourceVersion": str(version)}}
-            led.tell(Heard(), Line(line("ADDED", form)), Line(line("BOOKMARK", end)))
-        else:
-            led.lists(form, version=version)
-
-    begins(thing("a", version=90, note="lost"), version=100)
+    led.lists(thing("a", version=90, note="lost"), version=100)
     led.tell(Heard(), Silent())
     led.waits_out()
     # Restored from a backup that has "a" at 40; others have written since, so the newest version is no older one.
-    begins(thing("a", version=40, note="restored"), version=120)
+    led.lists(thing("a", version=40, note="restored"), version=120)
     for change in led.changes:
         list(store.apply(change))
 
@@ -338,21 +242,6 @@ def test_a_page_that_asks_for_itself_does_not_spin() -> None:
     assert isinstance(led.command, Wait)
     led.waits_out()
     assert led.command == List(500, "")
-
-
-@pytest.mark.parametrize("length", [2, 3, 7, 40])
-def test_pages_that_lead_in_a_circle_do_not_spin_however_long_it_is(length: int) -> None:
-    """Regression: only a page that named itself was noticed; two that named each other were read at full speed."""
-    led = Led()
-    requests = 0
-    while isinstance(led.command, List):
-        led.tell(Reply(200, page(thing(f"w{requests % length}"), token=f"t{requests % length}")))
-        requests += 1
-        assert requests < 4 * length + 2
-
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.GARBAGE
-    assert led.waits_out().command == List(500, "")
 
 
 def test_an_empty_page_that_is_not_the_last_one_is_followed_after_a_wait() -> None:
@@ -741,6 +630,163 @@ def test_the_server_ends_a_watch_before_load_balancers_do_and_before_the_client(
         assert led.command.timeout < led.command.deadline
 
 
+@pytest.mark.parametrize("lasts", [1.1, 50.0, 149.0])
+def test_silence_is_counted_over_all_watches_since_the_last_word(lasts: float) -> None:
+    """Regression: each resume began at zero, and behind a balancer that ends streams politely a stream stayed deaf."""
+    led = watching(WatchOptions())
+    led.tell(Line(bookmark(11)))
+    spoke = led.now
+
+    while isinstance(led.command, Watch | None) and led.now - spoke < 1000:
+        led.opens()
+        led.tell(Closed(), after=lasts)
+
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.SILENT
+    assert 150 <= led.now - spoke < 150 + lasts
+    led.waits_out()
+    assert led.command == List(500, "")
+    led.lists(version=11)
+    led.opens()
+    assert isinstance(led.tell(Closed(), after=lasts).command, Watch), "a complete list is a word"
+
+
+@pytest.mark.parametrize("word", [bookmark(10), line("RENAMED", {}), line("ADDED", thing("a", version=11))])
+def test_any_word_within_the_time_keeps_a_stream_from_being_deaf(word: bytes) -> None:
+    led = watching()
+    for _ in range(20):
+        led.tell(Line(word), after=60)
+        led.tell(Closed(), after=60)
+        assert isinstance(led.command, Watch)
+        led.opens()
+
+
+def watches_of(led: Led, word: Callable[[int], bytes], *, seconds: float, lasts: float = 0.0) -> int:
+    """How many watches are opened within `seconds` when each brings one `word` and ends after `lasts`."""
+    ends, count = led.now + seconds, 0
+    while led.now < ends and count <= 10 * seconds:
+        if isinstance(led.command, Wait):
+            led.tell(Tick(), after=led.command.seconds)
+            continue
+        count += 1
+        led.opens()
+        led.tell(Line(word(led.stream.version + 1)))
+        led.tell(Closed(), after=lasts)
+        assert led.stream.trouble is None
+    return count
+
+
+@pytest.mark.parametrize("word", [bookmark, lambda version: line("MODIFIED", thing("a", version=version))])
+def test_watches_that_bring_one_word_and_end_are_opened_once_a_second(word: Callable[[int], bytes]) -> None:
+    """Regression: what moved the version was followed at once, 1,156 times a second."""
+    led = watching()
+
+    assert watches_of(led, word, seconds=60) <= WATCHES_AT_ONCE + 60
+
+    assert watches_of(led, word, seconds=60) >= 59, "and no slower: nothing is late by more than a second"
+
+
+def test_a_few_short_watches_in_a_row_cost_no_wait() -> None:
+    led = watching()
+    for _ in range(3):
+        for version in range(WATCHES_AT_ONCE):
+            led.tell(Line(bookmark(led.stream.version + 1 + version)), Closed())
+            assert isinstance(led.command, Watch)
+            led.opens()
+        led.tell(Line(bookmark(led.stream.version + 1)), after=60)
+
+
+def test_watches_that_last_a_second_are_never_waited_for() -> None:
+    led = watching()
+
+    assert watches_of(led, bookmark, seconds=1000, lasts=1.0) == 1000
+
+
+# --- the server's history ---------------------------------------------------------------------------------------------
+
+
+def broken(version: int = 10) -> Led:
+    """A stream whose watch broke and whose wait is over."""
+    led = watching()
+    led.tell(Line(bookmark(version)), Broken("reset"))
+    assert isinstance(led.command, Wait)
+    led.tell(Tick(), after=led.command.seconds)
+    return led
+
+
+def test_before_a_watch_is_resumed_after_an_error_the_servers_version_is_asked_for() -> None:
+    led = broken(version=12)
+    assert led.command == List(1, "")
+    assert not is_current(led)
+
+    led.tell(Reply(200, page(thing("a", version=3), version=12, token="t1")))
+
+    assert isinstance(led.command, Watch)
+    assert led.command.version == "12"
+    assert [change for change in led.changes if isinstance(change, Put)] == [], "what it shows is not stored"
+
+
+def test_a_watch_is_not_resumed_at_a_version_of_the_servers_future() -> None:
+    """Regression: it was, and stayed open and silent for 204 s, while the stream was called in sync."""
+    led = broken(version=12)
+
+    led.tell(Reply(200, page(thing("a", version=3), version=11)))
+
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.EXPIRED
+    assert led.waits_out().command == List(500, "")
+    led.lists(version=11)
+    assert Begin(11, restored=True) in led.changes
+
+
+@pytest.mark.parametrize("event", [Broken("refused"), refused(500), refused(429), Reply(200, b"<html/>")])
+def test_a_version_that_cannot_be_asked_for_counts_as_a_watch_that_cannot_be_resumed(event: Event) -> None:
+    led = broken()
+    commands: list[Command] = []
+    for _ in range(2):
+        led.tell(event)
+        assert led.stream.trouble is not None
+        assert led.stream.trouble.verb == "list"
+        assert isinstance(led.command, Wait)
+        commands.append(led.tell(Tick(), after=led.command.seconds).command)
+
+    assert commands == [List(1, ""), List(500, "")]
+
+
+def test_a_server_that_sends_everything_instead_of_one_object_is_watched_without_being_asked() -> None:
+    led = broken()
+
+    assert isinstance(led.tell(TooLarge()).command, Watch)
+
+
+def test_versions_that_are_no_numbers_are_confirmed_whatever_they_are() -> None:
+    led = Led()
+    led.tell(Reply(200, page(version="abc")), Heard(), Broken("reset"))
+    assert isinstance(led.command, Wait)
+    led.tell(Tick(), after=led.command.seconds)
+
+    assert isinstance(led.tell(Reply(200, page(version="xyz"))).command, Watch)
+
+
+@pytest.mark.parametrize("token", ["", "t1"])
+def test_a_list_that_shows_older_versions_starts_over_as_that_of_a_restored_server(token: str) -> None:
+    """Regression: only a version of the whole list that fell counted, and a restored server may have passed ours."""
+    led = watching()
+    led.tell(error_event(410))
+    led.waits_out()
+    led.tell(Reply(200, page(thing("a", version=5), version=20, token=token)))
+
+    led.tell(Rewritten())
+
+    assert led.stream.trouble is not None
+    assert led.stream.trouble.kind is TroubleKind.EXPIRED
+    assert led.waits_out().command == List(500, "")
+    led.changes.clear()
+    led.lists(thing("a", version=5), version=21)
+    assert led.changes[0] == Begin(21, restored=True)
+    assert led.stream.told == 21 < NEWEST
+
+
 # --- backoff ----------------------------------------------------------------------------------------------------------
 
 
@@ -821,24 +867,28 @@ MOMENTS = st.sampled_from([0.0, 0.0, 0.0, 0.5, 2.0, 200.0])
 
 @given(data=st.data(), chance=st.floats(0, 1, exclude_max=True))
 def test_nothing_a_server_says_makes_it_send_requests_without_a_pause(data: st.DataObject, chance: float) -> None:
-    """Between two pauses there are at most a list and a watch, and one request for each bit of progress."""
+    """Between two pauses there are at most a list and a watch, and one request for each bit of progress; of watches
+    that follow each other no more than ten, and one a second."""
     led = Led(chance=chance)
-    pauses = progress = requests = 0
+    pauses = progress = requests = watches = lists = 0
+    began = led.now
     store = Store()
     for _ in range(40):
         match led.command:
             case Wait(seconds):
-                assert 0.8 <= seconds <= 150
+                assert 0.8 <= seconds <= 150 or led.stream.trouble is None
                 pauses += 1
-                led.waits_out()
+                led.tell(Tick(), after=seconds)
             case List(_, token):
                 requests += 1
+                lists += not token
                 led.tell(data.draw(st.one_of(st.builds(Reply, st.just(200), BODIES), REFUSALS, st.just(Broken("x")))))
                 forward = isinstance(led.stream.state, Listing) and led.stream.state.continue_token != token
                 progress += forward and any(isinstance(change, Put) for change in led.changes)
             case Watch():
                 requests += 1
                 version, opened = led.stream.version, led.now
+                watches += 1
                 if data.draw(st.booleans()):
                     led.opens()
                     for data_line in data.draw(st.lists(LINES, max_size=3)):
@@ -855,6 +905,7 @@ def test_nothing_a_server_says_makes_it_send_requests_without_a_pause(data: st.D
         led.changes.clear()
 
     assert requests <= 2 * (pauses + 1) + progress
+    assert watches <= WATCHES_AT_ONCE + 1 + lists + (led.now - began) / 0.8
 
 
 # --- what is current --------------------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny.scheduler.pending import PARKED_SECONDS, Order, Pending, State
+from bonny.scheduler import pending as pending_module
+from bonny.scheduler.pending import PARKED_SECONDS, SLACK, Order, Pending, State
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
@@ -169,3 +171,55 @@ def test_no_pod_is_lost_and_none_is_handed_out_twice(steps: list[tuple[str, int]
                 now += 3.0
     assert sum(pending.statistics().values()) == len(known)
     assert set(drained(pending, now=now + 2 * PARKED_SECONDS)) == known - taken
+
+
+@pytest.mark.parametrize("parked", [False, True])
+def test_pods_that_come_and_go_or_change_leave_nothing_behind(parked: bool) -> None:
+    """Regression: nobody takes a pod on a standby, so each that came and went left its place, for ever."""
+    pending = queue(stays=(5, OLD))
+    for number in range(1_000):
+        pending.add(str(number), (0, OLD))
+        if parked:
+            assert pending.take(now=0.0) == str(number)
+            pending.park(str(number), now=0.0)
+            pending.wake(str(number))
+        pending.add("stays", (5, OLD), anew=True)
+        pending.forget(str(number))
+
+    assert max(len(pending._ready), len(pending._later)) <= 2 * 2 + SLACK + 1
+    assert drained(pending) == ["stays"]
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["add", "change", "forget", "take", "retry", "park", "wake"]), st.integers(0, 5)),
+        max_size=400,
+    )
+)
+def test_taking_out_void_places_changes_no_order(steps: list[tuple[str, int]]) -> None:
+    """Against the same queue that never takes them out."""
+    swept, kept = Pending(), Pending()
+    now, taken = 0.0, set[str]()
+    with pytest.MonkeyPatch.context() as patch:
+        for step, number in steps:
+            now, uid, seen = now + 0.7, str(number), []
+            for pending, slack in ((swept, 0), (kept, 10**9)):
+                patch.setattr(pending_module, "SLACK", slack)
+                match step:
+                    case "add" | "change":
+                        pending.add(uid, (number, OLD), anew=step == "change")
+                    case "forget":
+                        pending.forget(uid)
+                    case "take":
+                        seen.append(pending.take(now=now))
+                    case "retry" if uid in taken:
+                        pending.retry(uid, now=now)
+                    case "park" if uid in taken:
+                        pending.park(uid, now=now)
+                    case "wake":
+                        pending.wake(uid)
+            assert len(set(seen)) <= 1
+            taken |= {known for known in seen if known is not None}
+            taken -= {uid} if step in ("forget", "retry", "park") else set()
+            assert swept.next_due() == kept.next_due()
+            assert len(swept._ready) <= 2 * 6 + 1

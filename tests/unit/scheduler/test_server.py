@@ -13,7 +13,7 @@ from bonny import telemetry
 from bonny.client.errors import Unreachable, refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
-from bonny.errors import OptionError
+from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
 from bonny.kinds import Kind
 from bonny.resource import Resource
@@ -354,6 +354,7 @@ async def test_nothing_is_decided_on_what_may_be_outdated() -> None:
         assert at_work.statistics()[State.READY] == 1
 
         carry_out(bench.streams[NODE], watch.Tick())
+        carry_out(bench.streams[NODE], watch.Reply(200, page(version=bench.streams[NODE].version)))
         carry_out(bench.streams[NODE], watch.Heard())
         await until(lambda: choosy.bound)
 
@@ -691,3 +692,195 @@ async def test_a_replica_that_stands_by_counts_no_pods() -> None:
         assert at_work.unschedulable() == {"NodeResourcesFit": 1}
     assert at_work.statistics() == nothing
     assert at_work.unschedulable() == {}
+
+
+# --- what users write into pods and nodes, and what schedulers raise --------------------------------------------------
+
+MARK = "bonny.dev: nested too deeply"
+
+
+def annotated(made: Resource) -> Resource:
+    return {**made, "metadata": {**made["metadata"], "annotations": {"note": MARK, "{\t}": "[\t]"}}}
+
+
+class OfLabels(Choosy):
+    """Reads the whole objects, as a selection of a user's own may."""
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        wanted = [known for known in nodes.fitting(pod) if known["metadata"]["annotations"] and pod["metadata"]]
+        return wanted[0] if wanted else None
+
+
+async def test_no_text_in_a_pod_or_a_node_holds_up_anybody() -> None:
+    """Regression: an annotation of one pod that fits nowhere stopped its scheduler for all pods behind it, and one of a
+    node made each selection fail that reads nodes."""
+    choosy = OfLabels()
+    bench = Bench(choosy)
+    evil = annotated(waiting("evil", cpu="100"))
+    at_work = bench.begins(annotated(node("n1")), pods=(evil, annotated(waiting("p1")), waiting("p2")))
+    async with At(at_work) as (running,):
+        await until(lambda: {name for name, _ in choosy.bound} == {"p1", "p2"})
+        assert at_work.statistics()[State.PARKED] == 1
+        assert not running.done()
+    assert [event.reason for name, event in bench.events if name == "evil"] == ["FailedScheduling"]
+
+
+class PanicException(BaseException):
+    """As what extensions in Rust raise."""
+
+
+class Mute(Exception):
+    """Its text cannot be made."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
+class MuteToo(BonnyError):
+    """The same, as one whose text is shown."""
+
+    def __str__(self) -> str:
+        raise PanicException
+
+
+RAISED = [ZeroDivisionError, PanicException, GeneratorExit, SystemExit, KeyboardInterrupt, asyncio.CancelledError]
+RAISED += [Mute, MuteToo, StopIteration, RecursionError]
+
+
+class Raising(Choosy):
+    """Raises where the test says, for one pod."""
+
+    timeout = 1.0
+    where, error = "", BaseException
+    tries = 0
+
+    def fail(self, where: str, pod: str = "bad") -> None:
+        if where == self.where and pod == "bad":
+            self.tries += 1
+            raise self.error
+
+    async def bind(self, pod: PodView, node: NodeView) -> None:
+        self.fail("bind", pod.name)
+        await super().bind(pod, node)
+
+
+class PlainRaising(Raising):
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        self.fail("select", pod.name)
+        return nodes[0]
+
+
+class AsyncRaising(Raising):
+    async def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        await asyncio.sleep(0)
+        self.fail("select", pod.name)
+        if self.where == "cancels itself" and pod.name == "bad":
+            task = asyncio.current_task()
+            assert task is not None
+            self.tries += task.cancel()
+            await asyncio.sleep(0)
+        return nodes[0]
+
+
+def raising(where: str, error: type[BaseException], *, plain: bool = False) -> Raising:
+    class Checked(PlainRaising if plain else AsyncRaising):  # type: ignore[misc]
+        @staticmethod
+        def check(pod: PodView, node: NodeView) -> bool:
+            made.fail("check", pod.name)
+            return True
+
+        name = "choosy"
+
+    made = Checked()
+    made.where, made.error = where, error
+    return made
+
+
+@pytest.mark.parametrize("error", RAISED)
+@pytest.mark.parametrize("where", ["select", "async select", "check", "bind"])
+async def test_whatever_is_raised_costs_its_own_pod_only(where: str, error: type[BaseException]) -> None:
+    """The pod is tried again, with growing waits; the others are bound, also those behind it.
+
+    Regression: what is no Exception ended the scheduler for all of its pods.
+    """
+    made = raising(where.removeprefix("async "), error, plain=where == "select")
+    bench = Bench(made)
+    at_work = bench.begins(node("n1"), pods=(waiting("bad"), waiting("p1"), waiting("p2")))
+    async with At(at_work) as (running,):
+        await until(lambda: {name for name, _ in made.bound} >= {"p1", "p2"} and made.tries >= 3)
+        assert not running.done()
+        assert made.tries < 100, "it waits in between"
+        assert [name for name, _ in made.bound] == ["p1", "p2"]
+
+
+async def test_a_choice_that_cancels_its_own_task_ends_no_scheduler() -> None:
+    made = raising("cancels itself", BaseException)
+    bench = Bench(made)
+    at_work = bench.begins(node("n1"), pods=(waiting("bad"), waiting("p1")))
+    async with At(at_work) as (running,):
+        await until(lambda: [name for name, _ in made.bound] == ["p1"] and made.tries >= 3)
+        assert not running.done()
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, PanicException, Mute, MuteToo])
+async def test_what_reporting_raises_costs_its_own_pod_only(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = raising("select", ZeroDivisionError, plain=True)
+    bench = Bench(made)
+
+    def record(regarding: Resource, event: Event) -> None:
+        if regarding["metadata"]["name"] == "bad":
+            raise error
+
+    monkeypatch.setattr(bench, "record", record)
+    at_work = bench.begins(node("n1"), pods=(waiting("bad"), waiting("p1")))
+    async with At(at_work) as (running,):
+        await until(lambda: [name for name, _ in made.bound] == ["p1"] and made.tries >= 3)
+        assert not running.done()
+
+
+@pytest.mark.parametrize("error", RAISED)
+@pytest.mark.parametrize("late", [False, True], ids=["asking", "reading the answer"])
+async def test_whatever_asking_for_nodes_raises_they_are_asked_for_again(
+    error: type[BaseException], late: bool
+) -> None:
+    class Broken(list[Resource]):
+        def __iter__(self) -> Iterator[Resource]:
+            raise error
+
+    class Listed(Choosy):
+        calls = 0
+
+        async def nodes(self) -> list[Resource]:
+            self.calls += 1
+            if self.calls > 1:
+                return [node("n1")]
+            if late:
+                return Broken()
+            raise error
+
+    listed = Listed()
+    bench = Bench(listed)
+    at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
+    async with At(at_work):
+        await until(lambda: listed.bound == [("p1", "n1")])
+
+
+async def test_an_outside_end_of_a_scheduler_is_one() -> None:
+    """What ends a scheduler while it chooses is not taken for an error of the choice."""
+    chosen = asyncio.Event()
+
+    class Waits(Choosy):
+        async def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+            chosen.set()
+            await asyncio.sleep(3600)
+
+    at_work = Bench(Waits()).begins(node("n1"), pods=(waiting("p1"),))
+    running = asyncio.create_task(at_work.run())
+    await chosen.wait()
+    running.cancel()
+    _, pending = await asyncio.wait({running}, timeout=WITHIN_SECONDS)
+    assert (pending, running.cancelled()) == (set(), True)

@@ -1,0 +1,65 @@
+"""Working: a worker without a server; the test is its stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from bonny import Axn, Controller, Kind, Scope
+from bonny.client.api import Client
+from bonny.core import watch
+from bonny.core.backoff import Backoff
+from bonny.core.queue import QueueOptions
+from bonny.pipeline import Pipeline, Step
+from bonny.resource import Resource
+from bonny.servers.intake import Intake
+from bonny.servers.reflector import Reflector
+from bonny.servers.worker import Worker
+from tests.support.core import line, page
+from tests.support.recorder import KeptEvents
+from tests.support.waiting import running
+
+WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
+TYPE = {"apiVersion": "example.com/v1", "kind": "Widget"}
+QUICK = QueueOptions(backoff=Backoff(base=0.001, cap=0.01))
+NO_CLIENT = cast("Client", None)
+
+
+class Quiet(Controller[Any]):
+    """Has nothing to do by itself."""
+
+    resource = WIDGET
+
+    async def reconcile(self, axn: Axn[Any]) -> None: ...
+
+
+def worker_of(*steps: Step, controller: Controller[Any] | None = None, client: object = None) -> Worker:
+    reflector = Reflector(NO_CLIENT, WIDGET, namespace=None, options=watch.WatchOptions())
+    return Worker(
+        operator="op",
+        group="example.com",
+        controller=controller or Quiet(),
+        kind=WIDGET,
+        client=cast("Client", client),
+        recorder=KeptEvents(),
+        intake=Intake(primary=[reflector], owned={}, options=QUICK, on_status=False),
+        pipeline=Pipeline(steps),
+    )
+
+
+async def lists(stream: Reflector, *things: Resource) -> None:
+    await stream._step(watch.Reply(200, page(*things)))
+    await stream._step(watch.Heard())
+
+
+@asynccontextmanager
+async def at_work(worker: Worker) -> AsyncIterator[None]:
+    async with running(worker.run):
+        yield
+    await worker.drain(seconds=0)
+
+
+async def says(stream: Reflector, event: str, thing: Resource) -> None:
+    """An event of the watch."""
+    await stream._step(watch.Line(line(event, {**TYPE, **thing})))

@@ -1,0 +1,319 @@
+"""Event loop: which code blocks it is logged, and no handler ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from bonny import event_loop, main
+from bonny.errors import BonnyError
+from bonny.event_loop import LoopMonitor, create_task
+from bonny.telemetry.logging import LogFormat, about, configure
+from tests.support.processes import RUNTIME
+
+PATIENCE = 30.0
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(RUNTIME)}
+
+
+@pytest.fixture
+def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    """The log as machines read it."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    stream = io.StringIO()
+    configure(LogFormat.JSON, stream=stream)
+    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    root.handlers[:], root.level = before, level
+
+
+@pytest.fixture
+def monitor(monkeypatch: pytest.MonkeyPatch) -> LoopMonitor:
+    monkeypatch.setattr(event_loop, "BLOCKED_SECONDS", 0.3)
+    monkeypatch.setattr(event_loop, "LOOK_SECONDS", 0.05)
+    return LoopMonitor()
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Block the thread until it holds."""
+    ends = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+# --- who blocks it ----------------------------------------------------------------------------------------------------
+
+
+async def test_code_that_blocks_the_loop_is_logged_once_per_blockage_with_its_object_and_its_stack(
+    monitor: LoopMonitor, lines: Callable[[], list[dict[str, Any]]]
+) -> None:
+    async def slow_handler(secret: str) -> None:
+        about(controller="Widgets", object="default/w1")
+        before = len(lines())
+        until(lambda: len(lines()) > before)
+        time.sleep(0.3)  # noqa: ASYNC251  as long again: a second line would be there by then
+        assert secret
+
+    with monitor:
+        for _ in range(2):
+            await asyncio.create_task(slow_handler("hunter2"))
+            async with asyncio.timeout(PATIENCE):
+                while (beats := monitor.blocked_seconds) < 0.3:  # noqa: ASYNC110  a thread counts
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)  # some looks that find the loop free
+
+    told = lines()
+    assert [line["message"] for line in told] == ["the event loop is blocked"] * 2
+    assert {(line["controller"], line["object"]) for line in told} == {("Widgets", "default/w1")}
+    assert len({line["reconcile_id"] for line in told}) == 2
+    for line in told:
+        assert line["seconds"] >= 0.3
+        assert re.search(rf"{re.escape(__file__)}:\d+ \S*slow_handler$", line["stack"]), line["stack"]
+    assert "hunter2" not in str(told)
+    assert beats >= 0.6
+
+
+async def test_a_callback_that_is_written_in_c_is_named(
+    monitor: LoopMonitor, lines: Callable[[], list[dict[str, Any]]]
+) -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    done = asyncio.Event()
+
+    async def handler() -> None:
+        about(controller="Widgets", object="default/w1")
+        asyncio.get_running_loop().call_soon(lock.acquire, True, PATIENCE)
+        asyncio.get_running_loop().call_soon(done.set)
+
+    def release() -> None:
+        until(lines)
+        lock.release()
+
+    helper = threading.Thread(target=release)
+    helper.start()
+    with monitor:
+        await asyncio.create_task(handler())
+        await done.wait()
+    helper.join()
+    (line,) = lines()
+    assert (line["object"], line["stack"]) == ("default/w1", "lock.acquire")
+
+
+async def test_code_that_holds_the_interpreters_lock_is_named_afterwards(
+    monitor: LoopMonitor, lines: Callable[[], list[dict[str, Any]]]
+) -> None:
+    """A regular expression that backtracks for ever is the usual case. No thread runs meanwhile, this one neither."""
+
+    async def adds_up() -> None:
+        about(object="default/w1")
+        sum(range(50_000_000))  # more than 0.3 s of CPU time
+
+    with monitor:
+        await asyncio.sleep(0.2)
+        await asyncio.create_task(adds_up())
+        async with asyncio.timeout(PATIENCE):
+            while not lines():  # noqa: ASYNC110  a thread logs
+                await asyncio.sleep(0.01)
+    (line,) = lines()
+    assert line["object"] == "default/w1"
+    assert "adds_up" in line["stack"]
+
+
+async def test_a_loop_that_is_busy_with_many_short_steps_is_not_blocked(
+    monitor: LoopMonitor, lines: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_loop, "BLOCKED_SECONDS", 0.8)
+
+    async def busy() -> None:
+        ends = time.monotonic() + 2.4  # three times as long as a blockage must last
+        while time.monotonic() < ends:  # noqa: ASYNC110  to be busy is the point
+            await asyncio.sleep(0)
+
+    with monitor:
+        await asyncio.gather(*(busy() for _ in range(10)))
+    assert (lines(), monitor.blocked_seconds) == ([], 0.0)
+
+
+STOPPED = """
+import asyncio, sys
+from bonny import event_loop
+from bonny.event_loop import LoopMonitor
+event_loop.BLOCKED_SECONDS, event_loop.LOOK_SECONDS = 1.0, 0.1
+
+async def main():
+    monitor = LoopMonitor()
+    with monitor:
+        print("ready", flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+        await asyncio.sleep(0.5)
+    print(monitor.blocked_seconds)
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_that_was_stopped_is_not_reported_as_blocked() -> None:
+    command = [sys.executable, "-c", STOPPED]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        time.sleep(2.0)  # twice as long as a blockage must last
+        process.send_signal(signal.SIGCONT)
+        said, _ = process.communicate("go on\n", timeout=PATIENCE)
+    assert float(said) == 0.0
+
+
+# --- what ends it -----------------------------------------------------------------------------------------------------
+
+
+async def exits() -> None:
+    sys.exit(5)
+
+
+async def interrupts() -> None:
+    raise KeyboardInterrupt
+
+
+async def _task() -> None:
+    await asyncio.create_task(exits())
+
+
+async def _gather() -> None:
+    await asyncio.gather(interrupts(), exits())
+
+
+async def _group() -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(exits())
+        group.create_task(interrupts(), name="named")
+
+
+@pytest.mark.parametrize("handler", [_task, _gather, _group])
+def test_a_task_of_a_handler_that_would_end_the_process_fails(handler: Callable[[], Any]) -> None:
+    async def handle() -> list[BaseException]:
+        asyncio.get_running_loop().set_task_factory(create_task)
+        about(object="default/w1")
+        try:
+            await handler()
+        except BaseExceptionGroup as group:
+            return list(group.exceptions)
+        except BonnyError as error:
+            return [error]
+        return []
+
+    failures = asyncio.run(handle())
+    assert failures
+    for failure in failures:
+        assert isinstance(failure, BonnyError)
+        assert isinstance(failure.__cause__, SystemExit | KeyboardInterrupt)
+
+
+def test_a_task_of_a_handler_is_like_any_other() -> None:
+    async def answers() -> int:
+        return 42
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(create_task)
+        about(object="default/w1")
+        task = asyncio.create_task(answers(), name="asked")
+        assert (task.get_name(), await task) == ("asked", 42)
+        assert "answers" in repr(task)
+        early = asyncio.create_task(answers())
+        early.cancel()
+        await asyncio.wait([early])
+        assert early.cancelled()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a coroutine that was never awaited
+        asyncio.run(main())
+
+
+def test_a_task_that_no_handler_started_is_left_alone() -> None:
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(create_task)
+        await asyncio.create_task(exits())
+
+    with pytest.raises(SystemExit):
+        asyncio.run(main())
+
+
+CALLS_EXIT = """
+import asyncio, sys
+from bonny import Operator, PeriodicTask
+from bonny.client.config import Connection
+from bonny.config import Config
+from bonny.main import serve
+
+class Nowhere:
+    source = "the test"
+    async def connect(self):
+        return Connection(server="http://127.0.0.1:1")
+
+def ends_it():
+    WHAT
+
+async def handler(run):
+    loop = asyncio.get_running_loop()
+    HOW
+    await asyncio.sleep(1.0)
+    print("drained", flush=True)
+
+operator = Operator(name="op", group="example.com", controllers=[PeriodicTask("t", handler, interval=0.05)])
+sys.exit(serve(operator, Config(http_host="127.0.0.1", http_port=0, grace=20.0), Nowhere()))
+"""
+
+
+@pytest.mark.parametrize("what", ["sys.exit(0)", "raise KeyboardInterrupt"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "loop.call_soon(ends_it)",
+        "loop.call_later(0.01, ends_it)",
+        "asyncio.create_task(asyncio.sleep(0)).add_done_callback(lambda _: ends_it())",
+    ],
+)
+def test_a_callback_that_would_end_the_process_leads_to_a_stop_in_order_and_an_exit_code_of_its_own(
+    how: str, what: str
+) -> None:
+    command = [sys.executable, "-c", CALLS_EXIT.replace("HOW", how).replace("WHAT", what)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, env=ENVIRONMENT)
+
+    told = [json.loads(line) for line in done.stderr.splitlines()]
+    assert done.returncode == main.CALLED_EXIT_CODE == 4, done.stderr
+    assert done.stdout == "drained\n"
+    assert told[-1]["message"] == "stopped"
+    (line,) = [line for line in told if line["level"] == "error"]
+    assert line["message"] == "a task or callback tried to end the process: the operator stops"
+    assert line["task"] == "t"
+    assert "ends_it" in line["stack"]
+
+
+def test_a_signal_keeps_its_meaning_beside_all_that() -> None:
+    script = CALLS_EXIT.replace("HOW", 'print("begun", flush=True)').replace("WHAT", "pass")
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, said) == (0, "drained\n")

@@ -1,0 +1,390 @@
+"""Steps: what each of them sends, and on what it decides. What the API server makes of it is tested on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from bonny import Controller, Owned, Resource
+from bonny.axn import Action, Axn
+from bonny.client.api import Client
+from bonny.client.errors import Conflict, Invalid, Unreachable, refusal
+from bonny.client.transport import Answer
+from bonny.core.objects import Cause, Failure
+from bonny.events import EventType
+from bonny.kinds import Kind
+from bonny.pipeline import Pipeline, failure_of
+from bonny.resource import Key, owner_reference
+from bonny.steps import Finalizer
+from bonny.steps.apply_descendants import ApplyDescendants
+from bonny.steps.apply_status import ApplyStatus
+from bonny.steps.prune_descendants import PruneDescendants
+from tests.support.steps import CONFIG_MAP, Script, conflict, owned, token
+from tests.support.widget import Widget, widget
+
+PHASE = {"f:status": {"f:phase": {}}}
+COUNT = {"f:status": {"f:count": {}}}
+
+
+class WidgetController(Controller[Widget]):
+    """Owns ConfigMaps."""
+
+    owns = (Owned("v1", "ConfigMap"),)
+
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        """Nothing to do."""
+
+
+class Finalizing(WidgetController):
+    """The same, with a `finalize`."""
+
+    async def finalize(self, axn: Axn[Widget]) -> None:
+        """Do what no well-meaning handler does."""
+        axn.resource["metadata"].clear()
+        axn.resource.clear()
+
+
+def live(resource: Resource | None = None, *, version: str = "7", **metadata: Any) -> Resource:
+    """As the API server shows it, in that version."""
+    shown = resource or widget()
+    return {**shown, "metadata": {**shown["metadata"], "resourceVersion": version, **metadata}}
+
+
+def config_map(**metadata: Any) -> Resource:
+    named = {"name": "c", "namespace": "default", "uid": "u-c", "resourceVersion": "5"}
+    labels = {"app.kubernetes.io/managed-by": "op", "bonny.dev/owner-uid": "u-1"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**named, "labels": labels, **metadata}, "data": {}}
+
+
+def vandalise(axn: Axn[Any]) -> None:
+    """Change everything of `axn.resource`, as a handler may."""
+    axn.resource["metadata"].update(name="other", namespace="other", uid="u-other", generation=99, finalizers=[])
+    axn.resource["metadata"].pop("resourceVersion", None)
+    axn.resource["metadata"].pop("managedFields", None)
+    axn.resource.update(apiVersion="other/v1", kind="Other", status={"phase": "new", "count": 99})
+
+
+# --- status -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_status_is_written_with_the_uid_and_the_version_that_it_was_decided_on() -> None:
+    script = Script(live(version="8"))
+    axn = token(script, live())
+    axn.update_status(lambda status: {**status, "phase": "a"})
+
+    await ApplyStatus()(axn)
+
+    ((verb, sent),) = script.requests
+    assert (verb, sent["metadata"]["uid"], sent["metadata"]["resourceVersion"]) == ("apply", "u-1", "7")
+
+
+async def test_after_a_conflict_the_status_is_decided_on_what_stands_there_then() -> None:
+    stands = owned({**live(version="9"), "status": {"count": 5}}, COUNT, subresource="status")
+    script = Script(conflict(), stands, stands)
+    axn = token(script, live())
+    axn.update_status(lambda status: {**status, "count": status.get("count", 0) + 1})
+
+    await ApplyStatus()(axn)
+
+    assert [verb for verb, _ in script.requests] == ["apply", "get", "apply"]
+    sent = script.requests[-1][1]
+    assert (sent["status"]["count"], sent["metadata"]["resourceVersion"]) == (6, "9")
+
+
+async def test_a_status_that_a_handler_wrote_into_its_copy_is_written() -> None:
+    """Regression: it was compared with the copy, and was always there already."""
+    script = Script(live(version="8"))
+    axn = token(script, owned({**live(), "status": {"phase": "a"}}, PHASE, subresource="status"))
+    status = axn.resource["status"]
+    status["phase"] = "b"
+    axn.update_status(lambda _: status)
+
+    await ApplyStatus()(axn)
+
+    assert script.requests[0][1]["status"]["phase"] == "b"
+
+
+async def test_what_a_handler_does_to_its_copy_changes_nothing_but_its_copy() -> None:
+    """Regression: a popped managedFields made the status from nothing; a popped version took the precondition away."""
+    script = Script(live(version="8"))
+    shown = owned({**live(), "status": {"count": 3}}, COUNT, subresource="status")
+    axn = token(script, shown)
+    vandalise(axn)
+    axn.update_status(lambda status: {**status, "count": status.get("count", 0) + 1})
+    axn.set_condition("Ready", True)
+
+    await ApplyStatus()(axn)
+
+    ((_, sent),) = script.requests
+    named = {"name": "w1", "namespace": "default", "uid": "u-1", "resourceVersion": "7"}
+    assert (sent["apiVersion"], sent["kind"], sent["metadata"]) == ("example.com/v1", "Widget", named)
+    assert sent["status"]["count"] == 4
+    assert {known["observedGeneration"] for known in sent["status"]["conditions"]} == {4}
+
+
+async def test_the_children_of_a_handler_that_changed_its_copy_are_those_of_the_real_object() -> None:
+    script = Script(config_map())
+    axn = token(script, live(), controller=WidgetController())
+    axn.register_descendant({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+    vandalise(axn)
+
+    await ApplyDescendants()(axn)
+
+    metadata = script.requests[0][1]["metadata"]
+    (reference,) = metadata["ownerReferences"]
+    assert (metadata["namespace"], metadata["labels"]["bonny.dev/owner-uid"]) == ("default", "u-1")
+    assert reference == {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "name": "w1",
+        "uid": "u-1",
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+async def test_the_events_of_a_handler_that_changed_its_copy_are_about_the_real_object() -> None:
+    script = Script()
+    axn = token(script, live())
+    axn.failure_event(message="no")
+    vandalise(axn)
+
+    await Pipeline([]).run(axn)
+
+    ((regarding, event),) = script.recorded
+    assert (regarding["kind"], regarding["metadata"]["name"], regarding["metadata"]["uid"]) == ("Widget", "w1", "u-1")
+    assert (axn.identifier(), event.type) == (("default/w1", "example.com/v1", "Widget/reconcile"), EventType.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("stands", "wanted", "written"),
+    [(1, True, True), (False, 0, True), (True, True, False), (1, 1.0, False), ([1, {"a": 0}], [1, {"a": False}], True)],
+)
+async def test_a_status_is_written_when_only_a_type_differs(stands: Any, wanted: Any, written: bool) -> None:
+    """Regression: to Python, True is 1. 1.0 is 1 to the API server, too, which stores it as 1."""
+    script = Script(live(version="8"))
+    axn = token(script, owned({**live(), "status": {"phase": stands}}, PHASE, subresource="status"))
+    axn._version = None  # without the runtime's own condition
+    axn.update_status(lambda _: {"phase": wanted})
+
+    await ApplyStatus()(axn)
+
+    assert bool(script.requests) is written
+
+
+TOO_LARGE = refusal(Failure(413, "RequestEntityTooLarge", ""), verb="apply", resource="widgets/status default/w1")
+
+
+async def test_a_status_that_is_too_large_is_reported_in_a_condition_and_nothing_counts_as_observed() -> None:
+    """Regression: the step that reports was the one that failed, so only the log said it."""
+    script = Script(TOO_LARGE, live(version="8"))
+    stands = owned({**live(), "status": {"phase": "a"}}, PHASE, subresource="status")
+    axn = token(script, stands)
+    axn.update_status(lambda status: {**status, "phase": "x" * 100})
+
+    with pytest.raises(Invalid):
+        await Pipeline([ApplyStatus()]).run(axn)
+
+    status = script.requests[-1][1]["status"]
+    (condition,) = status["conditions"]
+    assert (status["phase"], condition["type"], condition["status"], condition["reason"]) == (
+        "a",
+        "Reconciled",
+        "False",
+        "Invalid",
+    )
+    assert "observedGeneration" not in status
+
+
+# --- descendants ------------------------------------------------------------------------------------------------------
+
+
+def wanting(script: Script, **options: Any) -> Axn[Any]:
+    axn = token(script, live(), controller=WidgetController())
+    child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": options.pop("data", {"a": 1})}
+    axn.register_descendant(child, **options)
+    return axn
+
+
+async def test_an_apply_to_what_exists_names_its_uid() -> None:
+    script = Script(config_map(resourceVersion="6"), children=[config_map()])
+
+    await ApplyDescendants()(wanting(script))
+
+    ((verb, sent),) = script.requests
+    assert (verb, sent["metadata"]["uid"]) == ("apply", "u-c")
+
+
+@pytest.mark.parametrize(("stands", "applied"), [(1, True), (True, False), (1.0, True)])
+async def test_a_child_is_applied_when_only_a_type_differs(stands: Any, applied: bool) -> None:
+    """Regression: a child with 1 where True is wanted was never put right."""
+    labels = {"f:app.kubernetes.io/managed-by": {}, "f:bonny.dev/owner-uid": {}}
+    references = {'k:{"uid":"u-1"}': {}}
+    fields = {"f:metadata": {"f:labels": labels, "f:ownerReferences": references}, "f:data": {"f:a": {}}}
+    child = {**config_map(ownerReferences=[owner_reference(live())]), "data": {"a": stands}}
+    script = Script(config_map(), children=[owned(child, fields)])
+
+    await ApplyDescendants()(wanting(script, data={"a": True}))
+
+    assert bool(script.requests) is applied
+
+
+async def test_a_child_that_cannot_be_recreated_fails_with_the_same_text_each_time() -> None:
+    """Regression: the trial's random name was in it, so each try was a new status and a new event."""
+
+    def refused(sent_as: str) -> Invalid:
+        cause = Cause("FieldValueInvalid", "spec.template", "Invalid value: {}: field is immutable")
+        error = refusal(Failure(422, "Invalid", "x", None, (cause,)), verb="apply", resource=f"configmaps {sent_as}")
+        assert isinstance(error, Invalid)
+        return error
+
+    class Trial(Script):
+        async def apply(self, kind: Kind, resource: Resource, **options: Any) -> tuple[Resource, bool]:
+            self.requests.append(("dry run" if options.get("dry_run") else "apply", resource))
+            raise refused(f"default/{resource['metadata']['name']}")
+
+    texts = set()
+    for _ in range(3):
+        script = Trial(children=[config_map()])
+        with pytest.raises(Invalid) as caught:
+            await ApplyDescendants()(wanting(script, recreate=True))
+        assert script.requests[1][1]["metadata"]["name"].startswith("c-"), "the trial has a name of its own"
+        texts.add(failure_of(caught.value).message)
+
+    assert texts == {"cannot apply configmaps default/c (422): spec.template: Invalid: field is immutable"}
+
+
+class Sending(Client):
+    """A client whose answers are written down by the test."""
+
+    def __init__(self, *answers: Answer | Exception) -> None:
+        super().__init__(None, user_agent="test/1.0")  # type: ignore[arg-type]
+        self._answers = list(answers)
+
+    async def exchange(self, *_: Any, **__: Any) -> Answer:
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.mark.parametrize("going", [False, True])
+async def test_what_is_under_deletion_is_not_what_a_creation_sent_again_has_made(
+    going: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bonny.client.api.CREATE_SECONDS", 0.0)
+    sent = config_map(ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u-1"}])
+    found = {**sent, "metadata": {**sent["metadata"], **({"deletionTimestamp": "now"} if going else {})}}
+    exists = Answer(409, {}, msgspec.json.encode({"reason": "AlreadyExists"}))
+    async with Sending(Unreachable("cut"), exists, Answer(200, {}, msgspec.json.encode(found))) as client:
+        if going:
+            with pytest.raises(Conflict):
+                await client.create(CONFIG_MAP, sent)
+        else:
+            assert await client.create(CONFIG_MAP, sent) == found
+
+
+# --- deletions --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_child_is_pruned_only_in_the_version_in_which_nobody_wanted_it() -> None:
+    child = owned(config_map(), {"f:data": {}})
+    script = Script(live(), None, children=[child])
+    axn = token(script, live(), controller=WidgetController())
+    axn.applied = set()
+
+    await PruneDescendants()(axn)
+
+    assert script.requests[-1] == (
+        "delete",
+        ("ConfigMap", Key("default", "c"), {"uid": "u-c", "version": "5"}),
+    )
+
+
+async def test_a_child_that_changed_before_it_was_pruned_stays() -> None:
+    script = Script(live(), conflict(), children=[owned(config_map(), {"f:data": {}})])
+    axn = token(script, live(), controller=WidgetController())
+    axn.applied = set()
+
+    await PruneDescendants()(axn)
+
+    assert [verb for verb, _ in script.requests] == ["get", "delete"]
+
+
+ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/op"]}
+
+
+def deletions(script: Script) -> list[dict[str, str]]:
+    return [sent[2] for verb, sent in script.requests if verb == "delete"]
+
+
+async def finalize(script: Script) -> None:
+    axn = token(script, live(**ENDING), controller=Finalizing(), action=Action.FINALIZE)
+    await Finalizer()(axn)
+
+
+async def test_finalizing_deletes_a_child_only_as_it_was_seen() -> None:
+    script = Script(live(**ENDING), None, live(finalizers=[]), children=[config_map()])
+
+    await finalize(script)
+
+    assert deletions(script) == [{"uid": "u-c", "version": "5"}]
+    assert [verb for verb, _ in script.requests] == ["get", "delete", "patch"]
+
+
+async def test_finalizing_leaves_a_child_that_another_owner_has_adopted_meanwhile() -> None:
+    """Regression: the deletion named the UID alone, which an adoption does not change."""
+    adopted = config_map(labels={"bonny.dev/owner-uid": "u-2"}, resourceVersion="6")
+    script = Script(live(**ENDING), conflict(), adopted, live(finalizers=[]), children=[config_map()])
+
+    await finalize(script)
+
+    assert deletions(script) == [{"uid": "u-c", "version": "5"}]
+    assert [verb for verb, _ in script.requests] == ["get", "delete", "get", "patch"]
+
+
+async def test_finalizing_deletes_a_child_that_was_changed_meanwhile_and_still_is_ours() -> None:
+    changed = config_map(resourceVersion="6")
+    script = Script(live(**ENDING), conflict(), changed, None, live(finalizers=[]), children=[config_map()])
+
+    await finalize(script)
+
+    assert [made["version"] for made in deletions(script)] == ["5", "6"]
+
+
+async def test_a_child_that_somebody_writes_all_the_time_keeps_its_owner() -> None:
+    changed = config_map(resourceVersion="6")
+    answers = [live(**ENDING), conflict(), changed, conflict(), changed, conflict()]
+    script = Script(*answers, children=[config_map()])
+
+    with pytest.raises(Conflict):
+        await finalize(script)
+
+    assert script.requests[-1][0] == "delete", "the finalizer stays"
+
+
+async def test_the_finalizer_that_is_removed_is_that_of_the_real_list() -> None:
+    """Regression: it was looked up in what the implementation had made of the list."""
+    script = Script(live(**ENDING), live(finalizers=[]))
+
+    await finalize(script)
+
+    assert script.requests[-1] == (
+        "patch",
+        [
+            {"op": "test", "path": "/metadata/uid", "value": "u-1"},
+            {"op": "test", "path": "/metadata/finalizers", "value": ["example.com/op"]},
+            {"op": "remove", "path": "/metadata/finalizers/0"},
+        ],
+    )
+
+
+async def test_no_finalizer_is_added_to_what_is_under_deletion_after_a_conflict() -> None:
+    script = Script(conflict(), live(version="8", deletionTimestamp="2026-01-01T00:00:00Z"), live(version="9"))
+    axn = token(script, live(), controller=Finalizing())
+
+    await Finalizer()(axn)
+
+    assert ([verb for verb, _ in script.requests], axn.halted) == (["patch", "get"], True)
