@@ -328,6 +328,12 @@ def looked_at() -> None:
     assert axn.looked_at(config_map("size"))
 
 
+def identity() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.resource["metadata"]["name"] = "other"
+    assert axn.identity["metadata"]["name"] == "w1"
+
+
 def renew() -> None:
     axn = testing.axn(widget(size=3), version=Widget)
     axn.renew(widget(size=4))
