@@ -41,7 +41,7 @@ def read_of_the_child(request: Request) -> bool:
 
 
 def only_widgets_fail(readiness: str) -> bool:
-    return "widgets.example.com: forbidden" in readiness and "configmaps" not in readiness
+    return "widgets.example.com: forbidden" in readiness and "configmaps: in sync" in readiness
 
 
 def second_page_of_widgets(request: Request) -> bool:
@@ -89,8 +89,8 @@ def test_u2_a_child_of_an_owner_that_is_gone_is_not_made_again_and_again(scene: 
     scene.apply("w", size=1)
     scene.until("w", 1)
     scene.meet(FORBIDDEN, of_widgets, times=None)
-    # All streams were cut. That of the children has to be back: until then an apply is sent for a child that was seen last,
-    # and the API server refuses it (no object has that UID any more).
+    # All streams were cut. Wait for the children's, too: until it is back, an apply is sent for a child that was seen
+    # last, and the API server refuses it (no object has that UID any more).
     scene.sandbox.eventually(lambda: only_widgets_fail(scene.operator.probe("/readyz")[1]), within_seconds=SEEN_SECONDS)
     scene.delete("w")
     gone = time.monotonic()
