@@ -30,7 +30,7 @@ PYTHON_FILES = "runtime hooks tests tools bench examples docs/reference/examples
 @task
 def fetch(c: Context) -> None:
     """Have etcd and kube-apiserver at hand; the first time they are downloaded or built, which takes minutes."""
-    from bonny.sandbox import commands  # noqa: PLC0415  for the tasks that need it
+    from bonny_dev.sandbox import commands  # noqa: PLC0415  for the tasks that need it
 
     commands.fetch()
 
@@ -117,8 +117,8 @@ def demo(c: Context) -> None:
 def example(c: Context, name: str) -> None:
     """Run an example on a real API server of its own; Ctrl-C ends it."""
     from bonny.errors import UsageError  # noqa: PLC0415  for the tasks that need it
-    from bonny.tasks import run_local  # noqa: PLC0415
-    from bonny.tasks.failure import in_one_sentence  # noqa: PLC0415
+    from bonny_dev.tasks import run_local  # noqa: PLC0415
+    from bonny_dev.tasks.failure import in_one_sentence  # noqa: PLC0415
 
     with in_one_sentence():
         known = sorted(path.stem for path in Path("examples").glob("*.py"))

@@ -8,8 +8,8 @@ from invoke.collection import Collection
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "vendor"))
 
-from bonny.tasks import *  # noqa: E402, F403
-from bonny.tasks import sandbox  # noqa: E402
+from bonny_dev.tasks import *  # noqa: E402, F403
+from bonny_dev.tasks import sandbox  # noqa: E402
 
 ns = Collection.from_module(sys.modules[__name__])
 ns.add_collection(Collection.from_module(sandbox))

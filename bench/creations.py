@@ -18,10 +18,10 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "runtime")]
 
 from bench.harness.measure import cpu_seconds, resident_megabytes  # noqa: E402
-from bonny.api.crd import crds  # noqa: E402
 from bonny.resource import Resource  # noqa: E402
-from bonny.sandbox import Sandbox  # noqa: E402
-from bonny.sandbox.guard import Guard  # noqa: E402
+from bonny_dev.crd.definition import crds  # noqa: E402
+from bonny_dev.sandbox import Sandbox  # noqa: E402
+from bonny_dev.sandbox.guard import Guard  # noqa: E402
 from tests.support.handwritten import operator  # noqa: E402
 from tests.support.processes import OperatorProcess, writes  # noqa: E402
 

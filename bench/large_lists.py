@@ -20,8 +20,8 @@ import msgspec
 
 from bonny import Axn, Controller, Operator, Resource, Spec, Status, Version
 from bonny.api import ListMap, Model, WithConditions
-from bonny.api.crd import crds
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.loop_monitor import LoopMonitor, holds
 from tests.support.serving import serving
 

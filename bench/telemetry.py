@@ -24,9 +24,9 @@ from bonny.axn import Action, Axn
 from bonny.client.metering import Requests
 from bonny.core.meters import Exemplar, Handlings, Histogram
 from bonny.core.queue import Priority, Reason
-from bonny.metrics import text
 from bonny.pipeline import Pipeline
 from bonny.resource import Key
+from bonny.run.metrics import text
 from bonny.telemetry import attach, detach, execute, measure, span, tracing
 from bonny.telemetry.otel import OtelSpans
 from bonny.telemetry.prometheus import Format

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
-from bonny import leader
-from bonny.sandbox import Sandbox
-from bonny.sandbox.guard import Guard
+from bonny.run import leader
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.guard import Guard
 from tests.support.processes import OperatorProcess
 
-pytest_plugins = ["bonny.testing.plugin"]
+pytest_plugins = ["bonny_dev.testing.plugin"]
 
 Start = Callable[..., OperatorProcess]
 # Everything in these folders needs etcd and kube-apiserver.

@@ -40,7 +40,7 @@ def from_options(description: str, ask: Callable[[Server], T]) -> T:
     options = parser.parse_args()
     if options.server:
         return ask(Server(options.server, token=options.token, ca_file=options.ca_file))
-    from bonny.sandbox import Sandbox  # noqa: PLC0415  (only this branch needs a control plane)
+    from bonny_dev.sandbox import Sandbox  # noqa: PLC0415  (only this branch needs a control plane)
 
     with Sandbox() as sandbox:
         return ask(Server(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file))

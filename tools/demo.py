@@ -23,9 +23,9 @@ import yaml
 
 from bonny.errors import UsageError
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.sandbox.binaries import find_or_build
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.binaries import find_or_build
+from bonny_dev.sandbox.guard import Guard
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SLUG: Final = "widgets-operator"

@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from bonny.sandbox.admin import Admin
-from bonny.sandbox.binaries import find_or_build
+from bonny_dev.sandbox.admin import Admin
+from bonny_dev.sandbox.binaries import find_or_build
 
 from .terminal import CTRL_C, Terminal, plain
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-RUNTIME: Final = ROOT / "runtime" / "bonny"
+RUNTIME: Final = ROOT / "runtime"
 TARGET: Final = ROOT / "docs" / "reference"
 EXAMPLES: Final = TARGET / "examples"
 NOTE: Final = "<!-- Written by `invoke reference` from docstrings and examples/{page}.py: edit those. -->"
@@ -65,7 +65,7 @@ class Page:
 
 
 def _step(name: str, module: str = "") -> Part:
-    return Part(f"steps/{module or snake_case(name)}.py", (name,), signed=True)
+    return Part(f"bonny/steps/{module or snake_case(name)}.py", (name,), signed=True)
 
 
 ASSERTIONS: Final = ("descendant", "no_descendant", "status", "condition", "event", "no_event", "requeued")
@@ -74,33 +74,33 @@ PAGES: Final = (
     Page(
         "axn",
         "Axn",
-        "axn.py",
+        "bonny/axn.py",
         (
-            Part("axn.py", ("Axn",), methods=True),
-            Part("axn.py", ("Action", "State", "HandlingFailure")),
-            Part("core/queue.py", ("Reason",)),
-            Part("events.py", ("Event", "EventType")),
+            Part("bonny/axn.py", ("Axn",), methods=True),
+            Part("bonny/axn.py", ("Action", "State", "HandlingFailure")),
+            Part("bonny/core/queue.py", ("Reason",)),
+            Part("bonny/events.py", ("Event", "EventType")),
         ),
     ),
     Page(
         "controller",
         "Controller and operator",
-        "controller.py",
+        "bonny/controller.py",
         (
-            Part("controller.py", ("Controller",), methods=True),
-            Part("controller.py", ("Restart",)),
-            Part("discovery.py", ("discover",)),
-            Part("kinds.py", ("Kind", "Owned", "Related")),
-            Part("errors.py", ("Retry", "Terminal")),
-            Part("operator.py", ("Operator",)),
+            Part("bonny/controller.py", ("Controller",), methods=True),
+            Part("bonny/controller.py", ("Restart",)),
+            Part("bonny/run/discovery.py", ("discover",)),
+            Part("bonny/kinds.py", ("Kind", "Owned", "Related")),
+            Part("bonny/errors.py", ("Retry", "Terminal")),
+            Part("bonny/operator.py", ("Operator",)),
         ),
     ),
     Page(
         "steps",
         "Steps",
-        "pipeline.py",
+        "bonny/pipeline.py",
         (
-            Part("steps/__init__.py", ("default_steps",), signed=True),
+            Part("bonny/steps/__init__.py", ("default_steps",), signed=True),
             _step("Logger"),
             _step("Finalizer"),
             _step("DelegateToController", "delegate"),
@@ -115,15 +115,15 @@ PAGES: Final = (
     Page(
         "testing",
         "Testing",
-        "testing/__init__.py",
+        "bonny_dev/testing/__init__.py",
         (
-            Part("testing/token.py", ("axn", "handle"), signed=True),
-            Part("testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
-            Part("testing/scheduling.py", ("schedule",), signed=True),
-            Part("testing/servers.py", ("run_task", "reconcile"), signed=True),
-            Part("manifest/recorder.py", ("record_permissions",), signed=True),
-            Part("manifest/recorder.py", ("PermissionRecorder",), methods=True),
-            Part("manifest/recorder.py", ("Comparison",)),
+            Part("bonny_dev/testing/token.py", ("axn", "handle"), signed=True),
+            Part("bonny_dev/testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
+            Part("bonny_dev/testing/scheduling.py", ("schedule",), signed=True),
+            Part("bonny_dev/testing/servers.py", ("run_task", "reconcile"), signed=True),
+            Part("bonny_dev/manifest/recorder.py", ("record_permissions",), signed=True),
+            Part("bonny_dev/manifest/recorder.py", ("PermissionRecorder",), methods=True),
+            Part("bonny_dev/manifest/recorder.py", ("Comparison",)),
         ),
     ),
 )

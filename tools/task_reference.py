@@ -15,13 +15,13 @@ from invoke.parser.argument import Argument
 from invoke.parser.context import translate_underscores
 from invoke.tasks import Task
 
-from bonny import tasks
+from bonny_dev import tasks
 from tools.reference import TARGET
 
 PAGE: Final = TARGET / "tasks.md"
 
 LEAD: Final = """\
-<!-- Written by `invoke reference` from runtime/bonny/tasks: edit that. -->
+<!-- Written by `invoke reference` from runtime/bonny_dev/tasks: edit that. -->
 
 # Tasks
 

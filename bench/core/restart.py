@@ -18,9 +18,9 @@ from bench.harness.rounds import Bench
 from bench.harness.run import patience
 from bench.harness.traffic import CONFIG_MAPS
 from bench.harness.writes import sent, settled
-from bonny.api.crd import crds
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.handwritten import operator
 
 from .contestants import CHILDREN

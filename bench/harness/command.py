@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bonny.sandbox import Sandbox
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.guard import Guard
 
 from . import report, sampling
 from .contestants import BONNY, ROOT, Contestant, Makers, prepare

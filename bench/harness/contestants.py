@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from bonny.sandbox import cache
+from bonny_dev.sandbox import cache
 
 __all__ = [
     "BONNY",

@@ -13,8 +13,8 @@ from typing import Any
 
 from bonny import Controller, Operator, Scheduler
 from bonny.client.config import InCluster
-from bonny.config import Config
 from bonny.main import defaults, serve
+from bonny.run.config import Config
 
 from .sampling import Sampler
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 from .run import Run, patience
 from .traffic import PATH, follow

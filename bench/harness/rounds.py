@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bonny.sandbox import Sandbox
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.guard import Guard
 
 from .contestants import Contestant
 from .report import Figures, Round

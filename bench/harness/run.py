@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from bonny.sandbox import Sandbox
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.guard import Guard
 
 from .contestants import ROOT, Contestant
 

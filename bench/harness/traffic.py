@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 __all__ = ["CONFIG_MAPS", "PATH", "create", "created", "define", "follow", "send", "send_all", "session", "update",
            "version_of"]  # fmt: skip

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Final, TypeAlias
 
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 from tests.support.processes import writes
 
 __all__ = ["Writes", "sent", "settled"]

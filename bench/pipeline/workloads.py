@@ -22,9 +22,9 @@ from bench.harness.rounds import Bench, interleaved
 from bench.harness.run import Run
 from bench.harness.traffic import CONFIG_MAPS, PATH
 from bench.harness.writes import Writes, sent, settled
-from bonny.api.crd import crds
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.handwritten import Widget
 
 __all__ = ["create", "latency", "unchanged"]

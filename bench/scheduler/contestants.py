@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from bench.harness.contestants import BONNY, ROOT, Contestant, Makers, bonny
-from bonny.sandbox.binaries import obtain
+from bonny_dev.sandbox.binaries import obtain
 
 __all__ = ["KUBE_SCHEDULER", "LEAN", "MAKERS"]
 

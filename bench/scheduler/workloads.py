@@ -22,7 +22,7 @@ from bench.harness.run import Run, patience
 from bench.harness.writes import settled
 from bench.pipeline.workloads import percentiles
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 from . import world
 from .contestants import KUBE_SCHEDULER

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .axn import Axn as Axn
     from .controller import Controller as Controller
     from .core.queue import Reason as Reason
-    from .discovery import discover as discover
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
     from .kinds import Kind as Kind
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from .kinds import Scope as Scope
     from .operator import Operator as Operator
     from .resource import Resource as Resource
+    from .run.discovery import discover as discover
     from .scheduler import Binding as Binding
     from .scheduler import Scheduler as Scheduler
     from .servers.periodic import Next as Next
@@ -76,7 +76,7 @@ _HOMES = {
     "Watcher": "servers.watcher",
     "WithConditions": "api",
     "WithObservedGeneration": "api",
-    "discover": "discovery",
+    "discover": "run.discovery",
 }
 
 __all__ = [  # noqa: PLE0604  the same names twice would drift apart

@@ -2,7 +2,7 @@
 
 You need it in every handler and step. It says what happened (`action`, `resource`, `reasons`) and collects what shall
 be so: descendants, status, conditions, events. Nothing is sent while a handler runs, so a handler test is: build, call,
-compare (`bonny.testing.axn`).
+compare (`bonny_dev.testing.axn`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from .api import Version
 from .client.api import Client
-from .conditions import condition, steadied, with_condition
+from .core.conditions import condition, steadied, with_condition
 from .core.fights import Fights
 from .core.ledger import Witness
 from .core.objects import Item, decode_item

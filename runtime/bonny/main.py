@@ -1,8 +1,8 @@
 """Main: what `python -m <package>` does: run the operator, print its version, or tell its settings.
 
 Exit codes: 0 after SIGTERM or SIGINT, 2 with one sentence for bad configuration, 1 at once on a second signal, 3 when
-the lease was lost and the work of a leader would not stop in time (`bonny.leader`), 4 after a stop in order because a
-callback, or a task that no handler started, raised SystemExit or KeyboardInterrupt.
+the lease was lost and the work of a leader would not stop in time (`bonny.run.leader`), 4 after a stop in order because
+a callback, or a task that no handler started, raised SystemExit or KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
-from .config import Config, settings
-from .config import __doc__ as config_help
 from .errors import UsageError
-from .event_loop import EXITS, running
 from .operator import Operator
-from .process import Process
+from .run.config import Config, settings
+from .run.config import __doc__ as config_help
+from .run.event_loop import EXITS, running
+from .run.process import Process
 from .telemetry.logging import LogFormat, configure
 
 __all__ = ["defaults", "main", "serve"]
@@ -51,7 +51,7 @@ M_TRIM_THRESHOLD: Final = -1
 LARGE_BYTES: Final = 320 * 1024
 KEPT_FREE_BYTES: Final = 1024 * 1024
 
-# 1 and 2 are in the head of this module, 3 is `bonny.leader`'s.
+# 1 and 2 are in the head of this module, 3 is `bonny.run.leader`'s.
 CALLED_EXIT_CODE: Final = 4
 
 THREADS: Final = "to_thread"
@@ -111,7 +111,7 @@ def defaults(operator: Operator) -> Config:
 def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
     """Run until SIGTERM or SIGINT; returns the exit code. Raises: `UsageError` when it cannot start."""
     configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
-    # Modules stay; the collector need not look at them again. Streams do the same with what they hold (bonny.process).
+    # Modules stay: the collector need not look at them again. Streams do the same with what they hold (run.process).
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)

@@ -1,4 +1,4 @@
-"""Operator: what is served; `bonny.process` runs it.
+"""Operator: what is served; `bonny.run.process` runs it.
 
 operator = Operator(
     name="widgets-operator", group="example.com", controllers=discover(controllers), crds=discover(api)
@@ -8,11 +8,11 @@ operator = Operator(
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 from .api import Version
-from .config import LONGEST_GRACE
 from .controller import Controller
 from .core.lease import LeaseTiming
 from .core.watch import WatchOptions
@@ -21,7 +21,6 @@ from .events import EVENT, EVENT_VERBS
 from .naming import check_dns_label, check_finalizer, check_group
 from .pipeline import Step
 from .resource import Resource
-from .scheduler.scheduler import Scheduler
 from .servers.periodic import PeriodicTask
 from .servers.server import Server
 from .steps import PruneDescendants, default_steps
@@ -30,14 +29,19 @@ from .steps.finalizer import finalizers_of
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-__all__ = ["Operator", "Part"]
+    from .scheduler.scheduler import Scheduler
+
+__all__ = ["LONGEST_GRACE", "Operator", "Part", "is_scheduler"]
 
 EVENTS: Final[Resource] = {"apiGroups": [EVENT.group], "resources": [EVENT.plural], "verbs": list(EVENT_VERBS)}
+
+LONGEST_GRACE: Final = 3600.0
+"""Seconds; no pod is given longer to end."""
 
 # k8s.io/apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
 MANAGER_BYTES: Final = 128
 
-Part: TypeAlias = type[Controller[Any]] | type[Server] | type[Scheduler] | type[Version] | PeriodicTask
+Part: TypeAlias = "type[Controller[Any]] | type[Server] | type[Scheduler] | type[Version] | PeriodicTask"
 """What `discover` finds, and an operator serves."""
 
 
@@ -88,7 +92,7 @@ class Operator:
         self.controllers: tuple[type[Controller[Any]], ...] = _unique_kinds(_unique_names(found))
         self.servers: tuple[type[Server], ...] = tuple(part for part in classes if issubclass(part, Server))
         self.schedulers: tuple[type[Scheduler], ...] = _unique_schedulers(
-            tuple(part for part in classes if issubclass(part, Scheduler))
+            tuple(part for part in classes if is_scheduler(part))
         )
         self.tasks: tuple[PeriodicTask, ...] = tuple(part for part in parts if isinstance(part, PeriodicTask))
         own = [part for part in classes if issubclass(part, Version)]
@@ -174,6 +178,12 @@ def _handles_hubs(controller: type[Controller[Any]], versions: tuple[type[Versio
                 f"{controller.__name__} handles {named.kind} {named.version}, but its hub is {hubs[0].version}: write "
                 f"Controller of the hub, or move `hub = True`"
             )
+
+
+def is_scheduler(found: type) -> TypeGuard[type[Scheduler]]:
+    """Whether `found` is a scheduler, asked without loading `bonny.scheduler` for operators that have none."""
+    module = sys.modules.get("bonny.scheduler.scheduler")
+    return module is not None and issubclass(found, module.Scheduler)
 
 
 def _unique_schedulers(schedulers: tuple[type[Scheduler], ...]) -> tuple[type[Scheduler], ...]:

@@ -14,7 +14,7 @@ import pytest
 from bonny.client.config import Connection
 from bonny.client.errors import Unreachable
 from bonny.client.transport import Transport
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 TRANSPORTS: Final[dict[str, Callable[..., Transport]]] = {"aiohttp": Transport}
 

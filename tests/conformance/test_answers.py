@@ -17,7 +17,7 @@ from bonny.client.config import Connection
 from bonny.client.errors import AnswerTooLarge
 from bonny.client.transport import Transport
 from bonny.kinds import Kind
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 from tests.conformance.conftest import SECRET, USER_AGENT
 from tests.support.peer import Call, Peer, answer
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny import clock
+from bonny.client import clock
 from bonny.client import transport as transport_module
 from bonny.client.config import Connection
 from bonny.client.transport import Transport

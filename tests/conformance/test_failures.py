@@ -15,7 +15,7 @@ import pytest
 from bonny.client.config import Connection
 from bonny.client.errors import Unreachable
 from bonny.client.transport import Transport
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 from tests.conformance.conftest import LINUX, PATIENCE, SECRET, refused, until
 from tests.support.peer import Call, Peer, Script, answer, full_backlog
 from tests.support.processes import frozen

@@ -17,8 +17,8 @@ from bonny.client.errors import Unreachable
 from bonny.client.transport import Transport
 from bonny.core.framing import Lines
 from bonny.kinds import Kind
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Cut, Fault, FaultProxy, Stall, is_watch
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Cut, Fault, FaultProxy, Stall, is_watch
 from tests.conformance.conftest import LINUX, PATIENCE, SECRET, refused, until
 from tests.support.peer import Call, Peer, answer
 from tests.support.processes import frozen

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bonny.api.crd import crds
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.faults.flood import Flood, flooding
 from tests.faults.scene import GROUP, Scene, behind_a_proxy

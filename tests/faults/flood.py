@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
-from bonny.api.crd import crds
 from bonny.core.watch import LIST_PAGE
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import FaultProxy, Request, is_list, is_watch
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import FaultProxy, Request, is_list, is_watch
 from tests.conftest import Start
 from tests.faults.scene import GROUP, LONG_WATCH_SECONDS, SEEN_SECONDS, Scene, asks_for_the_version
 from tests.support import load, memory

@@ -16,8 +16,8 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Effect, Fault, FaultProxy, Inject, Request, Stall, Status, is_list, is_watch
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Effect, Fault, FaultProxy, Inject, Request, Stall, Status, is_list, is_watch
 from tests.conftest import Start
 from tests.support.processes import OperatorProcess, handwritten
 

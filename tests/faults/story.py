@@ -14,8 +14,8 @@ from enum import Enum
 from typing import Any, Final
 
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Drop, Effect, Fault, Request, is_write
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Drop, Effect, Fault, Request, is_write
 from tests.faults.scene import SEEN_SECONDS, Scene
 from tests.support.processes import pipelined
 from tests.support.things import GROUP, MERGE, THING, condition_of, path_of, spec, thing

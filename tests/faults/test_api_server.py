@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bonny.api.crd import crds
-from bonny.manifest.bundle import documents
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Drop, Effect, Fault, Request, Status, is_any, is_write
+from bonny_dev.crd.definition import crds
+from bonny_dev.manifest.bundle import documents
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Drop, Effect, Fault, Request, Status, is_any, is_write
 from tests.conftest import Start
 from tests.faults.scene import (
     FORBIDDEN,

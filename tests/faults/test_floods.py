@@ -9,8 +9,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, Hold
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, Hold
 from tests.conftest import Start
 from tests.faults.flood import LINUX, Flood, flooding
 from tests.faults.scene import GONE_EVENT, SEEN_SECONDS, SLOW

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bonny.resource import owner_reference
-from bonny.testing.faults import Drop, Fault, Hold, Request, Status
+from bonny_dev.testing.faults import Drop, Fault, Hold, Request, Status
 from tests.faults.scene import (
     FORBIDDEN,
     GONE_EVENT,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, Hold, Request, Status
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, Hold, Request, Status
 from tests.conftest import Start
 from tests.faults.flood import LINUX, Flood, flooding
 from tests.faults.scene import GONE, GONE_EVENT, SEEN_SECONDS, SLOW, compact, refused

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import pytest
 
-from bonny.leader import EXPIRED_EXIT_CODE
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, Request, is_write
+from bonny.run.leader import EXPIRED_EXIT_CODE
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, Request, is_write
 from tests.conftest import Start
 from tests.faults.scene import SLOW
 from tests.support.processes import OperatorProcess

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import pytest
 
 from bonny import Axn, Controller, Owned, Resource
-from bonny.api.crd import crds
 from bonny.errors import AlreadyApplied
-from bonny.manifest.bundle import documents
-from bonny.manifest.rbac import CLUSTER, grants
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import CommitThenDrop, Drop, Fault, FaultProxy, Hold, Request, is_write
+from bonny.run.rbac import CLUSTER, grants
+from bonny_dev.crd.definition import crds
+from bonny_dev.manifest.bundle import documents
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Fault, FaultProxy, Hold, Request, is_write
 from tests.conftest import Start
 from tests.faults.scene import SEEN_SECONDS, SLOW, Predicate, Scene, behind_a_proxy, refused, watch_of_config_maps
 from tests.faults.story import KINDS, NAME, Chapter, Story, events_of_things, histories, newest_version

@@ -1,4 +1,4 @@
-"""The proxy itself: what a row leaves behind must not disturb the next one (bonny.testing.faults)."""
+"""The proxy itself: what a row leaves behind must not disturb the next one (bonny_dev.testing.faults)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, FaultProxy, Hold, Stall, is_any
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Stall, is_any
 
 
 def asked(proxy: FaultProxy, target: str) -> socket.socket:

@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Drop, Fault, FaultProxy, Hold, Request, is_write
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Hold, Request, is_write
 from tests.conftest import Start
 from tests.faults.scene import SLOW, widget
 from tests.support.processes import OperatorProcess, handwritten

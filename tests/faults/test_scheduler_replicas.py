@@ -11,9 +11,9 @@ from typing import Final
 
 import pytest
 
-from bonny.sandbox import Sandbox
 from bonny.scheduler import Scheduler
-from bonny.testing.faults import (
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import (
     CommitThenDrop,
     Drop,
     Fault,

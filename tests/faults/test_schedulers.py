@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bonny.sandbox import Sandbox
 from bonny.scheduler import Scheduler, least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
-from bonny.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Request, Status, is_list, is_watch
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Request, Status, is_list, is_watch
 from tests.faults.scene import SLOW, compact, refused
 from tests.support.schedulers import NODES, AtWork, add_nodes, add_pods, condition, placed, remove_all
 from tests.support.scheduling import node, pod

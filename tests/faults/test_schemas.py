@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from bonny.api.crd import crds
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.faults.scene import SEEN_SECONDS, Scene, behind_a_proxy
 from tests.support import evolving

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bonny import Operator
-from bonny.manifest.deployment import deployment
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, FaultProxy, Hold
+from bonny_dev.manifest.deployment import deployment
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold
 from tests.conftest import Start
 from tests.faults.scene import SLOW
 

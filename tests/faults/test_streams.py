@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 import pytest
 
-from bonny.api.crd import crds
 from bonny.core.watch import WATCHES_AT_ONCE
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Cut, Effect, Fault, Hold, Inject, Stall, Status
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Cut, Effect, Fault, Hold, Inject, Stall, Status
 from tests.conftest import Start
 from tests.faults.scene import (
     BACKOFF_SECONDS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bonny.testing.faults import CommitThenDrop, Drop, Fault, Request, Status, is_write
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Fault, Request, Status, is_write
 from tests.faults.scene import Predicate, Scene
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 MERGE = "application/merge-patch+json"
 # What others follow, or place pods on.

@@ -14,11 +14,11 @@ import pytest
 
 from bonny.core.objects import decode_item
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.fits import fits
 from bonny.scheduler.verdict import verdict
 from bonny.scheduler.views import PodView
+from bonny_dev.sandbox import Sandbox
 from tests.support.cases import RUNTIME_CLASS, Case, Generator
 from tests.support.reference import NAME, kube_scheduler
 from tests.support.schedulers import PODS, add_nodes, remove_all

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from bonny.api.crd import crds
 from bonny.axn import Action, Axn, Observation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
@@ -20,8 +19,9 @@ from bonny.core.objects import Item, decode_item
 from bonny.errors import ForeignObject
 from bonny.kinds import Kind, Owned, Scope
 from bonny.resource import Key, Resource
-from bonny.sandbox import Sandbox
 from bonny.steps.apply_descendants import NO_VERSION, ApplyDescendants
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support import handwritten
 
 DEPLOYMENT = Owned("apps/v1", "Deployment")

@@ -13,8 +13,8 @@ from bonny.client.config import Kubeconfig
 from bonny.client.errors import Conflict, Unreachable
 from bonny.kinds import Kind
 from bonny.resource import OWNER_UID, Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Request, Status
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Request, Status
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
 POD = Kind("v1", "Pod")

@@ -14,8 +14,8 @@ from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.client.errors import Throttled, Unauthorized, Unreachable
 from bonny.kinds import Kind
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Drop, Fault, FaultProxy, Status, is_any
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Status, is_any
 
 NAMESPACE = Kind("v1", "Namespace")
 TIMEOUT = 4.0

@@ -16,8 +16,8 @@ from bonny.client.config import Connection
 from bonny.client.errors import NotFound, NotLeading, Unreachable
 from bonny.kinds import Kind
 from bonny.resource import OWNER_UID, Key, Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Drop, Fault, FaultProxy, Hold, Status, is_any, is_write
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Hold, Status, is_any, is_write
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
 NOTHING = Key("default", "is-not-there")

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from bonny.api.crd import crds
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.handwritten import operator
 from tests.support.processes import OperatorProcess, handwritten, writes

@@ -39,11 +39,11 @@ from bonny.api import (
     Spec,
     Version,
 )
-from bonny.api.crd import crds
 from bonny.api.validation import as_stored
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, collection
 from tests.support.schemas import specs_of_any_shape
 from tests.support.specs import values

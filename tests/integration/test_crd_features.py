@@ -29,9 +29,9 @@ from bonny.api import (
     WithConditions,
     WithObservedGeneration,
 )
-from bonny.api.crd import crds
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
 
 pytestmark = pytest.mark.server

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic_core import SchemaError
 
-from bonny.api.checking import check
 from bonny.api.validation import matches
 from bonny.errors import OptionError
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.checking import check
+from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection
 
 pytestmark = pytest.mark.server

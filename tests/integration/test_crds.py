@@ -26,12 +26,12 @@ from bonny.api import (
     WithConditions,
     WithObservedGeneration,
 )
-from bonny.api.crd import crds
 from bonny.errors import InvalidObject
 from bonny.kinds import Owned
-from bonny.manifest.bundle import documents
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.manifest.bundle import documents
+from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
 from tools import builtin_schemas
 from tools.asked import Server

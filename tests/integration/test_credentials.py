@@ -14,14 +14,14 @@ import msgspec
 import pytest
 import yaml
 
-from bonny.api.crd import crds
 from bonny.client import api
 from bonny.client.api import JSON, Client
 from bonny.client.config import Cluster, InCluster, Kubeconfig
 from bonny.client.errors import Unauthorized, Unreachable
 from bonny.kinds import Kind
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.certificates import Authority, Pair
 from tests.support.handwritten import operator

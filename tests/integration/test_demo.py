@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,9 +16,9 @@ from bonny.client.config import Kubeconfig
 from bonny.client.errors import NotServed
 from bonny.errors import ApiError, UsageError
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.tasks import deploy
-from bonny.testing.faults import Fault, FaultProxy, Status
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.tasks import deploy
+from bonny_dev.testing.faults import Fault, FaultProxy, Status
 from tests.conftest import Start
 from tests.support.baking import bake
 

@@ -15,11 +15,11 @@ import pytest
 from bonny import Axn, Controller, Field, Operator, Owned, Status
 from bonny.api import Rule, Spec, Version
 from bonny.errors import UsageError
-from bonny.manifest import bundle
-from bonny.sandbox import Sandbox, versions
-from bonny.tasks.doctor import run as examine_and_tell
-from bonny.testing.faults import Fault, FaultProxy, is_any
-from bonny.testing.faults import Status as Answers
+from bonny_dev.manifest import bundle
+from bonny_dev.sandbox import Sandbox, versions
+from bonny_dev.tasks.doctor import run as examine_and_tell
+from bonny_dev.testing.faults import Fault, FaultProxy, is_any
+from bonny_dev.testing.faults import Status as Answers
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 NAME = "gates"
@@ -321,7 +321,7 @@ operator = Operator(name="empty", group="example.com")
 TASKS = """import sys
 from pathlib import Path
 from invoke.collection import Collection
-from bonny.tasks import *
+from bonny_dev.tasks import *
 
 ns = Collection.from_module(sys.modules[__name__])
 ns.configure({"root": str(Path(__file__).parent)})

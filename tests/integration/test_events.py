@@ -24,11 +24,11 @@ from bonny.controller import Controller
 from bonny.core.series import BURST
 from bonny.events import EVENT, EVENT_VERBS, Event, EventRecorder, EventType
 from bonny.kinds import Kind
-from bonny.manifest.bundle import documents
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, Request, Status
+from bonny_dev.manifest.bundle import documents
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, Request, Status
 
 CREATED = Event(EventType.NORMAL, "Created", "Reconcile", "made a child")
 FAILED = Event(EventType.WARNING, "Failed", "Reconcile", "made no child")

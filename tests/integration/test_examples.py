@@ -21,12 +21,12 @@ import yaml
 
 from bonny import Axn, Kind, Operator, Resource
 from bonny.events import EVENT
-from bonny.manifest import bundle
-from bonny.manifest.rbac import permissions
 from bonny.resource import MANAGED_BY, identify
-from bonny.sandbox import Sandbox
-from bonny.testing import record_permissions
-from bonny.testing.faults import FaultProxy, Request, is_write
+from bonny.run.rbac import permissions
+from bonny_dev.manifest import bundle
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing import record_permissions
+from bonny_dev.testing.faults import FaultProxy, Request, is_write
 from tests.conftest import Start
 from tests.support.serving import Serving, serving
 from tests.support.things import condition_of

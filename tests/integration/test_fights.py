@@ -10,10 +10,10 @@ from contextlib import contextmanager
 import pytest
 
 from bonny import Axn, Controller, Owned, Resource
-from bonny.api.crd import crds
 from bonny.core import fights
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import FaultProxy, Request
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import FaultProxy, Request
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,

@@ -34,17 +34,17 @@ from bonny import (
     Watcher,
 )
 from bonny.api import WithObservedGeneration
-from bonny.api.crd import crds
 from bonny.api.markers import PreserveUnknown
 from bonny.api.schema import structural
 from bonny.client.api import Client, path_of
 from bonny.client.config import Kubeconfig
 from bonny.resource import MANAGED_BY, OWNER_UID
-from bonny.sandbox import Sandbox
 from bonny.scheduler import least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.scheduling import node, pod
 from tests.support.serving import Serving, serving
 from tests.support.specs import values

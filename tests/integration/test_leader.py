@@ -19,16 +19,16 @@ from typing import Any
 
 import pytest
 
-from bonny import leader
 from bonny.client.api import Client
 from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import NotLeading
 from bonny.core.lease import LeaseTiming
 from bonny.kinds import Kind
-from bonny.leader import LEASE, Leadership, own_identity
 from bonny.resource import Key, Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, FaultProxy, Hold, Status
+from bonny.run import leader
+from bonny.run.leader import LEASE, Leadership, own_identity
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Status
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
 TIMING = LeaseTiming(lease_duration=6, renew_deadline=4.0, retry_period=0.4)
@@ -195,7 +195,7 @@ async def test_a_missing_permission_is_named_once_and_waited_for(
         ]
 
     rule = '- {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [get, create, update]}'
-    with caplog.at_level(logging.DEBUG, "bonny.leader"):
+    with caplog.at_level(logging.DEBUG, "bonny.run.leader"):
         await until(lambda: len(caplog.records) >= 4)
         assert named() == [("get", rule)]
 

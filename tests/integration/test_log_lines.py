@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.things import config_map
 
@@ -43,7 +43,8 @@ def test_all_lines_of_one_handling_share_an_id_that_no_other_has(
     at_work = start_operator([sys.executable, str(tmp_path / "serving_lines.py")])
 
     def told() -> list[dict[str, str]]:
-        lines = [json.loads(line) for line in at_work.text.splitlines() if line.startswith("{")]
+        whole = [line for line in at_work.text.splitlines(keepends=True) if line.endswith("\n")]
+        lines = [json.loads(line) for line in whole if line.startswith("{")]
         return [line for line in lines if "reconcile_id" in line]
 
     sandbox.eventually(lambda: sum(line["message"] == "from the user" for line in told()) == 4)

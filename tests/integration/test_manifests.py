@@ -17,11 +17,11 @@ import yaml
 
 from bonny import Controller, Operator, Owned
 from bonny.api import Field, Model, Scope, Spec, Status, Version, WithConditions
-from bonny.api.crd import crds
-from bonny.manifest.command import render
-from bonny.manifest.parts import PARTS
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.manifest.command import render
+from bonny_dev.manifest.parts import PARTS
+from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection
 from tests.support.yardsticks.service_monitor import ServiceMonitor
 

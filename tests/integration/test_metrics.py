@@ -11,12 +11,12 @@ from typing import Any
 
 from bonny import Controller, List, Operator, Resource, Retry, Scheduler, Terminal, Watcher
 from bonny.kinds import Kind
-from bonny.sandbox import Sandbox
 from bonny.scheduler import least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
 from bonny.telemetry.prometheus import Format
+from bonny_dev.sandbox import Sandbox
 from tests.support.schedulers import add_nodes, add_pods, remove_all
 from tests.support.scheduling import node, pod
 from tests.support.serving import Serving, serving

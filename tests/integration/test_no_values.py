@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from bonny import Axn, Controller, Owned, Resource
-from bonny.api.crd import crds
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import LEFT_OUT, Refusal
 from bonny.kinds import Kind
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.filled import Filling, Schemas, kinds
 from tests.support.serving import serving
 from tests.support.things import (

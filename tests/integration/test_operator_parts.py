@@ -12,14 +12,14 @@ from types import ModuleType
 import pytest
 
 from bonny import Controller, Operator, PeriodicTask, Scheduler, discover
-from bonny.api.crd import crds
 from bonny.controller import Restart
 from bonny.errors import OptionError
 from bonny.kinds import Kind
-from bonny.manifest import bundle
-from bonny.sandbox import Sandbox
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.views import NodeView, PodView
+from bonny_dev.crd.definition import crds
+from bonny_dev.manifest import bundle
+from bonny_dev.sandbox import Sandbox
 from tests.support.serving import Serving, serving
 from tests.support.things import GROUP, Thing, config_map, thing
 

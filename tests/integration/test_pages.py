@@ -14,8 +14,8 @@ from bonny.client.config import Kubeconfig
 from bonny.client.errors import Forbidden, ServerError
 from bonny.client.pages import pages
 from bonny.kinds import Kind, List
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, FaultProxy, Request, Status, is_list
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, FaultProxy, Request, Status, is_list
 from tests.faults.scene import SLOW, compact
 from tests.support.place import Place, place
 

@@ -8,8 +8,8 @@ import pytest
 
 from bonny import Kind, List, Next, PeriodicTask, Resource, Stop, TaskRun, Watcher, telemetry
 from bonny.client.errors import Forbidden
-from bonny.sandbox import Sandbox
 from bonny.servers.periodic import PeriodicTasks
+from bonny_dev.sandbox import Sandbox
 from tests.support.heard import Heard, heard
 from tests.support.place import place
 from tests.support.waiting import running, until

@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from bonny import Operator, permissions
+from bonny import Operator
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import Forbidden
 from bonny.kinds import Kind
-from bonny.manifest import bundle, rbac
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing import record_permissions
-from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Status
+from bonny.run import permissions, rbac
+from bonny_dev.manifest import bundle
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing import record_permissions
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Request, Status
 from tests.conftest import Start
 from tests.support.serving import serving
 from tests.support.undeclared import operator
@@ -73,7 +74,7 @@ def proxy(sandbox: Sandbox, roles: dict[str, Resource]) -> Iterator[FaultProxy]:
 def _soon(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(permissions, "AGAIN_SECONDS", 0.2)
     monkeypatch.setattr(permissions, "LONGEST_WAIT_SECONDS", 0.2)
-    caplog.set_level(logging.DEBUG, logger="bonny.permissions")
+    caplog.set_level(logging.DEBUG, logger="bonny.run.permissions")
 
 
 def said(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]:
@@ -225,7 +226,7 @@ def test_an_api_server_that_answers_no_reviews_is_no_error(proxy: FaultProxy, ca
     with serving(operator, proxy.kubeconfig) as at_work:
         Sandbox.eventually(lambda: said(caplog, "permissions are not checked"))
         assert at_work.process.readiness().ok
-    assert {record.levelname for record in caplog.records if record.name == "bonny.permissions"} == {"INFO"}
+    assert {record.levelname for record in caplog.records if record.name == "bonny.run.permissions"} == {"INFO"}
 
 
 def test_one_404_of_whoever_answered_does_not_end_the_check(

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import pytest
 
 from bonny import Axn, Controller, Kind, Owned, Resource, Retry, Terminal
-from bonny.api.crd import crds
+from bonny.engine import router as intake
+from bonny.engine.worker import Worker
 from bonny.kinds import Related
-from bonny.sandbox import Sandbox
-from bonny.servers import intake
-from bonny.servers.worker import Worker
-from bonny.testing.faults import Fault, FaultProxy, Hold, Request, Stall, Status
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Request, Stall, Status
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import pytest
 
 from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
-from bonny.api.crd import crds
-from bonny.sandbox import Sandbox
 from bonny.steps import ApplyStatus, DelegateToController, Finalizer
-from bonny.testing.faults import Fault, FaultProxy, Hold, Request
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Request
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,

@@ -17,9 +17,9 @@ import yaml
 
 from bonny import Controller, Operator, PeriodicTask, TaskRun, Terminal
 from bonny.kinds import Kind
-from bonny.sandbox import Sandbox
-from bonny.sandbox.guard import Guard
-from bonny.tasks.dashboards import write
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.guard import Guard
+from bonny_dev.tasks.dashboards import write
 from tests.support.serving import serving
 from tests.support.things import GROUP, config_map
 from tests.support.traced import Collected, trace_of

@@ -10,8 +10,8 @@ import pytest
 from bonny import Kind, List, Reconciler, Resource, Scope, telemetry
 from bonny.client import pages
 from bonny.client.errors import Forbidden, Refusal
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, Request, Status, is_list
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, Request, Status, is_list
 from tests.support.heard import Heard, heard
 from tests.support.place import place
 from tests.support.waiting import running, until

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bonny.api.crd import crds
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from docs.reference.examples.widgets import GROUP, Widget
 from tests.support.examples import Example, examples_of, run
 from tools.reference import PAGES

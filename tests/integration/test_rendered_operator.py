@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.baking import bake, install, invoke
 from tests.support.processes import OperatorProcess

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from bonny.manifest.request_info import RequestInfo, request_info
-from bonny.sandbox import Sandbox
+from bonny_dev.manifest.request_info import RequestInfo, request_info
+from bonny_dev.sandbox import Sandbox
 
 Understood: TypeAlias = Callable[[str, str, dict[str, str]], RequestInfo]
 

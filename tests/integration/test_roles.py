@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bonny.manifest import bundle
-from bonny.sandbox import Sandbox
+from bonny_dev.manifest import bundle
+from bonny_dev.sandbox import Sandbox
 from tests.support.undeclared import operator
 
 RBAC = "rbac.authorization.k8s.io"

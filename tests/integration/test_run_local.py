@@ -16,9 +16,9 @@ import yaml
 from bonny import Operator
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.sandbox.admin import Admin
-from bonny.tasks.provision import install_account
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.admin import Admin
+from bonny_dev.tasks.provision import install_account
 from tests.support.baking import bake, install, invoke
 from tools.terminal import CTRL_C, Terminal, plain
 

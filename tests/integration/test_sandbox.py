@@ -21,22 +21,22 @@ import yaml
 import bonny
 from bonny.errors import UsageError
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox, SandboxError
-from bonny.sandbox import server as server_module
+from bonny_dev.sandbox import Sandbox, SandboxError
+from bonny_dev.sandbox import server as server_module
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "1"}}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 WAITING_OWNER = """
 import sys
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 sandbox = Sandbox().start()
 print(sandbox.folder, flush=True)
 sys.stdin.read()
 """
 # As `invoke sandbox.start` in the folder of a project.
-START = "from bonny.sandbox import commands; commands.start()"
-STOP = "from bonny.sandbox import commands; commands.stop()"
+START = "from bonny_dev.sandbox import commands; commands.start()"
+STOP = "from bonny_dev.sandbox import commands; commands.stop()"
 
 
 def processes_naming(text: str | Path) -> list[str]:
@@ -258,7 +258,7 @@ def test_a_node_is_as_it_was_made_since_nothing_would_say_later_that_it_is_ready
 
 
 def test_an_unknown_kind_is_one_sentence(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bonny.sandbox.admin.DISCOVERY_SECONDS", 0.2)
+    monkeypatch.setattr("bonny_dev.sandbox.admin.DISCOVERY_SECONDS", 0.2)
 
     with pytest.raises(
         UsageError, match=r"serves no kind Gizmo of example\.com/v1: apply its CustomResourceDefinition"

@@ -12,11 +12,11 @@ from typing import Any, Final
 import pytest
 
 from bonny import Kind, Resource
-from bonny.sandbox import Sandbox
 from bonny.scheduler import Binding, Scheduler, least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import NodeView, PodView
+from bonny_dev.sandbox import Sandbox
 from tests.support.schedulers import (
     MERGE,
     NODES,

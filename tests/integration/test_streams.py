@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bonny.api.crd import crds
 from bonny.core.watch import PAGE_BYTES
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Fault, FaultProxy, Request, Status, is_list
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, FaultProxy, Request, Status, is_list
 from tests.conftest import Start
 from tests.support import handwritten, metadata_only
 from tests.support.processes import handwritten as command

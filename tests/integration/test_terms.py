@@ -14,7 +14,7 @@ import pytest
 from bonny import Operator, PeriodicTask, TaskRun
 from bonny.core.lease import LeaseTiming
 from bonny.main import CALLED_EXIT_CODE
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.serving import Serving, serving
 

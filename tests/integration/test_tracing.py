@@ -9,11 +9,11 @@ import prometheus_client.openmetrics.parser
 from opentelemetry.trace import SpanKind, StatusCode
 
 from bonny import Axn, Controller, Operator, Owned, Reason
-from bonny.api.crd import crds
 from bonny.kinds import Kind
-from bonny.sandbox import Sandbox
 from bonny.telemetry import tracing
 from bonny.telemetry.prometheus import Format
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.serving import Serving, serving
 from tests.support.things import GROUP, Thing, config_map, thing
 from tests.support.traced import Collected, id_of, told, trace_of

@@ -9,8 +9,8 @@ import pytest
 
 from bonny import List, Resource, Watcher, telemetry
 from bonny.core.watch import WatchOptions
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import Cut, Drop, Fault, Inject, Stall, Status, is_list, is_watch
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Cut, Drop, Fault, Inject, Stall, Status, is_list, is_watch
 from tests.support.core import line, status
 from tests.support.heard import Heard, heard
 from tests.support.place import Place, place

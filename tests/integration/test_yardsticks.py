@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bonny.api.crd import crds
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
 from tests.support.yardsticks.certificate import Certificate
 from tests.support.yardsticks.http_route import HTTPRoute

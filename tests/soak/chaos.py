@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import (
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import (
     CommitThenDrop,
     Cut,
     Drop,

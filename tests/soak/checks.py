@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bonny.resource import Resource
-from bonny.testing.running import is_ready
+from bonny_dev.testing.running import is_ready
 
 from .collector import owner_uids
 from .process import Census

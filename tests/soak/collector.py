@@ -15,7 +15,7 @@ from random import Random
 from typing import Final
 
 from bonny.resource import Resource
-from bonny.sandbox.admin import Admin
+from bonny_dev.sandbox.admin import Admin
 
 from .world import CHILDREN, WIDGETS, insist, is_gone
 

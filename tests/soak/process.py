@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bonny.sandbox import Sandbox
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.guard import Guard
 from tests.support.processes import OperatorProcess
 
 from .log import OperatorLog

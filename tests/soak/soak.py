@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bonny.api.crd import crds
-from bonny.sandbox import Sandbox
-from bonny.sandbox.admin import Admin
-from bonny.sandbox.guard import Guard
-from bonny.testing.faults import FaultProxy, Request, is_write
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.admin import Admin
+from bonny_dev.sandbox.guard import Guard
+from bonny_dev.testing.faults import FaultProxy, Request, is_write
 from tests.support.processes import writes
 
 from . import checks

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from bonny.testing.faults import Request
+from bonny_dev.testing.faults import Request
 
 __all__ = ["WINDOW_SECONDS", "Traffic", "is_of_events"]
 

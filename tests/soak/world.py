@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from bonny.resource import Resource
-from bonny.sandbox.admin import Admin, Answer
+from bonny_dev.sandbox.admin import Admin, Answer
 
 __all__ = ["CHILDREN", "GROUP_VERSION", "NAMESPACE", "WIDGETS", "Wanted", "World", "insist", "is_gone"]
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from bonny.kinds import builtin
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 __all__ = ["Administrator", "Answer", "collection"]
 

@@ -17,7 +17,7 @@ from bonny.client.config import find_cluster
 from bonny.client.errors import ApiError
 from bonny.core.lease import LeaseTiming
 from bonny.kinds import Kind
-from bonny.leader import Leadership, own_identity
+from bonny.run.leader import Leadership, own_identity
 from bonny.telemetry.logging import LogFormat, configure
 
 CONFIG_MAP = Kind("v1", "ConfigMap")

@@ -9,7 +9,7 @@ from typing import Any
 
 from bonny.kinds import Kind, _table
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 # Schemas that hold themselves (JSONSchemaProps) end here.
 DEPTH = 9

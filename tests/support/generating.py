@@ -9,7 +9,7 @@ from pathlib import Path
 from invoke.collection import Collection
 from invoke.program import Program
 
-from bonny import tasks
+from bonny_dev import tasks
 
 
 def run_task(project: Path, words: str) -> int | str | None:

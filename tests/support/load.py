@@ -19,7 +19,7 @@ from typing import Final
 import aiohttp
 
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 __all__ = ["Storm", "create", "patch", "remove", "storm"]
 

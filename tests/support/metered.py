@@ -7,9 +7,9 @@ from typing import Any
 from bonny import Controller, Kind, List, Operator, Resource, Scheduler, Watcher
 from bonny.client.api import Client
 from bonny.client.config import Connection
-from bonny.config import Config
-from bonny.metrics import Parts
-from bonny.process import Process
+from bonny.run.config import Config
+from bonny.run.metrics import Parts
+from bonny.run.process import Process
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
-from bonny.testing.faults import FaultProxy
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import FaultProxy
 
 RBAC = "rbac.authorization.k8s.io"
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bonny.sandbox import Sandbox
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.guard import Guard
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 HANDWRITTEN = Path(__file__).with_name("handwritten.py")
@@ -58,11 +58,12 @@ class OperatorProcess:
     @property
     def text(self) -> str:
         """Everything that it wrote."""
-        return self.log_file.read_text("utf-8")
+        return self.log_file.read_bytes().decode("utf-8", "replace")  # its end may be half a character
 
     def lines(self, message: str) -> list[dict[str, Any]]:
-        """The log lines with this constant message."""
-        decoded = [json.loads(line) for line in self.text.splitlines() if line.startswith("{")]
+        """The log lines with this constant message. One that is still being written is not there yet."""
+        complete = (line for line in self.text.splitlines(keepends=True) if line.endswith("\n"))
+        decoded = [json.loads(line) for line in complete if line.startswith("{")]
         return [line for line in decoded if line["message"] == message]
 
     def probe(self, path: str) -> tuple[int, str]:

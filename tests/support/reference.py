@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bonny.sandbox import Sandbox
-from bonny.sandbox.binaries import obtain
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.binaries import obtain
+from bonny_dev.sandbox.guard import Guard
 
 NAME = "reference"
 

@@ -14,14 +14,14 @@ from bonny import telemetry
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.core.watch import WatchOptions
+from bonny.engine.stream import Reflector
 from bonny.events import EventRecorder
 from bonny.kinds import Kind
 from bonny.resource import Resource
-from bonny.sandbox import Sandbox
 from bonny.scheduler import Scheduler
 from bonny.scheduler.cluster import Cluster
 from bonny.scheduler.server import SchedulerServer
-from bonny.servers.reflector import Reflector
+from bonny_dev.sandbox import Sandbox
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

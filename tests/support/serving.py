@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from bonny.client.config import Kubeconfig
-from bonny.config import Config
 from bonny.operator import Operator
-from bonny.process import Process
-from bonny.sandbox import Sandbox
+from bonny.run.config import Config
+from bonny.run.process import Process
+from bonny_dev.sandbox import Sandbox
 
 STOP_SECONDS = 30.0
 

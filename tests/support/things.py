@@ -9,7 +9,7 @@ from typing import Any
 
 from bonny import Axn, Controller, Field, Operator, Owned, Resource, Spec, Status, Version, WithConditions
 from bonny.api import WithObservedGeneration
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 
 GROUP = "example.com"
 THING = f"{GROUP}/v1", "Thing"

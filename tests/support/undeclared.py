@@ -42,6 +42,6 @@ class DoorController(Controller[Door]):
 operator = Operator(name="doors", group="doors.example.com", controllers=[DoorController])
 
 if __name__ == "__main__":
-    from bonny.tasks import run_local
+    from bonny_dev.tasks import run_local
 
     run_local.run(operator, run_local.Options())

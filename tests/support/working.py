@@ -11,11 +11,11 @@ from bonny.client.api import Client
 from bonny.core import watch
 from bonny.core.backoff import Backoff
 from bonny.core.queue import QueueOptions
+from bonny.engine.router import Intake
+from bonny.engine.stream import Reflector
+from bonny.engine.worker import Worker
 from bonny.pipeline import Pipeline, Step
 from bonny.resource import Resource
-from bonny.servers.intake import Intake
-from bonny.servers.reflector import Reflector
-from bonny.servers.worker import Worker
 from tests.support.core import line, page
 from tests.support.recorder import KeptEvents
 from tests.support.waiting import running

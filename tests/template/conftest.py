@@ -28,8 +28,8 @@ from pathlib import Path
 
 import pytest
 
-from bonny.scaffold.project import Project
-from bonny.tasks.generate import Request, plan_kind
+from bonny_dev.project import Project
+from bonny_dev.tasks.generate import Request, plan_kind
 from tests.support.baking import bake, install, invoke
 from tests.support.generating import commit
 from tests.support.judges import Judges, appoint

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from bonny.errors import UsageError
-from bonny.scaffold.project import Project
-from bonny.tasks.generate import Request, plan_kind
-from bonny.tasks.plan import Plan
+from bonny_dev.project import Project
+from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.plan import Plan
 from tests.support.baking import TEMPLATE
 from tests.support.generating import state
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny.tasks.update_runtime import checksums
+from bonny_dev.tasks.update_runtime import checksums
 from tests.support.baking import uv
 from tests.support.releases import CHANGED, NEW, OLD, git, releases
 

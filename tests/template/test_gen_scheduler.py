@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from bonny.errors import UsageError
-from bonny.scaffold.project import Project
-from bonny.tasks.generate import Request, plan_kind
-from bonny.tasks.generate_scheduler import plan_scheduler
+from bonny_dev.project import Project
+from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.generate_scheduler import plan_scheduler
 from tests.support.baking import bake, install, invoke
 from tests.support.generating import state
 from tests.template.conftest import ANSWER_SETS

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 import bonny
 from bonny.errors import UsageError
 from bonny.naming import RESERVED_KINDS
-from bonny.scaffold.project import Project
-from bonny.tasks.generate import Request, plan_kind
-from bonny.tasks.generate_scheduler import plan_scheduler
-from bonny.tasks.parts import plan_controller_of, plan_reconciler, plan_task
-from bonny.tasks.plan import Plan
+from bonny_dev.project import Project
+from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.generate_scheduler import plan_scheduler
+from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_task
+from bonny_dev.tasks.plan import Plan
 from tests.template.conftest import copied
 
 # Names that mean something to Python, to pytest, to file systems, or to the generated modules.

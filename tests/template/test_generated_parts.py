@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.scaffold.project import Project
-from bonny.tasks.generate import Request, plan_kind
-from bonny.tasks.parts import plan_controller_of, plan_reconciler, plan_task
-from bonny.tasks.plan import Plan
+from bonny_dev.project import Project
+from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_task
+from bonny_dev.tasks.plan import Plan
 from tests.support.generating import run_task, state
 
 Planned = Callable[[Project], Plan]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.scaffold.project import Project
-from bonny.tasks.generate import Request, plan_kind
-from bonny.tasks.plan import Plan
+from bonny_dev.project import Project
+from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.plan import Plan
 from tests.support.generating import state
 
 WIDGET = Request(kind="Widget", plural="widgets", version="v2alpha1")

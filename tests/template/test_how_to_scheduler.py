@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from bonny.sandbox.binaries import find_or_build
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox.binaries import find_or_build
+from bonny_dev.sandbox.guard import Guard
 from tests.support.baking import TEMPLATE
 from tests.template.test_readme import COMMAND_SECONDS, STOP_SECONDS, Terminal, carry_out, until
 

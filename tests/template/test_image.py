@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 from tests.support.dockerfile import build, sent, stages
 from tests.support.judges import Judges
 from tests.template.conftest import FULLEST, project_of

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from bonny.sandbox.binaries import Binaries, find_or_build
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox.binaries import Binaries, find_or_build
+from bonny_dev.sandbox.guard import Guard
 from tests.support.baking import TEMPLATE, bake, uv
 
 README = TEMPLATE / "README.md"

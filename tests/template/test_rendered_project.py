@@ -175,7 +175,12 @@ def test_the_wheel_holds_operator_and_runtime_with_its_data(fresh: Path, tmp_pat
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     package = fresh.name.replace("-", "_")
-    assert {f"{package}/operator.py", "bonny/py.typed", "bonny/builtin_kinds.json", "bonny/scaffold/api.py.j2"} <= names
+    assert {
+        f"{package}/operator.py",
+        "bonny/py.typed",
+        "bonny/builtin_kinds.json",
+        "bonny_dev/scaffold/api.py.j2",
+    } <= names
     runtime = {f"bonny/{path.relative_to(copy / 'vendor/bonny')}" for path in (copy / "vendor/bonny").rglob("*.py")}
     assert runtime <= names
 

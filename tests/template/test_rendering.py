@@ -17,7 +17,7 @@ import pytest
 import yaml
 from cookiecutter.environment import StrictEnvironment
 
-from bonny.tasks.update_runtime import CHECKSUMS, checksums
+from bonny_dev.tasks.update_runtime import CHECKSUMS, checksums
 from tests.support.baking import TEMPLATE, bake, rendered_files
 from tests.template.conftest import ANSWER_SETS, project_of
 from tests.template.test_answers import ACCEPTED, REFUSED, REFUSED_BY_COOKIECUTTER

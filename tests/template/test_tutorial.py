@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny.sandbox.binaries import find_or_build
+from bonny_dev.sandbox.binaries import find_or_build
 from tests.template import test_readme
 from tools import terminal as pseudo
 from tools.tutorial import PAGE, RUNS_ON, Command, Edit, Shown, pattern, steps

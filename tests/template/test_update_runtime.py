@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.tasks import update_runtime as module
-from bonny.tasks.update_runtime import CHECKSUMS, Kept, checksums, update_runtime
+from bonny_dev.tasks import update_runtime as module
+from bonny_dev.tasks.update_runtime import CHECKSUMS, Kept, checksums, update_runtime
 from tests.support.baking import TEMPLATE, bake
 from tests.support.releases import CHANGED, NEW, OLD, UNCHANGED, git, releases
 
@@ -239,7 +239,9 @@ def test_a_link_in_the_place_of_the_runtime_is_left_alone(root: Path, template: 
 
 
 def program(root: Path, template: Path) -> list[str]:
-    script = f"from bonny.tasks.update_runtime import *; update_runtime(Path({str(root)!r}), origin={str(template)!r})"
+    script = (
+        f"from bonny_dev.tasks.update_runtime import *; update_runtime(Path({str(root)!r}), origin={str(template)!r})"
+    )
     return [sys.executable, "-c", f"from pathlib import Path; {script}"]
 
 

@@ -1,4 +1,4 @@
-"""Assertions of `bonny.testing`: what they accept, and how their messages read."""
+"""Assertions of `bonny_dev.testing`: what they accept, and how their messages read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Resource, testing
+from bonny import Axn, Resource
+from bonny_dev import testing
 
 
 def widget() -> Resource:

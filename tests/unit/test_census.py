@@ -29,6 +29,11 @@ from bonny.core.queue import Priority, Queue, QueueOptions, Reason
 from bonny.core.series import Correlator
 from bonny.core.store import Store
 from bonny.core.watch import Begin, Gone, Put, Sweep
+from bonny.engine import router as intake_module
+from bonny.engine.context import Mute
+from bonny.engine.router import Intake
+from bonny.engine.stream import Reflector
+from bonny.engine.worker import Worker
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
@@ -40,13 +45,8 @@ from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.pending import Pending
 from bonny.scheduler.server import SchedulerServer
 from bonny.scheduler.views import PodView
-from bonny.servers import intake as intake_module
 from bonny.servers import periodic
-from bonny.servers.intake import Intake
 from bonny.servers.periodic import Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
-from bonny.servers.reflector import Reflector
-from bonny.servers.worker import Worker
-from bonny.servers.workplace import Mute
 from tests.support import scheduling
 from tests.support.census import census, grown
 from tests.support.core import item, line, page, thing

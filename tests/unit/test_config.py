@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bonny import Operator, config
+from bonny import Operator
 from bonny.client.config import InCluster, Kubeconfig, find_cluster
-from bonny.config import Config, settings
 from bonny.errors import UsageError
 from bonny.main import defaults, main
+from bonny.run import config
+from bonny.run.config import Config, settings
 
 
 def test_without_a_word_all_namespaces_are_watched_and_the_port_is_8080() -> None:

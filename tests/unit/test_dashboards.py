@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from bonny.errors import UsageError
-from bonny.metrics import families
-from bonny.tasks.dashboards import FILES, write
+from bonny.run.metrics import families
 from bonny.telemetry.prometheus import Type, process_families
+from bonny_dev.tasks.dashboards import FILES, write
 from tests.support.metered import First, parts
 
 # Labels that come from the scrape, and those of histograms.
@@ -26,12 +26,12 @@ LABEL = re.compile(r"(\w+)\s*(?:=~|!=|!~|=)")
 
 
 def alerts() -> list[dict[str, Any]]:
-    loaded = yaml.safe_load(files("bonny.telemetry").joinpath("alerts.yaml").read_text("utf-8"))
+    loaded = yaml.safe_load(files("bonny_dev.manifest").joinpath("alerts.yaml").read_text("utf-8"))
     return [rule for group in loaded["groups"] for rule in group["rules"]]
 
 
 def dashboard() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(files("bonny.telemetry").joinpath("dashboard.json").read_text("utf-8"))
+    loaded: dict[str, Any] = json.loads(files("bonny_dev.manifest").joinpath("dashboard.json").read_text("utf-8"))
     return loaded
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bonny.tasks.doctor import Finding, _told
+from bonny_dev.tasks.doctor import Finding, _told
 
 FINDINGS = (
     Finding("version", True, "Kubernetes v1.36.3"),

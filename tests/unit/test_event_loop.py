@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
-from bonny import event_loop, main
+from bonny import main
 from bonny.errors import BonnyError
-from bonny.event_loop import LoopMonitor, create_task
+from bonny.run import event_loop
+from bonny.run.event_loop import LoopMonitor, create_task
 from bonny.telemetry.logging import LogFormat, about, configure
 from tests.support.processes import RUNTIME
 
@@ -150,8 +151,8 @@ async def test_a_loop_that_is_busy_with_many_short_steps_is_not_blocked(
 
 STOPPED = """
 import asyncio, sys
-from bonny import event_loop
-from bonny.event_loop import LoopMonitor
+from bonny.run import event_loop
+from bonny.run.event_loop import LoopMonitor
 event_loop.BLOCKED_SECONDS, event_loop.LOOK_SECONDS = 1.0, 0.1
 
 async def main():
@@ -260,7 +261,7 @@ CALLS_EXIT = """
 import asyncio, sys
 from bonny import Operator, PeriodicTask
 from bonny.client.config import Connection
-from bonny.config import Config
+from bonny.run.config import Config
 from bonny.main import serve
 
 class Nowhere:

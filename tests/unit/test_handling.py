@@ -13,20 +13,21 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Owned, Retry, Terminal, testing
+from bonny import Axn, Controller, Kind, Owned, Retry, Terminal
 from bonny.axn import Action, State
 from bonny.calling import HandlerTimeout
 from bonny.client.errors import Forbidden, refusal
 from bonny.core.objects import Failure
-from bonny.discovery import discover
 from bonny.errors import AlreadyApplied, BonnyError, ForeignObject, InvalidObject, OptionError, UndeclaredKind
 from bonny.operator import Operator
 from bonny.pipeline import Pipeline, failure_of, run_step
 from bonny.resource import Resource
+from bonny.run.discovery import discover
 from bonny.steps.apply_descendants import ApplyDescendants, prepared
 from bonny.steps.calling import call_handler
 from bonny.steps.delegate import DelegateToController
 from bonny.steps.finalizer import Finalizer
+from bonny_dev import testing
 from tests.support.widget import Widget, widget
 
 

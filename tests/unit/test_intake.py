@@ -19,14 +19,14 @@ from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason
+from bonny.engine import router as intake_module
+from bonny.engine.router import BARRIER_SECONDS, Intake
+from bonny.engine.stream import Reflector
+from bonny.engine.worker import Worker
 from bonny.errors import Terminal
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline, Step
 from bonny.resource import Key, Resource
-from bonny.servers import intake as intake_module
-from bonny.servers.intake import BARRIER_SECONDS, Intake
-from bonny.servers.reflector import Reflector
-from bonny.servers.worker import Worker
 from bonny.steps.delegate import DelegateToController
 from tests.support.recorder import KeptEvents
 
@@ -711,7 +711,7 @@ async def test_a_stream_that_fails_for_long_holds_up_no_objects_of_other_kinds(
             await asyncio.sleep(0.01)
     worker.stop()
     await running
-    (late, _) = [record for record in caplog.records if record.name == "bonny.servers.intake"]
+    (late, _) = [record for record in caplog.records if record.name == "bonny.engine.router"]
     assert late.__dict__["streams"] == "configmaps"
     assert not streams.config_maps.synced
     assert streams.intake.children("uid-w1", owner=W1) is None, "what it would show is not known"

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bonny.leader import EXPIRED_EXIT_CODE
+from bonny.run.leader import EXPIRED_EXIT_CODE
 from tests.support.processes import RUNTIME
 
 LINE = "the lease default/w expired before all work had stopped: the process ends; the event loop runs "
@@ -18,7 +18,7 @@ PATIENCE = 20.0
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(RUNTIME)}
 BEGIN = """
 import asyncio, sys, threading, time
-from bonny.leader import _Watchdog, clock
+from bonny.run.leader import _Watchdog, clock
 watchdog = _Watchdog("default/w")
 watchdog.arm(clock() + 0.3)
 """

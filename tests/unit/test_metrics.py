@@ -15,8 +15,8 @@ from bonny.core.objects import decode_item
 from bonny.core.queue import Priority, Reason
 from bonny.core.watch import Gone, Put
 from bonny.errors import BonnyError, Retry, Terminal
-from bonny.metrics import Parts, families, text
 from bonny.resource import Key
+from bonny.run.metrics import Parts, families, text
 from bonny.telemetry.prometheus import END, Family, Format, Type, exposition
 from tests.support.metered import First, parts
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from bonny.core import watch
 from bonny.core.queue import QueueOptions
+from bonny.engine.router import Intake
+from bonny.engine.stream import Reflector
 from bonny.kinds import Kind, Owned, Scope
 from bonny.resource import Resource
-from bonny.servers.intake import Intake
-from bonny.servers.orphans import Orphan, find_orphans
-from bonny.servers.reflector import Reflector
+from bonny.run.orphans import Orphan, find_orphans
 from tests.support.core import line, page, status, thing
 
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)

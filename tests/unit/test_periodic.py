@@ -21,9 +21,9 @@ from bonny import telemetry
 from bonny.client.api import Client
 from bonny.client.errors import NotLeading
 from bonny.errors import OptionError
-from bonny.sandbox.guard import Guard
 from bonny.servers.periodic import REMEMBERED_HALTS, Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
 from bonny.servers.timetable import next_tick
+from bonny_dev.sandbox.guard import Guard
 from tests.support import ticking
 from tests.support.heard import Heard, heard
 from tests.support.virtual import Clock

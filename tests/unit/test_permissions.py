@@ -9,11 +9,12 @@ from typing import cast
 
 import pytest
 
-from bonny import Operator, PeriodicTask, permissions
+from bonny import Operator, PeriodicTask
 from bonny.client.api import Client
 from bonny.client.errors import Unreachable
-from bonny.manifest.rbac import Permission
-from bonny.permissions import PermissionCheck
+from bonny.run import permissions
+from bonny.run.permissions import PermissionCheck
+from bonny.run.rbac import Permission
 from tests.support.virtual import Clock
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from bonny import Axn, Controller, Reason, Retry, Terminal, testing
+from bonny import Axn, Controller, Reason, Retry, Terminal
 from bonny.axn import Action
 from bonny.calling import HandlerTimeout
 from bonny.errors import BonnyError, OptionError
@@ -19,6 +19,7 @@ from bonny.pipeline import Pipeline, Step, failure_of
 from bonny.steps import AddManagedByLabelToDescendants, AddMissingGVK, Finalizer, Logger, SkipObservedGenerations
 from bonny.steps.apply_status import ApplyStatus
 from bonny.steps.delegate import DelegateToController
+from bonny_dev import testing
 from tests.support.raising import Frozen, Hostile, PanicException, Unprintable, UnprintablePanic
 from tests.support.recorder import KeptEvents
 

@@ -13,18 +13,18 @@ from unittest.mock import AsyncMock
 import pytest
 
 from bonny import Controller, Kind, Operator
-from bonny import process as process_module
 from bonny.calling import HANDLER_THREAD
 from bonny.client.config import Connection
-from bonny.config import Config
 from bonny.core import watch
 from bonny.core.watch import WatchOptions
+from bonny.engine.worker import STUCK_SECONDS
 from bonny.errors import UsageError
-from bonny.process import Process, cancelled
 from bonny.resource import Resource
+from bonny.run import process as process_module
+from bonny.run.config import Config
+from bonny.run.probes import Report
+from bonny.run.process import Process, cancelled
 from bonny.servers.reconciler import Reconciler
-from bonny.servers.worker import STUCK_SECONDS
-from bonny.web.probes import Report
 from tests.support.core import page, thing
 from tests.support.waiting import until
 

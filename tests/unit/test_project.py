@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.scaffold.project import Project
+from bonny_dev.project import Project
 
 PACKAGE = "never_imported_before"
 

@@ -15,9 +15,9 @@ from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.core import watch
 from bonny.core.store import Delta
+from bonny.engine import stream as reflector_module
+from bonny.engine.stream import DELTAS_AT_ONCE, WEIGHT_BYTES, Reflector
 from bonny.kinds import Kind
-from bonny.servers import reflector as reflector_module
-from bonny.servers.reflector import DELTAS_AT_ONCE, WEIGHT_BYTES, Reflector
 from tests.support.core import line, page, thing
 from tests.support.peer import Call, Peer
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.scaffold.project import Project
-from bonny.tasks.reload import run_reloading
-from bonny.tasks.run_local import Options
+from bonny_dev.project import Project
+from bonny_dev.tasks.reload import run_reloading
+from bonny_dev.tasks.run_local import Options
 
 HERE = Project(root=Path(), package="p", image="i", version="1")
 

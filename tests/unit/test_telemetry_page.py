@@ -14,7 +14,8 @@ import yaml
 import bonny
 from bonny import telemetry
 from bonny.client.metering import Requests
-from bonny.metrics import families
+from bonny.run.metrics import families
+from bonny.scheduler.metrics import families as of_schedulers
 from bonny.telemetry import tracing
 from bonny.telemetry.prometheus import process_families
 from tests.support.metered import parts
@@ -38,14 +39,14 @@ async def test_every_metric_has_a_row_as_a_scrape_tells_it() -> None:
     """`tests/support/heard.py` compares the keys of events with the page wherever a test hears one."""
     there = {
         family.name: (family.type.value, frozenset(family.labels), family.help)
-        for family in (*families(await parts()), *process_families())
+        for family in (*families(await parts()), *of_schedulers(()), *process_families())
     }
     rows = {code(name): (type_, keys(labels).always, meaning) for name, type_, labels, meaning in table("metric")}
     assert rows == there
 
 
 def test_every_alert_has_a_row() -> None:
-    loaded: dict[str, Any] = yaml.safe_load(files("bonny.telemetry").joinpath("alerts.yaml").read_text("utf-8"))
+    loaded: dict[str, Any] = yaml.safe_load(files("bonny_dev.manifest").joinpath("alerts.yaml").read_text("utf-8"))
     rules = [rule for group in loaded["groups"] for rule in group["rules"]]
     there = {rule["alert"]: (rule["labels"]["severity"], rule.get("for", "at once")) for rule in rules}
     assert {code(name): (severity, after) for name, severity, after, _ in table("alert")} == there

@@ -1,4 +1,4 @@
-"""`bonny.testing.axn` and `handle`: a token for a test without a server, and its way through a handler."""
+"""`bonny_dev.testing.axn` and `handle`: a token for a test without a server, and its way through a handler."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Resource, Retry, testing
+from bonny import Axn, Controller, Kind, Resource, Retry
 from bonny.api import Model
 from bonny.axn import State
 from bonny.calling import HandlerTimeout
 from bonny.errors import AlreadyApplied, InvalidObject, OptionError
+from bonny_dev import testing
 from tests.support.widget import Widget, WidgetSpec, widget
 
 
@@ -186,7 +187,9 @@ async def test_a_request_of_its_own_says_what_it_needs() -> None:
         async def reconcile(self, axn: Axn[Widget]) -> None:
             await axn.client.get(Kind("v1", "Namespace"), "default")
 
-    with pytest.raises(OptionError, match=r"a token of bonny\.testing sends nothing: test what needs the API server"):
+    with pytest.raises(
+        OptionError, match=r"a token of bonny_dev\.testing sends nothing: test what needs the API server"
+    ):
         await testing.handle(Reads, widget())
 
 

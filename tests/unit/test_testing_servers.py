@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from bonny import List, PeriodicTask, Reconciler, Resource, Stop, TaskRun, testing
+from bonny import List, PeriodicTask, Reconciler, Resource, Stop, TaskRun
 from bonny.calling import HANDLER_THREAD, HandlerTimeout
 from bonny.errors import OptionError
+from bonny_dev import testing
 
 POD: Resource = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}}
 

@@ -20,14 +20,14 @@ from bonny import Axn, Kind, telemetry
 from bonny.calling import LONGEST_TEXT
 from bonny.core import watch
 from bonny.core.queue import Reason, Statistics
+from bonny.engine.router import Intake
+from bonny.engine.stream import Reflector
+from bonny.engine.worker import Worker
 from bonny.kinds import List, Related
 from bonny.resource import Key, Resource
-from bonny.servers.intake import Intake
 from bonny.servers.periodic import PeriodicTask, PeriodicTasks, TaskRun
 from bonny.servers.reconciler import Reconciler
-from bonny.servers.reflector import Reflector
 from bonny.servers.watcher import Watcher
-from bonny.servers.worker import Worker
 from bonny.steps import ApplyDescendants, DelegateToController, Finalizer
 from bonny.steps.apply_status import ApplyStatus
 from bonny.telemetry.logging import _Console, _Json

@@ -26,15 +26,15 @@ from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason, Work
 from bonny.core.watch import Broken, Closed, Command, Event, Heard, Line, List, Silent, Tick, Wait, Watch, WatchOptions
+from bonny.engine import router as intake_module
+from bonny.engine import stream as reflector_module
+from bonny.engine import worker as worker_module
+from bonny.engine.router import Intake
+from bonny.engine.stream import Reflector
+from bonny.engine.worker import DELETE_SECONDS, Worker
 from bonny.kinds import Scope
 from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
-from bonny.servers import intake as intake_module
-from bonny.servers import reflector as reflector_module
-from bonny.servers import worker as worker_module
-from bonny.servers.intake import Intake
-from bonny.servers.reflector import Reflector
-from bonny.servers.worker import DELETE_SECONDS, Worker
 from tests.support.protocol import Server
 from tests.support.recorder import KeptEvents
 

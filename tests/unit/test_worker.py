@@ -15,8 +15,8 @@ from bonny import Axn, Retry, calling
 from bonny.axn import Action
 from bonny.core.meters import Handlings, Histogram
 from bonny.core.queue import Reason
+from bonny.engine.worker import Worker
 from bonny.resource import Key, Resource
-from bonny.servers.worker import Worker
 from bonny.steps import DelegateToController
 from bonny.telemetry.logging import _tell_what_is_handled
 from tests.support.core import thing

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bonny.manifest import bundle
+from bonny_dev.manifest import bundle
 
 from << cookiecutter.__package >>.operator import operator
 

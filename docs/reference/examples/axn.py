@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Operator, Owned, PeriodicTask, Resource, Stop, TaskRun, testing
+from bonny import Axn, Controller, Kind, Operator, Owned, PeriodicTask, Resource, Stop, TaskRun
 from bonny.axn import Action, State
 from bonny.errors import AlreadyApplied
 from bonny.events import Event
 from bonny.pipeline import Pipeline
-from bonny.sandbox import Sandbox
+from bonny_dev import testing
+from bonny_dev.sandbox import Sandbox
 from docs.reference.examples.widgets import GROUP, Widget, applied, config_map, widget
 from tests.support.serving import serving
 

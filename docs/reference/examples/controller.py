@@ -11,11 +11,12 @@ import pytest
 
 import bonny
 import examples
-from bonny import Axn, Controller, Kind, Operator, Owned, Resource, Retry, Scope, Terminal, testing
+from bonny import Axn, Controller, Kind, Operator, Owned, Resource, Retry, Scope, Terminal
 from bonny.api import Model
 from bonny.errors import OptionError
 from bonny.kinds import Related
-from bonny.sandbox import Sandbox
+from bonny_dev import testing
+from bonny_dev.sandbox import Sandbox
 from docs.reference.examples.widgets import GROUP, Widget, applied, config_map, widget
 from examples.hello import Greeting, GreetingController
 from tests.support.serving import serving

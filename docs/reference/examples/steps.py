@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Operator, steps, testing
+from bonny import Axn, Operator, steps
 from bonny.pipeline import Pipeline, run_step
-from bonny.sandbox import Sandbox
 from bonny.steps import (
     AddManagedByLabelToDescendants,
     AddMissingGVK,
@@ -24,6 +23,8 @@ from bonny.steps import (
     PruneDescendants,
     SkipObservedGenerations,
 )
+from bonny_dev import testing
+from bonny_dev.sandbox import Sandbox
 from docs.reference.examples.widgets import GROUP, Publishes, Widget, applied, config_map, widget
 from tests.support.serving import serving
 

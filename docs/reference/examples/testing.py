@@ -4,23 +4,12 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 
 from __future__ import annotations
 
-from bonny import (
-    Axn,
-    Controller,
-    Kind,
-    List,
-    Next,
-    Operator,
-    PeriodicTask,
-    Reconciler,
-    Resource,
-    TaskRun,
-    testing,
-)
+from bonny import Axn, Controller, Kind, List, Next, Operator, PeriodicTask, Reconciler, Resource, TaskRun
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
-from bonny.sandbox import Sandbox
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
+from bonny_dev import testing
+from bonny_dev.sandbox import Sandbox
 from docs.reference.examples.widgets import Publishes, Widget, config_map, widget
 
 

@@ -11,7 +11,7 @@ A version other than the hub has two plain functions, objects in and objects out
         from_hub = staticmethod(widget_v2_to_v1)
 
 They change spec, status, labels and annotations, never the rest of the metadata; `convert` writes apiVersion. What the
-hub cannot hold belongs into an annotation, so that nothing is lost on the way back (`bonny.testing.round_trip`).
+hub cannot hold belongs into an annotation, so that nothing is lost on the way back (`bonny_dev.testing.round_trip`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ from pydantic.json_schema import PydanticJsonSchemaWarning
 
 from ..errors import OptionError
 from ..resource import Resource, has_all_of
-from .checking import check
 from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from .rules import RULES
 from .validation import FORMATS, as_stored
@@ -101,9 +100,7 @@ def _structural(model: type[BaseModel], where: str) -> Resource:
             document = model.model_json_schema(mode="validation", by_alias=True)
     except (PydanticUserError, PydanticJsonSchemaWarning) as error:
         raise OptionError(f"{where} ({model.__name__}) cannot become a schema: {str(error).splitlines()[0]}") from None
-    schema = _convert(document, document.get("$defs", {}), where, ())
-    check(schema, where)
-    return schema
+    return _convert(document, document.get("$defs", {}), where, ())
 
 
 def _convert(node: Resource, definitions: _Definitions, where: str, inside: tuple[str, ...]) -> Resource:

@@ -33,7 +33,6 @@ from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind, Scope
 from ..naming import check_group, check_kind, check_plural, check_tuple, check_version, names_of
 from ..resource import Resource
-from .checking import check
 from .reading import read
 from .rules import RULES, Rule
 from .schema import ordered, structural
@@ -283,7 +282,6 @@ def object_schema(version: type[Version]) -> Resource:
     status = version.status_model()
     if status is not None:
         schema["properties"]["status"] = structural(status, where=f"{place}: status")
-    check(schema, place)
     return schema
 
 

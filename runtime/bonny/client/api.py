@@ -80,7 +80,7 @@ class Client:
         timeout: float = REQUEST_SECONDS,
         fence: Callable[[], float] | None = None,
     ) -> None:
-        """`fence` says for how many more seconds this process may write (`bonny.leader`); None: it always may."""
+        """`fence` says for how many more seconds this process may write (`bonny.run.leader`); None: it always may."""
         self.cluster = cluster
         self.requests = Requests()
         self._timeout = timeout

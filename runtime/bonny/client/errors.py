@@ -52,7 +52,7 @@ class AnswerTooLarge(Unreachable):
 
 
 class NotLeading(ApiError):
-    """Another replica may lead (`bonny.leader`). Nothing was sent."""
+    """Another replica may lead (`bonny.run.leader`). Nothing was sent."""
 
 
 class Refusal(ApiError):

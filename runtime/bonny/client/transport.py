@@ -28,7 +28,7 @@ from typing import Any, Final
 import aiohttp
 from yarl import URL
 
-from ..clock import clock
+from .clock import clock
 from .config import Connection
 from .errors import AnswerTooLarge, Unreachable
 

@@ -1,7 +1,7 @@
 """Lease: which of several candidates leads, and until when: the rules of one coordination.k8s.io/v1 Lease.
 
 `step` makes every decision: a candidate and something that happened in; a candidate and one command out. The shell that
-talks to the server is `bonny.leader`.
+talks to the server is `bonny.run.leader`.
 
     Read --Found, held--> Wait --Tick--> Read
     Read --Found, free--> Write --Stored--> leads until `until`; Wait --Tick--> Write

@@ -1,6 +1,6 @@
 """Meters: what is counted and timed on the way of a change, as plain numbers; one observation takes 0.2 us.
 
-You need it to count what happens often. What is told of it, and under which names: `bonny.metrics`.
+You need it to count what happens often. What is told of it, and under which names: `bonny.run.metrics`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Watch: the rules of following one kind: list it in pages, watch from there, resume, start over when that is needed.
 
 `step` makes every decision: a state and something that happened in; a state, one command and the changes for the store
-out. The shell that talks to the server is `bonny.servers.reflector`.
+out. The shell that talks to the server is `bonny.engine.stream`.
 
     Listing --page, more to come--> Listing      Watching --event, bookmark--> Watching
     Listing --last page-----------> Watching     Watching --closed-----------> Watching (resumes where it was)
@@ -106,7 +106,7 @@ WATCHES_AT_ONCE: Final = 10
 BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
 # The API server itself asks for 1 s. A proxy that asks for hours must not silence a stream for longer than the probes
-# wait for a sign of it (bonny.health).
+# wait for a sign of it (bonny.run.health).
 LONGEST_ADVICE_SECONDS: Final = 120.0
 # The events of a gap come in one go, as soon as the watch is open.
 CATCH_UP_SECONDS: Final = 1.0

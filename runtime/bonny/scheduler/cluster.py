@@ -14,10 +14,10 @@ from typing import Any, Final, Protocol, TypeAlias
 from ..calling import call
 from ..core.objects import UNREADABLE
 from ..core.store import Delta
+from ..engine.stream import Reflector
 from ..errors import InvalidObject, OptionError
 from ..kinds import Kind
 from ..resource import Key, key_of
-from ..servers.reflector import Reflector
 from .assume import AssumeCache
 from .views import PodView
 

@@ -1,4 +1,4 @@
-"""Meters: how a scheduler's attempts went, as plain numbers. Under which names they are told: `bonny.metrics`."""
+"""Meters: how a scheduler's attempts went, as plain numbers. Under which names they are told: `bonny.run.metrics`."""
 
 from __future__ import annotations
 

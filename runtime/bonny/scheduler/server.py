@@ -26,7 +26,7 @@ from typing import Any, Final
 from ..calling import call, comes_from_outside, report, text_of
 from ..client.api import Client
 from ..client.errors import Conflict, NotFound, NotServed, ServerError, Unreachable
-from ..conditions import condition, with_condition
+from ..core.conditions import condition, with_condition
 from ..errors import ApiError, BonnyError, OptionError, UsageError
 from ..events import Event, EventRecorder, EventType
 from ..resource import Key, Resource, has_all_of

@@ -22,6 +22,7 @@ from typing import ClassVar
 from ..calling import HandlerTimeout, call, comes_from_outside, report, stopping
 from ..client.api import Client
 from ..client.pages import pages
+from ..engine.worker import STUCK_SECONDS
 from ..errors import InvalidObject
 from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
@@ -29,7 +30,6 @@ from ..telemetry.logging import about
 from .periodic import PeriodicTasks
 from .server import EVERYWHERE, Namespaces, Server
 from .timetable import next_tick, pause
-from .worker import STUCK_SECONDS
 
 __all__ = ["Reconciler"]
 

@@ -23,16 +23,16 @@ from ..client.api import Client
 from ..controller import Controller
 from ..core.queue import QueueOptions
 from ..core.watch import WatchOptions
+from ..engine.context import Mute
+from ..engine.router import Intake
+from ..engine.stream import Reflector
+from ..engine.worker import Worker
 from ..errors import Retry
 from ..pipeline import Pipeline
 from ..resource import Resource
 from ..telemetry import execute
-from .intake import Intake
 from .periodic import PeriodicTasks
-from .reflector import Reflector
 from .server import EVERYWHERE, Namespaces, Server
-from .worker import Worker
-from .workplace import Mute
 
 __all__ = ["Watcher"]
 

@@ -20,8 +20,8 @@ import msgspec
 
 from ..axn import Action, Axn, HandlingFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
-from ..conditions import condition, with_condition
 from ..controller import Controller
+from ..core.conditions import condition, with_condition
 from ..core.fields import same
 from ..core.objects import decode_item
 from ..errors import ApiError

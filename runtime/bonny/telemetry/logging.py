@@ -41,7 +41,7 @@ RUNTIME: Final = str(Path(__file__).parents[1])
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 LEVELS: Final = {"DEBUG": DIM, "INFO": DIM, "WARNING": YELLOW, "ERROR": RED, "CRITICAL": RED}
 # What became of a handling, by the worker's message and its level; the words are as long as the longest level or more.
-WORKER: Final = "bonny.servers.worker"
+WORKER: Final = "bonny.engine.worker"
 OUTCOMES: Final = {
     ("handled", logging.INFO): ("applied", GREEN),
     ("handled", logging.DEBUG): ("unchanged", DIM),

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 from ..core.meters import BOUNDS, Histogram
 
-__all__ = ["END", "Family", "Format", "Type", "exposition", "foreign", "process_families"]
+__all__ = ["END", "Family", "Format", "Metric", "Type", "each", "exposition", "foreign", "process_families"]
 
 END: Final = "# EOF\n"
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
@@ -48,6 +49,10 @@ class Type(StrEnum):
     HISTOGRAM = "histogram"
 
 
+Metric: TypeAlias = tuple[str, Type, str, str]
+"""Name, type, help, and where its subject has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """One metric. `samples` are figures by the values of `labels`: a `Histogram` each for one of that type."""
@@ -57,6 +62,15 @@ class Family:
     help: str
     labels: tuple[str, ...] = ()
     samples: Mapping[Any, float | Histogram] = field(default_factory=dict)
+
+
+def each(
+    metrics: Iterable[Metric], labels: tuple[str, ...], subjects: Mapping[tuple[str, ...], object]
+) -> Iterator[Family]:
+    """A family for each of `metrics`, with a sample for each subject."""
+    for name, kind, told, path in metrics:
+        figure = attrgetter(path)
+        yield Family(name, kind, told, labels, {values: figure(subject) for values, subject in subjects.items()})
 
 
 def exposition(families: Iterable[Family], form: Format = Format.TEXT) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bonny.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator
 from tests.support.baking import uninstalled
 from tests.support.openapi import write_schemas

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from bonny.manifest.command import render
+from bonny_dev.manifest.command import render
 from tests.support.baking import uninstalled
 from tests.support.pages import SECURITY, rows
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import create_model
+from pydantic import BaseModel, create_model
 
 from bonny.api import BuiltIn, Embedded, Field, ListAtomic, ListMap, ListSet, MapAtomic, Model, PreserveUnknown, Spec
-from bonny.api.checking import field_at
-from bonny.api.schema import structural
+from bonny.api.schema import structural as unchecked
 from bonny.errors import OptionError
 from bonny.resource import Resource
+from bonny_dev.crd.checking import check, field_at
 
 
 class Item(Model):
@@ -22,6 +22,13 @@ class Item(Model):
     label: str | None = None
     nullable: str | None = "x"
     inner: dict[str, str] = Field(default_factory=dict)
+
+
+def structural(model: type[BaseModel], *, where: str) -> Resource:
+    """The schema of a model, checked as `crds` checks it."""
+    schema = unchecked(model, where=where)
+    check(schema, where)
+    return schema
 
 
 def schema_of(annotation: Any, default: Any = ...) -> Resource:

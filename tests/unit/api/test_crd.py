@@ -9,9 +9,9 @@ import pytest
 from pydantic import create_model
 
 from bonny.api import AGE, BuiltIn, Column, Field, Rule, Scale, Scope, Spec, Status, Version
-from bonny.api.crd import crds
 from bonny.errors import OptionError
 from bonny.resource import Resource
+from bonny_dev.crd.definition import crds
 
 
 class WidgetSpec(Spec):

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from bonny import api
-from bonny.api.crd import crds
+from bonny_dev.crd.definition import crds
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "api-markers.md"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel
 
 from bonny.api import (
     IMMUTABLE,
@@ -21,9 +22,17 @@ from bonny.api import (
     exactly_one_of,
     union,
 )
-from bonny.api.schema import structural
+from bonny.api.schema import structural as unchecked
 from bonny.errors import OptionError
 from bonny.resource import Resource
+from bonny_dev.crd.checking import check, checked_schema
+
+
+def structural(model: type[BaseModel], *, where: str) -> Resource:
+    """The schema of a model, checked as `crds` checks it."""
+    schema = unchecked(model, where=where)
+    check(schema, where)
+    return schema
 
 
 def rules_of(schema: Resource) -> list[str]:
@@ -185,7 +194,7 @@ def test_a_rule_on_a_whole_object_is_checked_too() -> None:
     with pytest.raises(
         OptionError, match=r"^Ranged v2: the rule .* has the field_path \.spec\.lo, and there is no such"
     ):
-        Crossed.schema()
+        checked_schema(Crossed)
 
 
 def test_unions_are_rules_over_the_names_of_the_wire() -> None:

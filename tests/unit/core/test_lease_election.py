@@ -66,7 +66,7 @@ CALM: Final = Weather(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Replica:
-    """A candidate with a clock, and the shell around it as `bonny.leader` is one."""
+    """A candidate with a clock, and the shell around it as `bonny.run.leader` is one."""
 
     def __init__(self, world: World, name: str, timing: LeaseTiming, *, offset: float, speed: float) -> None:
         self.world = world

@@ -16,10 +16,10 @@ from bonny.api import Field, Spec, Status, Version
 from bonny.core.lease import LeaseTiming
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Owned, Related
-from bonny.manifest.bundle import to_yaml
-from bonny.manifest.command import render, write
-from bonny.manifest.operatorlike import ControllerLike, Customize
 from bonny.resource import Resource
+from bonny.run.operatorlike import ControllerLike, Customize
+from bonny_dev.manifest.bundle import to_yaml
+from bonny_dev.manifest.command import render, write
 
 IMAGE = "registry.example.com:5000/widgets-operator:1.0.0"
 

@@ -14,10 +14,10 @@ import yaml
 from bonny import Operator
 from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
-from bonny.manifest.bundle import documents
-from bonny.manifest.command import render
-from bonny.manifest.parts import PARTS
 from bonny.resource import Resource
+from bonny_dev.manifest.bundle import documents
+from bonny_dev.manifest.command import render
+from bonny_dev.manifest.parts import PARTS
 
 IMAGE = "registry.example.com/widgets-operator:1.0.0"
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "manifest.md").read_text("utf-8")

@@ -11,9 +11,9 @@ from bonny import Axn, Operator
 from bonny.api import Spec, Version
 from bonny.client.metering import Requests
 from bonny.controller import Controller
-from bonny.manifest.rbac import CLUSTER, as_rules, permissions
-from bonny.manifest.recorder import PermissionRecorder, record_permissions
 from bonny.resource import Resource
+from bonny.run.rbac import CLUSTER, as_rules, permissions
+from bonny_dev.manifest.recorder import PermissionRecorder, record_permissions
 
 CONFIG_MAPS = "/api/v1/namespaces/a/configmaps"
 

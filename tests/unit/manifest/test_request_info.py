@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bonny.api import Scope
 from bonny.client.api import path_of
 from bonny.kinds import Kind
-from bonny.manifest.request_info import RequestInfo, request_info
+from bonny_dev.manifest.request_info import RequestInfo, request_info
 
 # What names may hold; a namespace called like a subresource of namespaces is one, all the same.
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?", fullmatch=True)

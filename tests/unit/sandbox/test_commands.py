@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.sandbox import commands
-from bonny.sandbox.lock import try_lock
+from bonny_dev.sandbox import commands
+from bonny_dev.sandbox.lock import try_lock
 
 STATE = {"pid": 1, "url": "https://127.0.0.1:6443", "kubeconfig": "/tmp/bonny-sandbox-x/kubeconfig"}
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import bonny
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox.guard import Guard
 
 OWNER = """
 import os, sys, threading
 from pathlib import Path
-from bonny.sandbox.guard import Guard
+from bonny_dev.sandbox.guard import Guard
 guard = Guard(Path(sys.argv[1]))
 def start():
     guard.popen(["sh", "-c", "echo started; while sleep 1; do :; done", sys.argv[1]], log_file=guard.folder / "log")

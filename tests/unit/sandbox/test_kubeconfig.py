@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bonny.sandbox.kubeconfig import kubeconfig, signing_key, write_private
+from bonny_dev.sandbox.kubeconfig import kubeconfig, signing_key, write_private
 
 
 def test_a_kubeconfig_names_server_authority_user_token_and_namespace() -> None:

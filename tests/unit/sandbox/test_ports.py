@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from bonny.errors import UsageError
-from bonny.sandbox.ports import check_free, free_ports, is_free
+from bonny_dev.sandbox.ports import check_free, free_ports, is_free
 
 
 def test_free_ports_are_different_and_outside_the_ephemeral_range() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.sandbox.guard import Guard
-from bonny.sandbox.processes import SandboxError, Server, telling_lines
+from bonny_dev.sandbox.guard import Guard
+from bonny_dev.sandbox.processes import SandboxError, Server, telling_lines
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bonny import testing
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler
+from bonny_dev import testing
 from tests.support.scheduling import node, pod
 
 

@@ -13,6 +13,7 @@ from bonny import telemetry
 from bonny.client.errors import Unreachable, refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
+from bonny.engine.stream import Reflector
 from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
 from bonny.kinds import Kind
@@ -24,7 +25,6 @@ from bonny.scheduler.pending import State
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.server import SchedulerServer
 from bonny.scheduler.views import NodeView, PodView
-from bonny.servers.reflector import Reflector
 from tests.support.core import line, page, status
 from tests.support.scheduling import node, pod
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bonny.resource import Resource
-from bonny.testing.faults import Request
+from bonny_dev.testing.faults import Request
 from tests.soak import checks
 from tests.soak.log import OperatorLog
 from tests.soak.process import Census
@@ -174,7 +174,7 @@ def test_errors_tracebacks_and_stray_lines_in_the_log_are_complaints(tmp_path: P
 
 
 def test_only_the_api_server_itself_can_say_that_an_object_is_gone() -> None:
-    from bonny.sandbox.admin import Answer  # noqa: PLC0415  only here
+    from bonny_dev.sandbox.admin import Answer  # noqa: PLC0415  only here
 
     assert is_gone(Answer(404, {"kind": "Status", "reason": "NotFound"}))
     assert not is_gone(Answer(404, "404 page not found"))

@@ -1,0 +1,70 @@
+"""Conditions: the entries of `status.conditions`, as meta/v1 defines them.
+
+You need it in steps that write conditions of their own.
+You do not need it in handlers: `axn.set_condition`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from datetime import UTC, datetime
+from typing import Final
+
+from ..errors import OptionError
+from ..resource import Resource
+
+__all__ = ["condition", "steadied", "with_condition"]
+
+# The limit in the schema of a condition: a longer message would make the API server refuse the whole status.
+LONGEST_MESSAGE: Final = 32_768
+
+
+def condition(
+    type: str,  # noqa: A002  the API's own word
+    status: bool | None,
+    *,
+    of: Resource,
+    message: str | None = None,
+    reason: str | None = None,
+) -> Resource:
+    """A condition of the object `of`, but for its lastTransitionTime."""
+    if status not in (True, False, None):
+        raise OptionError(f"the status of condition {type} is {status!r}: use True, False or None")
+    # A type may have a domain, hyphens and dots (`example.com/Ready`), a reason may not.
+    word = "".join(filter(str.isalnum, type.rpartition("/")[2]))
+    words = {True: word, False: f"Not{word}", None: "Unknown"}
+    made = {
+        "type": type,
+        "status": {True: "True", False: "False", None: "Unknown"}[status],
+        "reason": reason or words[status],
+        "message": (message or "")[:LONGEST_MESSAGE],
+    }
+    generation = of["metadata"].get("generation")
+    return {**made, "observedGeneration": generation} if generation else made
+
+
+def with_condition(status: Resource, wanted: Resource) -> Resource:
+    """`status` with the condition `wanted` in the place of the one of its type."""
+    conditions = list(status.get("conditions") or ())
+    position = next((at for at, known in enumerate(conditions) if known.get("type") == wanted["type"]), None)
+    before = {} if position is None else conditions[position]
+    same = before.get("status") == wanted["status"] and "lastTransitionTime" in before
+    moved = before["lastTransitionTime"] if same else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    merged = {**wanted, "lastTransitionTime": moved}
+    if position is None:
+        conditions.append(merged)
+    else:
+        conditions[position] = merged
+    return {**status, "conditions": conditions}
+
+
+def steadied(status: Resource, base: Resource, types: Set[str]) -> Resource:
+    """`status`, with the times of `base` for the conditions that were changed and changed back, which is no move."""
+    stood = {known.get("type"): known for known in base.get("conditions") or () if "lastTransitionTime" in known}
+    conditions = [
+        {**known, "lastTransitionTime": stood[known["type"]]["lastTransitionTime"]}
+        if known.get("type") in types and stood.get(known["type"], {}).get("status") == known["status"]
+        else known
+        for known in status.get("conditions") or ()
+    ]
+    return {**status, "conditions": conditions} if conditions else status

@@ -1,0 +1,126 @@
+"""Event loop: finds the code that blocks it, and keeps handlers from ending it.
+
+You need it once for each process (`bonny.run.process`, `bonny.main`). You do not need it in handlers.
+
+A blocked loop answers no probe, renews no lease and reconciles no object. `LoopMonitor` logs which code blocks it.
+asyncio lets SystemExit and KeyboardInterrupt of any task end the loop. In tasks that a handler starts, `create_task`
+turns them into errors of the task. Callbacks (`call_soon`, done callbacks) cannot be wrapped; see `bonny.main`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Awaitable, Iterable, Iterator
+from contextlib import suppress
+from contextvars import Context
+from types import FrameType
+from typing import Any, Final
+
+from ..calling import no_exit
+from ..telemetry.logging import reconcile_id
+
+__all__ = ["EXITS", "LoopMonitor", "create_task", "frames_of", "running"]
+
+EXITS: Final = (SystemExit, KeyboardInterrupt)
+# No step of the runtime takes 0.1 s. The lease (15 s) and the probes (3 failures, 10 s apart) end the process later, so
+# the log line comes first.
+BLOCKED_SECONDS: Final = 3.0
+LOOK_SECONDS: Final = 0.5
+# The innermost frames of a stack; a recursion is longer and says no more.
+FRAMES: Final = 20
+
+log = logging.getLogger("bonny.run.event_loop")
+
+
+def frames_of(thread: int) -> Iterator[tuple[FrameType, int]]:
+    """The frames of a running thread with their lines, innermost first. Guarantees: never blocks."""
+    return traceback.walk_stack(sys._current_frames().get(thread))  # noqa: SLF001  the documented name
+
+
+def running(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, Context]:
+    """The stack of the task or callback that an event loop runs, and its context, from frames, innermost first.
+
+    The stack has files, lines and functions, and no values. The context is empty where no asyncio loop runs anything.
+    """
+    stack: list[str] = []
+    context = Context()
+    for frame, line in frames:
+        if frame.f_code is asyncio.Handle._run.__code__:  # noqa: SLF001
+            handle = frame.f_locals["self"]
+            context = handle._context  # noqa: SLF001  `get_context` is of Python 3.12
+            # Of a callback that is written in C there is no frame.
+            stack = stack or [getattr(handle._callback, "__qualname__", "")]  # noqa: SLF001
+            break
+        stack.append(f"{frame.f_code.co_filename}:{line} {frame.f_code.co_qualname}")
+    return " < ".join(stack[:FRAMES]), context
+
+
+class LoopMonitor:
+    """A thread that logs, once per blockage, the code that blocks the event loop for more than 3 seconds.
+
+    The line has the fields of `telemetry.logging.about`, so it names controller and object.
+
+    Each look at the clock counts for `LOOK_SECONDS`, or for the CPU time that this process used since the last look if
+    that is more. So a stopped process, a machine that slept and a CPU that was busy elsewhere are not reported. C code
+    that holds the interpreter's lock is, once it lets this thread run.
+    """
+
+    def __init__(self) -> None:
+        self.blocked_seconds = 0.0
+        """Total time of all blockages."""
+
+        self._ended = threading.Event()
+
+    def __enter__(self) -> LoopMonitor:
+        """Begin, within the loop's thread."""
+        arguments = (asyncio.get_running_loop(), threading.get_ident())
+        threading.Thread(target=self._watch, args=arguments, name="event loop monitor", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+        beat = threading.Event()
+        beat.set()
+        blocked, now, used = 0.0, time.monotonic(), time.process_time()
+        while not self._ended.wait(LOOK_SECONDS):
+            before, used_before, now, used = now, used, time.monotonic(), time.process_time()
+            seconds = min(now - before, max(used - used_before, LOOK_SECONDS))
+            if beat.is_set() and seconds < BLOCKED_SECONDS:
+                blocked = 0.0
+                beat.clear()
+                with suppress(RuntimeError):  # the loop was closed
+                    loop.call_soon_threadsafe(beat.set)
+            elif blocked >= BLOCKED_SECONDS:
+                self.blocked_seconds += seconds
+            elif (blocked := blocked + seconds) >= BLOCKED_SECONDS:
+                self.blocked_seconds += blocked
+                stack, context = running(frames_of(thread))
+                extra = {"seconds": round(blocked, 1), "stack": stack}
+                # A copy: nobody may enter a context that another thread has entered.
+                context.copy().run(log.warning, "the event loop is blocked", extra=extra)
+
+
+def create_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+    """A task factory: in a task that a handler starts, SystemExit and KeyboardInterrupt are errors of that task."""
+    if not reconcile_id():
+        return asyncio.Task(coroutine, loop=loop, **options)
+    contained: Any = _without_exit(coroutine)
+    contained.__qualname__ = getattr(coroutine, "__qualname__", contained.__qualname__)  # for messages of asyncio
+    task = asyncio.Task(contained, loop=loop, **options)
+    # A task that is cancelled before its first step never awaits the coroutine.
+    task.add_done_callback(lambda _: coroutine.close())
+    return task
+
+
+async def _without_exit(coroutine: Awaitable[Any]) -> Any:
+    try:
+        return await coroutine
+    except EXITS as error:
+        raise no_exit(error) from error

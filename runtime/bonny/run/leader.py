@@ -1,0 +1,275 @@
+"""Leader: which replica of an operator acts, by a coordination.k8s.io/v1 Lease; the shell around `core.lease`.
+
+    leadership = Leadership(Client(cluster, ...), namespace="default", name="widgets", identity=own_identity())
+    client = Client(cluster, ..., fence=leadership.remaining)
+    campaign = asyncio.create_task(leadership.run())
+    while True:
+        await leadership.acquired()
+        ...                                # start the work
+        await leadership.lost.wait()
+        ...                                # stop it
+        leadership.stood_down()
+
+You need it to gate work of your own. You do not need it in handlers: their client is fenced.
+
+Guarantees, as long as the assumptions of `core.lease` hold: a fenced client starts no write outside of a term; and the
+process ends, with `EXPIRED_EXIT_CODE`, when its work has not stopped by the moment from which somebody else may lead,
+be it that the loop is blocked, that a thread cannot be stopped, or that the process stood still.
+RBAC: get, create and update leases in the namespace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import select
+import socket
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ..client.api import Client
+from ..client.clock import clock
+from ..client.errors import Conflict, Forbidden, NotFound, missing_rule
+from ..core import lease
+from ..core.lease import LeaseTiming
+from ..errors import ApiError, UsageError
+from ..kinds import Kind
+from ..resource import Key, Resource
+from .event_loop import frames_of, running
+
+__all__ = ["EXPIRED_EXIT_CODE", "LEASE", "VERBS", "Leadership", "clock", "own_identity"]
+
+LEASE: Final = Kind("coordination.k8s.io/v1", "Lease")
+VERBS: Final = ("get", "create", "update")
+# 1 and 2 are taken (bonny.main).
+EXPIRED_EXIT_CODE: Final = 3
+TIMING: Final = LeaseTiming()
+# A thread's wait does not count the time that a machine sleeps; so soon after that it looks at the clock.
+WATCHDOG_SECONDS: Final = 1.0
+TROUBLE: Final = (ApiError, UsageError, TimeoutError, msgspec.ValidationError)
+
+log = logging.getLogger("bonny.run.leader")
+
+
+def own_identity() -> str:
+    """The pod's name, or the machine's, and a suffix that no other process has."""
+    return f"{os.environ.get('BONNY_POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
+
+
+class Leadership:
+    """One candidate for the Lease `name`. Its `client` must not be fenced by it."""
+
+    def __init__(
+        self, client: Client, *, namespace: str, name: str, identity: str, timing: LeaseTiming = TIMING
+    ) -> None:
+        self.lost = asyncio.Event()
+        """Set from the end of a term to the beginning of the next one."""
+
+        self._client = client
+        self._key = Key(namespace, name)
+        self._name = str(self._key)
+        self._candidate = lease.Candidate(identity, timing)
+        self._live: Resource = {}
+        self._acquired = asyncio.Event()
+        self._stood_down = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._watchdog = _Watchdog(self._name)
+        self._trouble: set[tuple[str, bool]] = set()
+        """The verbs that failed when they were last used, and whether that was for want of a permission."""
+
+    async def acquired(self) -> None:
+        """Return when leading."""
+        await self._acquired.wait()
+
+    def remaining(self) -> float:
+        """Seconds in which a request may be started and answered; 0.0 when not leading. Any thread may ask."""
+        return max(self._candidate.until - clock(), 0.0) if self._acquired.is_set() else 0.0
+
+    def stood_down(self) -> None:
+        """Say that all work of the term that was lost has stopped. No other term begins before that."""
+        self._watchdog.disarm()
+        self._stood_down.set()
+
+    async def release(self) -> None:
+        """Leave for good, so that somebody else leads at once. All work must have stopped.
+
+        Guarantees: returns within half a renew deadline. Where no answer comes until then, the Lease expires by itself.
+        """
+        self._leaving.set()
+        self._end_term()
+        self.stood_down()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._candidate.timing.request_seconds):
+                await self._idle.wait()
+
+    async def run(self) -> None:
+        """Campaign for one term after the other, until `release`. Whatever the API server says, it goes on."""
+        self._idle.clear()
+        try:
+            command = self._step(lease.Tick())
+            while not isinstance(command, lease.Done):
+                event = await self._performed(command)
+                await self._settle()
+                command = self._step(event)
+                if self._leaving.is_set() and not self._candidate.releasing:
+                    command = self._step(lease.Release())
+                await self._settle()
+                self._go_on()
+        finally:
+            self._end_term()
+            self._idle.set()
+
+    # --- terms --------------------------------------------------------------------------------------------------------
+
+    def _step(self, event: lease.Event) -> lease.Command:
+        self._candidate, command = lease.step(self._candidate, event, now=clock(), chance=random.random())
+        return command
+
+    def _go_on(self) -> None:
+        """Begin the term, or prolong it, if there is one."""
+        if clock() < self._candidate.until:
+            self._watchdog.arm(self._candidate.expires)
+            if not self._acquired.is_set():
+                self._stood_down.clear()
+                self.lost.clear()
+                self._acquired.set()
+                log.info("leading", extra={"lease": self._name, "identity": self._candidate.identity})
+
+    async def _settle(self) -> None:
+        """If the term is over, say so, and return when its work has stopped."""
+        if self.remaining() <= 0.0:
+            self._end_term()
+        if self.lost.is_set():
+            await self._stood_down.wait()
+
+    def _end_term(self) -> None:
+        if self._acquired.is_set():
+            self._acquired.clear()
+            self.lost.set()
+            level = logging.INFO if self._leaving.is_set() else logging.WARNING
+            log.log(level, "no longer leading", extra={"lease": self._name})
+            self._watchdog.arm(self._candidate.expires)
+
+    # --- performing ---------------------------------------------------------------------------------------------------
+
+    async def _performed(self, command: lease.Command) -> lease.Event:
+        match command:
+            case lease.Read() | lease.Write():
+                return await self._answered(command)
+            case lease.Wait(seconds) if self._candidate.releasing:
+                await asyncio.sleep(seconds)
+            case lease.Wait(seconds):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await self._leaving.wait()
+        return lease.Tick()
+
+    async def _answered(self, command: lease.Read | lease.Write) -> lease.Event:
+        sent = clock()
+        if isinstance(command, lease.Read):
+            verb, request = "get", self._client.get(LEASE, self._key.name, namespace=self._key.namespace)
+        elif command.record.version:
+            verb, request = "update", self._client.replace(LEASE, self._body(command))
+        else:
+            verb, request = "create", self._client.create(LEASE, self._body(command))
+        try:
+            async with asyncio.timeout(command.seconds):
+                record = self._understood(verb, await request)
+        except TROUBLE as error:
+            if verb == "get" and isinstance(error, NotFound):
+                return lease.Found(lease.Record())
+            return self._failed(verb, error)
+        return lease.Found(record) if verb == "get" else lease.Stored(record, sent)
+
+    def _body(self, command: lease.Write) -> Resource:
+        """What others wrote into the Lease stays as it is."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec: Resource = msgspec.to_builtins(command.record) | {"renewTime": now}
+        if command.acquires:
+            spec["acquireTime"] = now
+        if not spec.pop("version"):
+            named = {"name": self._key.name, "namespace": self._key.namespace}
+            return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": named, "spec": spec}
+        return {**self._live, "spec": {**self._live.get("spec", {}), **spec}}
+
+    def _understood(self, verb: str, live: Resource) -> lease.Record:
+        """Raises: `msgspec.ValidationError` when it is no Lease."""
+        told = msgspec.convert(live, _Lease)
+        self._live = live
+        self._trouble -= {(verb, False), (verb, True)}
+        return replace(told.spec, version=told.metadata.resourceVersion)
+
+    def _failed(self, verb: str, error: Exception) -> lease.Failed:
+        if isinstance(error, Conflict):
+            return lease.Failed()  # two who want the same Lease is what it is there for
+        trouble = verb, isinstance(error, Forbidden)
+        extra = {"lease": self._name, "verb": verb, "error": str(error) or "no answer in time"}
+        if isinstance(error, Forbidden):
+            extra["missing_rule"] = missing_rule(group=LEASE.group, plural=LEASE.plural, verbs=VERBS)
+        level = logging.DEBUG if trouble in self._trouble else logging.WARNING
+        log.log(level, "the lease cannot be used", extra=extra)
+        self._trouble.add(trouble)
+        return lease.Failed()
+
+
+class _Metadata(msgspec.Struct):
+    resourceVersion: str  # noqa: N815  the API's name
+
+
+class _Lease(msgspec.Struct):
+    metadata: _Metadata
+    spec: lease.Record = lease.Record()
+
+
+class _Watchdog:
+    """A thread that ends the process at a moment which is put off again and again, unless it is disarmed before.
+
+    It looks once a second, also because its wait does not count the time that a machine sleeps. Its last words name the
+    code that the event loop runs. The monitor of `run.event_loop` is another thread: it may have to wait for whoever
+    reads the log, and this one must not.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._line = f"the lease {name} expired before all work had stopped: the process ends"
+        self._loop_thread = 0
+        self._at = float("inf")
+        self._disarmed: threading.Event | None = None
+
+    def arm(self, at: float) -> None:
+        """End the process at `at`, not at the moment that was named before; at once if it has passed."""
+        self._at = at
+        self._loop_thread = threading.get_ident()
+        self._look()
+        if self._disarmed is None:
+            self._disarmed = threading.Event()
+            threading.Thread(target=self._watch, args=(self._disarmed,), name="lease watchdog", daemon=True).start()
+
+    def disarm(self) -> None:
+        """Harmless when it is not armed."""
+        if self._disarmed is not None:
+            self._disarmed.set()
+            self._disarmed = None
+
+    def _watch(self, disarmed: threading.Event) -> None:
+        while not disarmed.wait(min(self._at - clock(), WATCHDOG_SECONDS)):
+            self._look()
+
+    def _look(self) -> None:
+        if clock() >= self._at:
+            # No logging, and no waiting for whoever reads this: either may be what blocks the process.
+            with suppress(Exception):
+                if select.select([], [2], [], 0)[1]:
+                    line = f"{self._line}; the event loop runs {running(frames_of(self._loop_thread))[0]}\n"
+                    # A longer write may block although the pipe has room.
+                    os.write(2, line.encode(errors="backslashreplace")[: select.PIPE_BUF])
+            os._exit(EXPIRED_EXIT_CODE)

@@ -1,0 +1,89 @@
+"""Permissions: a running operator finds out which of the permissions that it needs are missing, and says so.
+
+What is missing is logged with the rule to add, and listed by /readyz, until it is granted. It holds nothing up: what
+needs the permission fails by itself, is reported there, and is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Final
+
+from ..client.api import Client
+from ..client.errors import Forbidden, NotFound
+from ..errors import ApiError, OptionError, UsageError
+from ..resource import Resource
+from .operatorlike import OperatorLike
+from .rbac import CLUSTER, Permission, as_rules, needs, permissions
+from .reviews import refused
+
+__all__ = ["PermissionCheck", "missing_lines"]
+
+# Whoever adds a rule sees soon that it was the right one; the longer it was missing, the later.
+AGAIN_SECONDS: Final = 10.0
+LONGEST_WAIT_SECONDS: Final = 300.0
+
+log = logging.getLogger("bonny.run.permissions")
+
+
+class PermissionCheck:
+    """The permissions that `operator` needs in these namespaces, `watched` (None: all) and its own."""
+
+    def __init__(
+        self, operator: OperatorLike, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
+    ) -> None:
+        self._operator = operator
+        self._settings = (namespace, watched, leader_election)
+        self.missing: list[str] = []
+        """What is missing, in a line for each rule."""
+
+    async def run(self, client: Client) -> None:
+        """Ask until nothing is missing, or the API server does not let us ask. Raises: nothing."""
+        namespace, watched, leader_election = self._settings
+        try:
+            rules = needs(self._operator, namespace=namespace, watched=watched, leader_election=leader_election)
+        except OptionError as error:
+            log.warning("permissions cannot be told", extra={"because": str(error)})
+            return
+        left, asked_before, wait = set(permissions(rules)), False, AGAIN_SECONDS
+        while left:
+            try:
+                left = await refused(client, left)
+            except (Forbidden, NotFound) as error:
+                log.info("permissions are not checked", extra={"because": str(error)})
+                return
+            except (ApiError, UsageError) as error:
+                log.debug("permissions are not known yet", extra={"because": str(error)})
+            else:
+                # A role that was applied a moment ago is not known to every API server yet: so it is asked for twice.
+                if asked_before or not left:
+                    self._report(left)
+                asked_before = True
+            if left:
+                await asyncio.sleep(wait)
+                wait = min(2.0 * wait, LONGEST_WAIT_SECONDS)
+
+    def _report(self, missing: set[Permission]) -> None:
+        lines = missing_lines(missing)
+        if self.missing and not lines:
+            log.info("no permission is missing any more")
+        for line in lines:
+            # Once some of a rule's verbs are granted, another line says the rest.
+            if line not in self.missing:
+                log.warning("a permission is missing", extra={"then": line})
+        self.missing = lines
+
+
+def _as_yaml(rule: Resource) -> str:
+    """A policy rule as one line of YAML, to paste into a Role or ClusterRole."""
+    told = {key: f"[{', '.join(values)}]" if key == "verbs" else json.dumps(values) for key, values in rule.items()}
+    return f"- {{{', '.join(f'{key}: {text}' for key, text in told.items())}}}"
+
+
+def missing_lines(missing: set[Permission]) -> list[str]:
+    """What to add to which role, in a line for each rule."""
+    roles = {place: f"the Role in {place}" if place != CLUSTER else "the ClusterRole" for place, *_ in missing}
+    rules = as_rules(missing).items()
+    return [f"add to {roles[place]}: {_as_yaml(rule)}" for place, of_place in rules for rule in of_place]

@@ -1,0 +1,200 @@
+"""RBAC: the permissions that an operator needs, from what its controllers declare.
+
+You need it to see or check permissions: `grants(operator, namespace="widgets")`.
+You do not need it to ask for more: write `rules` on the controller.
+
+What is granted for a kind is what the runtime does with it, and no more:
+
+- handled kinds: get, list, watch; your own kinds also patch of `<plural>/status`;
+- handled kinds of controllers that define `finalize`, or have a `Finalizer` step: also patch;
+- kinds in `owns`: get, list, watch, create, patch; delete where dropped ones are pruned or cleaned up; and of those
+  that own them, update of `<plural>/finalizers`, which clusters with OwnerReferencesPermissionEnforcement ask of
+  whoever writes a blocking owner reference;
+- kinds in `related`: get, list, watch;
+- events about handled objects: create, patch; about those without a namespace they are in `default`;
+- the operator's Lease in its own namespace: get, update, and create;
+- `rules`, as they are written. A wildcard is refused: nobody can say what it grants after the next upgrade.
+
+Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Final, NamedTuple
+
+from ..errors import OptionError
+from ..events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
+from ..kinds import Kind, Scope, resource_scope
+from ..resource import Resource
+from .leader import LEASE
+from .operatorlike import ControllerLike, OperatorLike
+
+__all__ = ["CLUSTER", "READ", "VERBS", "Permission", "as_rules", "grants", "needs", "permissions", "watched_namespaces"]
+
+CLUSTER: Final = ""
+"""In the place of a namespace: the rules of the ClusterRole."""
+
+READ: Final = ("get", "list", "watch")
+WRITE: Final = ("create", "patch")
+# For readers: from looking to destroying; verbs that are not here follow by name.
+VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+_KEYS: Final = frozenset(("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs"))
+
+
+class Permission(NamedTuple):
+    """One verb on one resource in one place; a non-resource URL stands for a resource, and begins with a slash."""
+
+    place: str
+    """A namespace, or `CLUSTER`."""
+
+    group: str
+    resource: str
+    names: tuple[str, ...]
+    """Of which objects; empty: of all."""
+
+    verb: str
+
+
+def watched_namespaces(operator: OperatorLike, *, namespace: str) -> tuple[str, ...] | None:
+    """The namespaces that the operator watches when it runs in `namespace`; None: all."""
+    match operator.watch:
+        case "all":
+            return None
+        case "namespace":
+            return (namespace,)
+    raise OptionError(
+        f"watch of operator {operator.name} is {operator.watch!r}: write 'all', or 'namespace' for its own"
+    )
+
+
+def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource]]:
+    """The policy rules by namespace, `CLUSTER` for the ClusterRole; merged, sorted, without repetition.
+
+    Raises: `OptionError` naming the controller whose `rules` cannot be granted.
+    """
+    watched = watched_namespaces(operator, namespace=namespace)
+    return needs(operator, namespace=namespace, watched=watched, leader_election=operator.leader_election)
+
+
+def needs(
+    operator: OperatorLike, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
+) -> dict[str, list[Resource]]:
+    """As `grants`, for an operator that is run with other settings than those of its manifest."""
+    everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
+    wanted: set[Permission] = set()
+    for controller in operator.controllers:
+        wanted.update(_of_controller(operator, controller, everywhere))
+    if leader_election:
+        for names, verb in (((operator.name,), "get"), ((operator.name,), "update"), ((), "create")):
+            # A create cannot be bound to a name: it is not known yet when permissions are asked for.
+            wanted.add(Permission(namespace, LEASE.group, LEASE.plural, names, verb))
+    for who, where, rule in operator.rules():
+        wanted.update(_extra(rule, who, everywhere if where is None else (where,)))
+    return as_rules(wanted)
+
+
+def as_rules(wanted: Iterable[Permission]) -> dict[str, list[Resource]]:
+    """Policy rules by place that grant these permissions and no others."""
+    places: dict[str, set[Permission]] = {}
+    for permission in wanted:
+        places.setdefault(permission.place, set()).add(permission)
+    for place in places.keys() - {CLUSTER}:
+        # What is granted everywhere need not be granted in one place again.
+        places[place] -= {permission._replace(place=place) for permission in places.get(CLUSTER, ())}
+    return {place: _merged(places[place]) for place in sorted(places) if places[place]}
+
+
+def permissions(rules: Mapping[str, Iterable[Resource]]) -> Iterator[Permission]:
+    """What policy rules by place grant, one by one: the reverse of `as_rules`."""
+    for place, rule in ((place, rule) for place, of_place in rules.items() for rule in of_place):
+        names = tuple(rule.get("resourceNames", ()))
+        resources = [*product(rule.get("apiGroups", ()), rule.get("resources", ()))]
+        urls = [("", url) for url in rule.get("nonResourceURLs", ())]
+        for (group, resource), verb in product(resources + urls, rule["verbs"]):
+            yield Permission(place, group, resource, names, verb)
+
+
+def _of_controller(
+    operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]
+) -> Iterator[Permission]:
+    finalizes = bool(operator.finalizers(controller))
+    for named, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
+        if not isinstance(named, Kind) and named.status_model() is not None:
+            yield from _on(kind, ("patch",), everywhere, subresource="/status")
+        yield from _on(kind, (*READ, "patch") if finalizes else READ, everywhere)
+        if controller.owns:
+            yield from _on(kind, ("update",), everywhere, subresource="/finalizers")
+        home = kind.namespace if kind.namespaced else DEFAULT_NAMESPACE
+        yield from _on(replace(EVENT, namespace=home), EVENT_VERBS, everywhere)
+    for owned in controller.owns:
+        deletes = ("delete",) if finalizes or operator.prunes(controller) else ()
+        yield from _on(owned, READ + WRITE + deletes, everywhere)
+    for related in controller.related:
+        yield from _on(related, READ, everywhere)
+    for rule in controller.rules:
+        yield from _extra(rule, getattr(controller, "__name__", "a controller"), everywhere)
+
+
+def _on(
+    kind: Kind, verbs: Iterable[str], everywhere: tuple[str, ...], *, subresource: str = ""
+) -> Iterator[Permission]:
+    if not kind.namespaced:
+        places: tuple[str, ...] = (CLUSTER,)
+    else:
+        places = everywhere if kind.namespace is None else (kind.namespace,)
+    for place, verb in product(places, verbs):
+        yield Permission(place, kind.group, f"{kind.plural}{subresource}", (), verb)
+
+
+def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iterator[Permission]:
+    """A rule as a Role writes it; resources whose scope is not known count as namespaced."""
+    where = f"a rule of {controller} ({json.dumps(rule)})"
+    unknown = sorted(rule.keys() - _KEYS)
+    if unknown:
+        raise OptionError(f"{where} has the key {unknown[0]!r}: use {', '.join(sorted(_KEYS))}")
+    scalar = next((key for key, values in rule.items() if isinstance(values, str)), None)
+    if scalar is not None:
+        raise OptionError(f"{where}: {scalar} is not a list: write [{rule[scalar]!r}]")
+    if any("*" in value for values in rule.values() for value in values):
+        raise OptionError(f"{where} has a wildcard: name each group, resource and verb")
+    urls = [("", url, (CLUSTER,)) for url in rule.get("nonResourceURLs", ())]
+    resources = [
+        (group, resource, (CLUSTER,) if resource_scope(group, resource) is Scope.CLUSTER else everywhere)
+        for group, resource in product(rule.get("apiGroups", ()), rule.get("resources", ()))
+    ]
+    if not rule.get("verbs") or not urls + resources:
+        raise OptionError(f"{where} grants nothing: give it verbs, and apiGroups with resources or nonResourceURLs")
+    names = tuple(sorted(rule.get("resourceNames", ())))
+    for (group, resource, places), verb in product(urls + resources, rule["verbs"]):
+        for place in places:
+            yield Permission(place, group, resource, names, verb)
+
+
+def _merged(grants_here: set[Permission]) -> list[Resource]:
+    """As few rules as say the same: one for all resources of a group that have the same verbs."""
+    verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
+    for grant in grants_here:
+        if not grant.names or grant._replace(names=()) not in grants_here:
+            verbs.setdefault((grant.group, grant.resource, grant.names), set()).add(grant.verb)
+    resources: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (group, resource, names), allowed in sorted(verbs.items()):
+        resources.setdefault((group, names, _in_order(allowed)), []).append(resource)
+    rules = sorted((group, members, names, allowed) for (group, names, allowed), members in resources.items())
+    return [_rule(*rule) for rule in rules]
+
+
+def _rule(group: str, members: list[str], names: tuple[str, ...], verbs: tuple[str, ...]) -> Resource:
+    if members[0].startswith("/"):
+        return {"nonResourceURLs": members, "verbs": list(verbs)}
+    rule: Resource = {"apiGroups": [group], "resources": members}
+    if names:
+        rule["resourceNames"] = list(names)
+    return {**rule, "verbs": list(verbs)}
+
+
+def _in_order(verbs: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(verbs, key=lambda verb: (VERBS.index(verb) if verb in VERBS else len(VERBS), verb)))

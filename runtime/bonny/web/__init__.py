@@ -1,1 +1,0 @@
-"""What an operator serves over HTTP: `probes` for the kubelet."""

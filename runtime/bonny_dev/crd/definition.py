@@ -1,0 +1,216 @@
+"""CRD: the CustomResourceDefinitions made from version classes.
+
+You need it to install or print the definitions of your kinds: `crds(versions, "example.com")`.
+You do not need it to declare a kind (`version`) or to see one schema (`schema`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from bonny.api.schema import difference
+from bonny.api.version import Column, Scale, Version
+from bonny.errors import OptionError
+from bonny.resource import Resource
+
+from .checking import checked_schema, field_at
+
+__all__ = ["crds"]
+
+Set: TypeAlias = list[type[Version]]
+"""All versions of one kind."""
+
+# etcd refuses requests above 1.5 MiB (--max-request-bytes); the API server adds a status and whose the fields are.
+DEFINITION_BYTES: Final = 1_500_000
+
+SELECTABLE: Final = 8
+"""How many fields of a version the API server lets clients select by."""
+
+# As Kubernetes sorts the versions of a CRD: stable before beta before alpha, then the higher number.
+_STABILITY: Final = {"": 2, "beta": 1, "alpha": 0}
+
+
+def crds(versions: Iterable[type[Version]], group: str) -> list[Resource]:
+    """One CustomResourceDefinition a kind, sorted by name; `group` is that of versions which name none.
+
+    Guarantees: equal input in any order gives equal output.
+    Raises: `OptionError` naming the class, and the field where there is one.
+    """
+    definitions = [_definition(found, group) for found in _sets(versions, group)]
+    by_name: dict[str, Resource] = {}
+    for definition in definitions:
+        name = definition["metadata"]["name"]
+        if name in by_name:
+            kinds = sorted(each["spec"]["names"]["kind"] for each in (definition, by_name[name]))
+            raise OptionError(
+                f"{' and '.join(kinds)} have the same plural: {name} can name only one; give one another plural"
+            )
+        by_name[name] = definition
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _sets(versions: Iterable[type[Version]], group: str) -> list[Set]:
+    """The versions by group and kind, each set with the most stable version first."""
+    found: dict[tuple[str, str], Set] = {}
+    for version in versions:
+        if hasattr(version, "kind"):  # not a base class that several kinds share
+            found.setdefault((version.group or group, version.kind), []).append(version)
+    return [sorted(found[key], key=_priority, reverse=True) for key in sorted(found)]
+
+
+def _priority(version: type[Version]) -> tuple[int, int, int]:
+    match = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version.version)
+    if match is None:
+        raise AssertionError(f"{version.version} was checked when its class was made")
+    return _STABILITY[match[2] or ""], int(match[1]), int(match[3] or 0)
+
+
+def _definition(versions: Set, default_group: str) -> Resource:
+    hub = _only(versions, "hub", default_group)
+    _only(versions, "storage", default_group)
+    if not hub.served:
+        raise OptionError(
+            f"{_place(hub)} is the hub and not served, so the operator could not read it: set served = True"
+        )
+    for version in versions:
+        _agree(version, hub)
+    group = hub.group or default_group
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{hub.plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": _names(hub),
+            "scope": hub.scope.value,
+            "versions": [_version(version) for version in versions],
+        },
+    }
+    size = len(msgspec.json.encode(definition))
+    if size > DEFINITION_BYTES:
+        raise OptionError(
+            f"the definition of {hub.kind} has {size:,} bytes, and the API server can store {DEFINITION_BYTES:,}: "
+            "embed fewer built-in types (a pod template is 62 kB), or keep them unchecked with PreserveUnknown"
+        )
+    return definition
+
+
+def _only(versions: Set, flag: str, group: str) -> type[Version]:
+    """The one version with `flag` set."""
+    names = [version.version for version in versions]
+    if len(set(names)) < len(names):
+        places = ", ".join(_place(version) for version in versions)
+        raise OptionError(f"a version of {versions[0].kind} is declared twice ({places}): remove one")
+    chosen = [version for version in versions if getattr(version, flag)]
+    if len(chosen) != 1:
+        is_set = f"{len(chosen)} versions with" if chosen else "no version with"
+        raise OptionError(
+            f"{versions[0].kind} ({versions[0].group or group}) has {is_set} {flag} = True: "
+            f"set it on exactly one of {', '.join(names)}"
+        )
+    return chosen[0]
+
+
+def _agree(version: type[Version], hub: type[Version]) -> None:
+    """What is the same for all versions of a kind must be written the same."""
+    for name in ("plural", "singular", "scope", "short_names", "categories"):
+        if getattr(version, name) != getattr(hub, name):
+            raise OptionError(
+                f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"
+            )
+    path = difference(version.schema(), hub.schema())
+    if path is not None:
+        field = re.sub(r"\.(properties|items|additionalProperties)(?=\.)", "", path).removeprefix(".")
+        raise OptionError(
+            f"{hub.kind} {version.version} and {hub.version} differ at {field}: all versions of a kind must have the "
+            "same fields, because the API server copies objects unchanged from one to the other; to_hub and from_hub "
+            "would take a conversion webhook, which this runtime does not have"
+        )
+
+
+def _names(hub: type[Version]) -> Resource:
+    names: Resource = {
+        "kind": hub.kind,
+        "listKind": f"{hub.kind}List",
+        "plural": hub.plural,
+        "singular": hub.singular,
+    }
+    if hub.short_names:
+        names["shortNames"] = list(hub.short_names)
+    if hub.categories:
+        names["categories"] = list(hub.categories)
+    return names
+
+
+def _version(version: type[Version]) -> Resource:
+    schema = checked_schema(version)
+    described: Resource = {"name": version.version, "served": version.served, "storage": version.storage}
+    if version.deprecated:
+        described["deprecated"] = True
+    if version.deprecation_warning:
+        described["deprecationWarning"] = version.deprecation_warning
+    described["schema"] = {"openAPIV3Schema": schema}
+    if version.status_model() is not None:
+        described["subresources"] = {"status": {}}
+    if version.scale is not None:
+        described.setdefault("subresources", {})["scale"] = _scale(version, version.scale, schema)
+    if version.selectable:
+        described["selectableFields"] = [{"jsonPath": path} for path in _selectable(version, schema)]
+    if version.columns:
+        described["additionalPrinterColumns"] = [_column(version, column, schema) for column in version.columns]
+    return described
+
+
+def _scale(version: type[Version], scale: Scale, schema: Resource) -> Resource:
+    where = f"scale of {_place(version)}"
+    described = {
+        "specReplicasPath": _path(scale.spec_replicas, schema, where, types=("integer",), below=(".spec.",)),
+        "statusReplicasPath": _path(scale.status_replicas, schema, where, types=("integer",), below=(".status.",)),
+    }
+    if scale.selector:
+        either = (".spec.", ".status.")
+        described["labelSelectorPath"] = _path(scale.selector, schema, where, types=("string",), below=either)
+    return described
+
+
+def _selectable(version: type[Version], schema: Resource) -> tuple[str, ...]:
+    where = f"selectable of {_place(version)}"
+    if len(set(version.selectable)) < len(version.selectable) or len(version.selectable) > SELECTABLE:
+        raise OptionError(f"{where} has {len(version.selectable)} paths: name up to {SELECTABLE}, each once")
+    for path in version.selectable:
+        _path(path, schema, where, types=("string", "boolean", "integer"), below=(".spec.", ".status."))
+    return version.selectable
+
+
+def _path(path: str, schema: Resource, where: str, *, types: tuple[str, ...], below: tuple[str, ...]) -> str:
+    """A path that the API server reads values at; it takes any, and finds nothing at a wrong one."""
+    field = field_at(schema, path)
+    if not path.startswith(below) or "[" in path or field is None or field.get("type") not in types:
+        raise OptionError(
+            f"{where} names {path!r}: name a field of type {' or '.join(types)} below {' or '.join(below)}, with the "
+            "names of YAML"
+        )
+    return path
+
+
+def _column(version: type[Version], column: Column, schema: Resource) -> Resource:
+    if column.path.startswith((".spec", ".status")) and field_at(schema, column.path) is None:
+        raise OptionError(
+            f"column {column.name!r} of {_place(version)} names {column.path!r}, and there is no such field"
+        )
+    described: Resource = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    if column.format:
+        described["format"] = column.format
+    if column.description:
+        described["description"] = column.description
+    if column.priority:
+        described["priority"] = column.priority
+    return described
+
+
+def _place(version: type[Version]) -> str:
+    return f"{version.__module__}.{version.__qualname__}"

@@ -1,0 +1,174 @@
+"""Bundle: all objects of a manifest, in the order in which one pass of `kubectl apply` accepts them, as YAML.
+
+You need it to install an operator or only its definitions: `documents(operator, ...)`, `to_yaml(...)`.
+Elsewhere: parts that may be left out or added (`parts`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import yaml
+from yaml.representer import RepresenterError
+
+from bonny.errors import OptionError
+from bonny.resource import Resource
+from bonny.run.operatorlike import Customize, OperatorLike
+from bonny.run.rbac import CLUSTER, grants
+
+from ..crd.definition import crds
+from .deployment import deployment
+from .labels import labels
+from .parts import chosen
+
+__all__ = ["documents", "to_yaml"]
+
+RBAC: Final = "rbac.authorization.k8s.io"
+# Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
+LIST: Final = 60
+MAPPING: Final = 90
+
+
+def documents(
+    operator: OperatorLike,
+    *,
+    image: str | None,
+    namespace: str,
+    local: bool = False,
+    crds_only: bool = False,
+    include: Collection[str] = (),
+    exclude: Collection[str] = (),
+) -> list[Resource]:
+    """The objects that an operator needs in a cluster, each after what it refers to.
+
+    Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster. `crds_only`
+    leaves out everything but the definitions of its kinds. `include` and `exclude` name parts of `parts.PARTS`.
+    `Operator(customize=...)` has the last word.
+    Raises: `OptionError` when the declarations do not fit together; `UsageError` for parts that cannot be chosen.
+    """
+    deployed = image is not None and not (local or crds_only)
+    optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
+    objects = crds(operator.crds, operator.group)
+    if not crds_only:
+        objects = [_namespace(namespace), *objects, _service_account(operator, namespace)]
+        for place, rules in grants(operator, namespace=namespace).items():
+            objects += _role(operator, rules, place=place, namespace=namespace)
+        for part in optional:
+            objects += part.make(operator, namespace=namespace)
+    if image is not None and deployed:
+        objects.append(deployment(operator, image=image, namespace=namespace))
+    marks = labels(operator)
+    for each in objects:
+        each["metadata"]["labels"] = {**marks, **each["metadata"].get("labels", {})}
+    return objects if operator.customize is None else _customized(operator.customize, objects, operator.name)
+
+
+def to_yaml(objects: Iterable[Resource]) -> str:
+    """The objects as one YAML text; equal objects give equal bytes.
+
+    Raises: `OptionError` for a value that YAML has no word for.
+    """
+    try:
+        return "---\n".join(yaml.dump(each, Dumper=_Dumper, sort_keys=False, width=140) for each in objects)
+    except RepresenterError as error:
+        raise OptionError(
+            f"the manifest holds {error.args[-1]!r}, which is not text, a number, a list or a mapping: convert it"
+        ) from None
+
+
+def _customized(customize: Customize, objects: list[Resource], name: str) -> list[Resource]:
+    """What the hook makes of the objects."""
+    found: object = customize(objects)
+    where = f"customize of operator {name} returned"
+    if not isinstance(found, list):
+        raise OptionError(f"{where} {type(found).__name__}: return the list of objects")
+    for number, each in enumerate(found):
+        match each:
+            case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
+                continue
+        raise OptionError(f"{where} no object at {number}: it needs apiVersion, kind and metadata.name")
+    return found
+
+
+def _namespace(namespace: str) -> Resource:
+    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    versions = {f"pod-security.kubernetes.io/{mode}-version": "latest" for mode in ("enforce", "warn")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": namespace, "labels": dict(sorted((levels | versions).items()))},
+    }
+
+
+def _service_account(operator: OperatorLike, namespace: str) -> Resource:
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": operator.name, "namespace": namespace},
+        # Only the operator's own pod asks for the token.
+        "automountServiceAccountToken": False,
+    }
+
+
+def _role(operator: OperatorLike, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:
+    kind = "ClusterRole" if place == CLUSTER else "Role"
+    metadata = {"name": operator.name} if place == CLUSTER else {"name": operator.name, "namespace": place}
+    yield {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": dict(metadata), "rules": rules}
+    yield {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": dict(metadata),
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": operator.name},
+        "subjects": [{"kind": "ServiceAccount", "name": operator.name, "namespace": namespace}],
+    }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Written for readers: no anchors, several lines as a block, short lists and mappings in one line."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    if _like_a_number(text):
+        style = "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _like_a_number(text: str) -> bool:
+    """Kubernetes reads more strings as numbers than PyYAML does, `1e3` and `0o7` among them."""
+    readers: tuple[Callable[[str], float], ...] = (float, lambda digits: int(digits, 0))
+    for read in readers:
+        with contextlib.suppress(ValueError):
+            read(text)
+            return True
+    return False
+
+
+def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=_is_short(items, LIST))
+
+
+def _mapping(dumper: yaml.SafeDumper, items: dict[str, Any]) -> yaml.MappingNode:
+    lists = [value for value in items.values() if isinstance(value, list)]
+    words = [*items, *(value for value in items.values() if not isinstance(value, list)), *chain.from_iterable(lists)]
+    short = all(_is_short(value, LIST) for value in lists) and _is_short(words, MAPPING)
+    return dumper.represent_mapping("tag:yaml.org,2002:map", items, flow_style=short)
+
+
+def _is_short(words: Sequence[Any], limit: int) -> bool:
+    plain = not any(isinstance(word, dict | list) or "\n" in str(word) for word in words)
+    return plain and sum(len(str(word)) for word in words) < limit
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(dict, _mapping)
+_Dumper.add_representer(list, _list)

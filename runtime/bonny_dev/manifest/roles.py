@@ -1,0 +1,58 @@
+"""Roles: what people may do with an operator's custom resources, added to the roles that clusters come with.
+
+Kubernetes adds the rules of a ClusterRole with such a label to its own `view`, `edit` or `admin`, those of `view` to
+`edit`, and those of `edit` to `admin`: whoever may edit the Deployments of a namespace may edit its custom resources.
+
+- view: get, list and watch; get of `<plural>/status` and `<plural>/scale`;
+- edit: create, update, patch and delete; update and patch of `<plural>/scale`;
+- admin: deletecollection, which deletes all at once.
+
+Nobody may write a status: it is the operator's word, and what it believes of the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bonny.api import Version
+from bonny.resource import Resource
+from bonny.run.operatorlike import OperatorLike
+from bonny.run.rbac import CLUSTER, READ, Permission, as_rules
+
+__all__ = ["aggregated_roles"]
+
+AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
+
+
+def aggregated_roles(operator: OperatorLike) -> list[Resource]:
+    """The ClusterRoles `<operator>-view`, `-edit` and `-admin` for its own kinds; none where it has none."""
+    allowed: dict[str, set[Permission]] = {}
+    for version in operator.crds:
+        kind = version.as_kind(operator.group)
+        for role, subresource, verbs in _verbs(version):
+            resource = f"{kind.plural}{subresource}"
+            found = (Permission(CLUSTER, kind.group, resource, (), verb) for verb in verbs)
+            allowed.setdefault(role, set()).update(found)
+    return [_role(f"{operator.name}-{role}", role, permissions) for role, permissions in allowed.items()]
+
+
+def _verbs(version: type[Version]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """What each role allows beyond the ones before it: role, subresource, verbs."""
+    yield "view", "", READ
+    yield "edit", "", ("create", "update", "patch", "delete")
+    yield "admin", "", ("deletecollection",)
+    if version.status_model() is not None:
+        yield "view", "/status", ("get",)
+    if version.scale is not None:
+        yield "view", "/scale", ("get",)
+        yield "edit", "/scale", ("update", "patch")
+
+
+def _role(name: str, aggregate_to: str, permissions: set[Permission]) -> Resource:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name, "labels": {f"{AGGREGATE}{aggregate_to}": "true"}},
+        "rules": as_rules(permissions)[CLUSTER],
+    }

@@ -1,0 +1,108 @@
+"""Project: the operator repository in which a task runs, as its pyproject.toml describes it.
+
+You need it to find the operator's package from wherever `invoke` was called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tomllib
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bonny.errors import UsageError
+
+if TYPE_CHECKING:
+    from bonny.operator import Operator
+
+__all__ = ["Project"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """Where things are. `image` is the repository without tag, empty for none; `version` that of the distribution;
+    `extras` are those of pyproject.toml that go into the image."""
+
+    root: Path
+    package: str
+    image: str
+    version: str
+    extras: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, root: Path) -> Project:
+        """Read `pyproject.toml` in `root`.
+
+        Raises: `UsageError` when the file is not that of an operator repository.
+        """
+        path = root / "pyproject.toml"
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+            bonny = table["tool"]["bonny"]
+            version = table["project"]["version"]
+            return cls(
+                root=root,
+                package=bonny["package"],
+                image=bonny.get("image", ""),
+                version=version,
+                extras=tuple(bonny.get("extras", ())),
+            )
+        except OSError as error:
+            raise UsageError(
+                f"{path} cannot be read ({error.strerror}): run this task in an operator's repository"
+            ) from error
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{path} is not valid TOML ({error}): mend it and try again") from error
+        except (KeyError, TypeError) as error:
+            raise UsageError(
+                f"{path} lacks [project] version, or package in [tool.bonny]: add them, "
+                'for example package = "widgets_operator"'
+            ) from error
+
+    @property
+    def source(self) -> Path:
+        """The folder of the operator's own package."""
+        return self.root / "src" / self.package
+
+    @property
+    def tagged_image(self) -> str:
+        """The image of this version. Raises: `UsageError` when pyproject.toml names no repository for it."""
+        if not self.image:
+            raise UsageError(
+                f"{self.root / 'pyproject.toml'} names no image: add it to [tool.bonny], for example "
+                'image = "registry.example.com/widgets-operator"'
+            )
+        return f"{self.image}:{self.version}"
+
+    def load_operator(self) -> Operator:
+        """Import the operator that operator.py declares, whether or not the project is installed.
+
+        Raises: `UsageError` when there is no such file, it cannot be imported (with the lines of this repository that
+        led there), or its parts do not fit together; `ModuleNotFoundError` when a package is not installed.
+        """
+        path = self.source / "operator.py"
+        if not path.is_file():
+            raise UsageError(f"{path} is missing: restore it, or correct package in [tool.bonny] of pyproject.toml")
+        if str(self.source.parent) not in sys.path:
+            sys.path.insert(0, str(self.source.parent))
+        try:
+            operator: Operator = importlib.import_module(f"{self.package}.operator").operator
+        except UsageError:
+            raise
+        except Exception as error:
+            if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] != self.package:
+                raise
+            raise UsageError(f"{path} cannot be imported:\n{self._explained(error)}") from error
+        return operator
+
+    def _explained(self, error: Exception) -> str:
+        """The traceback without what is neither written nor to be mended here."""
+        ours = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(self.root))
+        ]
+        vendored = str(self.root / "vendor")
+        shown = [frame for frame in ours if not frame.filename.startswith(vendored)]
+        return "".join([*traceback.format_list(shown), *traceback.format_exception_only(error)]).rstrip()

@@ -1,0 +1,50 @@
+"""Ports: free loopback ports for servers that must come back on the same port after a restart."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from typing import Final
+
+from bonny.errors import UsageError
+
+__all__ = ["check_free", "free_ports", "is_free"]
+
+LOOPBACK: Final = "127.0.0.1"
+# Below the ephemeral ranges of Linux (from 32768) and macOS (from 49152), where the kernel takes the ports of outgoing
+# connections: while a server is down for a fault test, one could take its port, even a client that reaches itself.
+PORTS: Final = range(10_000, 30_000)
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on `port` of the loopback address now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # as Go's servers do: closing connections do not count
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(count: int) -> list[int]:
+    """`count` different ports that were free a moment ago. Another process can be quicker: be ready to try again."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = secrets.choice(PORTS)
+        if is_free(port):
+            found.add(port)
+    return list(found)
+
+
+def check_free(port: int) -> None:
+    """Raise `UsageError` unless `port` is a port that nobody listens on."""
+    if not 0 < port < 65536:
+        raise UsageError(f"port {port} does not exist: use 1 to 65535, or leave it out for a free one")
+    if not is_free(port):
+        raise UsageError(
+            f"port {port} of {LOOPBACK} cannot be listened on: stop what uses it (`lsof -i :{port}` tells), "
+            "or leave the port out for a free one"
+        )

@@ -1,0 +1,141 @@
+"""Processes: one server of a sandbox, which tests can also kill, pause and start again.
+
+You need it for fault tests: `sandbox.apiserver.kill()`, `sandbox.etcd.pause()`. The command line, and with it the
+ports, stays the same over restarts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from bonny.errors import UsageError
+
+from .guard import Guard
+
+__all__ = ["SandboxError", "Server"]
+
+# Answers come within a millisecond once the server is up; a probe costs about as much.
+PROBE_SECONDS: Final = 0.05
+# kube-apiserver finishes running requests for up to a minute when asked politely; tests do not wait that long.
+TERMINATE_SECONDS: Final = 20.0
+
+
+class SandboxError(UsageError):
+    """The sandbox cannot do what was asked. Where a server failed, its own last lines follow the sentence."""
+
+
+class Server:
+    """etcd or kube-apiserver, as a process of the sandbox."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        guard: Guard,
+        is_ready: Callable[[], bool],
+        start_seconds: float,
+    ) -> None:
+        self.name = name
+        self.log_file: Path = guard.folder / f"{name}.log"
+        self._command = list(command)
+        self._guard = guard
+        self._is_ready = is_ready
+        self._start_seconds = start_seconds
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the latest start. Raises: `SandboxError` before the first."""
+        return self._started().pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives; a paused one does."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the process, on the same ports as before, and return when it is ready.
+
+        Raises: `SandboxError` with the server's last lines when it stops instead, or is not ready in time.
+        """
+        if self.running:
+            raise SandboxError(f"{self.name} already runs (pid {self.pid}): stop it before you start it again")
+        began = time.monotonic()
+        process = self._process = self._guard.popen(self._command, log_file=self.log_file)
+        while True:
+            ready = self._is_ready()
+            if (
+                process.poll() is not None
+            ):  # asked after the probe: the answer may have come from a stranger on our port
+                raise self._failed(
+                    f"stopped {time.monotonic() - began:.1f} s after its start (code {process.returncode})"
+                )
+            if ready:
+                return
+            if time.monotonic() - began > self._start_seconds:
+                raise self._failed(f"was not ready {self._start_seconds:.0f} s after its start")
+            time.sleep(PROBE_SECONDS)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, as a crash would, and return when it is gone."""
+        process = self._started()
+        process.kill()
+        process.wait()
+
+    def terminate(self, *, within_seconds: float = TERMINATE_SECONDS) -> None:
+        """End it with SIGTERM, and with SIGKILL after `within_seconds` (default 20)."""
+        process = self._started()
+        process.terminate()
+        process.send_signal(signal.SIGCONT)  # a paused process would not see the SIGTERM
+        try:
+            process.wait(within_seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def pause(self) -> None:
+        """Freeze it with SIGSTOP: its port still accepts connections, nothing answers. Returns when it stands still."""
+        process = self._started()
+        process.send_signal(signal.SIGSTOP)
+        # All of its threads; on a busy machine that takes a moment. Its end is left for others to see.
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Let it go on after `pause`."""
+        self._started().send_signal(signal.SIGCONT)
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """The last `lines` lines that it wrote."""
+        return self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise SandboxError(f"{self.name} was never started: call start() first")
+        return self._process
+
+    def _failed(self, what: str) -> SandboxError:
+        lines = telling_lines(self.log_file.read_text(encoding="utf-8", errors="replace"))
+        return SandboxError("\n    ".join([f"{self.name} {what}; its last lines:", *lines]))
+
+
+def telling_lines(log: str, *, most: int = 8) -> list[str]:
+    """The last lines that say what went wrong: errors where there are some, else whatever came last."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return ([line for line in lines if is_complaint(line)] or lines)[-most:]
+
+
+def is_complaint(line: str) -> bool:
+    """Whether a line is an error: of zap (etcd's JSON), of klog (E1121 ...) or plain (Error: ..., panic: ...)."""
+    if line.startswith("{"):
+        try:
+            return json.loads(line).get("level") in {"error", "fatal", "panic"}
+        except ValueError:
+            return False
+    return line.startswith(("Error:", "panic:")) or (line[:1] in {"E", "F"} and line[1:5].isdigit())

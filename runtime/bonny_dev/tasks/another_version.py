@@ -1,0 +1,158 @@
+"""Another version: the hub's module and sample, as those of a version that is new.
+
+You need it when a kind gets a further version: what was written for the hub, fields, columns and rules, is copied, so
+that both versions have the same schema and the API server can convert between them by itself.
+You do not need it for the first version of a kind: that is made from a template.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from textwrap import indent
+from typing import Final, NamedTuple
+
+from bonny.errors import UsageError
+
+from ..project import Project
+from .survey import ApiVersion, api_versions_in, assignments
+
+__all__ = ["copied_module", "copied_sample", "hub_of"]
+
+# Both versions have the same fields at first, so the functions have nothing to do.
+CONVERSIONS: Final = '''
+@staticmethod
+def to_hub(resource: Resource) -> Resource:
+    """An object of this version in the fields of the hub. They are the same so far: the API server copies them."""
+    return resource
+
+@staticmethod
+def from_hub(resource: Resource) -> Resource:
+    """An object of the hub in the fields of this version. They are the same so far: the API server copies them."""
+    return resource
+'''
+# A successor is not deprecated because its predecessor is.
+NOT_COPIED: Final = ("deprecated", "deprecation_warning")
+
+
+class Edit(NamedTuple):
+    """Bytes of the source to replace."""
+
+    start: int
+    end: int
+    text: str
+
+
+def hub_of(project: Project, versions: Sequence[ApiVersion]) -> ApiVersion:
+    """The hub among the versions of a kind.
+
+    Raises: `UsageError` when none is, or when its module is not one that can be copied.
+    """
+    hub = next((version for version in versions if version.hub), None)
+    if hub is None:
+        names = ", ".join(version.version for version in versions)
+        raise UsageError(
+            f"no version of {versions[0].kind} says hub = True, so it is not clear which one to begin with: "
+            f"set it on one of {names}"
+        )
+    where = hub.path.relative_to(project.root)
+    neighbours = api_versions_in(hub.path, ast.parse(hub.path.read_text(encoding="utf-8")))
+    if len(neighbours) > 1 or hub.path.parent.parent != project.source / "api":
+        raise UsageError(
+            f"{hub.kind} {hub.version} is not alone in a module api/VERSION/NAME.py ({where}), so it cannot be copied: "
+            "move it to one of its own"
+        )
+    if missing := [name for name in ("hub", "storage") if name not in hub.lines]:
+        raise UsageError(
+            f"{hub.kind} {hub.version} ({where}) does not say {missing[0]}: add the line {missing[0]} = False"
+        )
+    return hub
+
+
+def copied_sample(path: Path, hub: ApiVersion, version: str, *, group: str) -> str:
+    """The hub's sample under another version. Raises: `UsageError` when there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    given = f"{group}/{hub.version}"
+    copied, objects = re.subn(rf"(?<![\w.-]){re.escape(given)}\b", f"{group}/{version}", text)
+    if not objects:
+        raise UsageError(
+            f"{path} has no object of {given}, and the sample of {version} would be made from it: write one there"
+        )
+    return copied
+
+
+def copied_module(hub: ApiVersion, version: str) -> str:
+    """The source of the hub's module as that of `version`: neither hub nor stored, with functions for conversion."""
+    module = _Module(hub.path.read_text(encoding="utf-8"))
+    declared = next(
+        node
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef) and node.lineno <= hub.lines["hub"] <= (node.end_lineno or 0)
+    )
+    edits = [
+        *_elsewhere(module, hub, version),
+        *_attributes(module, declared, {"version": f'"{version}"', "hub": "False", "storage": "False"}),
+        *_conversions(module, declared),
+    ]
+    source = module.source
+    # From the end, so that what is replaced does not move what comes before it.
+    for edit in sorted(edits, reverse=True):
+        source = source[: edit.start] + edit.text.encode() + source[edit.end :]
+    return source.decode()
+
+
+class _Module:
+    """A source, and where in its bytes the parts of its tree are."""
+
+    def __init__(self, text: str) -> None:
+        self.source = text.encode()
+        self.tree = ast.parse(self.source)
+        lengths = map(len, self.source.splitlines(keepends=True))
+        self.starts = [0, *accumulate(lengths)]
+        """Where each line begins."""
+
+    def span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        assert node.end_lineno is not None  # noqa: S101  parsed nodes have an end
+        assert node.end_col_offset is not None  # noqa: S101
+        return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
+
+    def replaced(self, node: ast.stmt, pattern: str, text: str) -> Edit:
+        start, end = self.span(node)
+        return Edit(start, end, re.sub(pattern, text, self.source[start:end].decode()))
+
+
+def _elsewhere(module: _Module, hub: ApiVersion, version: str) -> Iterator[Edit]:
+    """The version that the first line tells, and the way to neighbours of the hub, which stay where they are."""
+    if ast.get_docstring(module.tree) is not None:
+        yield module.replaced(module.tree.body[0], rf"\b{hub.version}\b", version)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            way = f"from ..{hub.path.parent.name}{'.' if node.module else ' '}"
+            yield module.replaced(node, r"^from\s+\.\s*", way)
+
+
+def _attributes(module: _Module, declared: ast.ClassDef, values: Mapping[str, str]) -> Iterator[Edit]:
+    for statement, name, value in assignments(declared):
+        if name in values:
+            yield Edit(*module.span(value), values[name])
+        elif name in NOT_COPIED:
+            yield Edit(*module.span(statement), "")
+
+
+def _conversions(module: _Module, declared: ast.ClassDef) -> Iterator[Edit]:
+    """The functions at the end of the class, and what they import; none where there are some, from an earlier life."""
+    if any(isinstance(node, ast.FunctionDef) and node.name in ("to_hub", "from_hub") for node in declared.body):
+        return
+    end = module.span(declared)[1]
+    yield Edit(end, end, "\n" + indent(CONVERSIONS, " " * declared.body[0].col_offset).rstrip())
+    imports = [node for node in module.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    if "Resource" not in {alias.asname or alias.name for node in imports for alias in node.names}:
+        first = next(node for node in imports if getattr(node, "module", "") != "__future__")
+        at = module.span(first)[0]
+        yield Edit(at, at, "from bonny import Resource\n")

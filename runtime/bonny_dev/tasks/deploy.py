@@ -1,0 +1,140 @@
+"""Deploy: puts the operator into a cluster, and takes it out again in the order that leaves nothing behind.
+
+Custom resources go first, while the operator is there to run their finalizers; then the operator; then its CRDs, with
+which the API server would delete what is left; its namespace last. Which custom resources there are is asked of the
+cluster: the versions that it serves may not be those of the code here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from operator import itemgetter
+from typing import Final
+
+import yaml
+
+from bonny.client.api import Client
+from bonny.client.config import Cluster, find_cluster
+from bonny.client.errors import NotFound, NotServed
+from bonny.errors import UsageError
+from bonny.kinds import Kind, Scope, builtin
+from bonny.naming import names_of
+from bonny.resource import Resource, identify, key_of
+from bonny.run.config import Config
+
+from ..manifest import command
+from ..project import Project
+from .provision import CRD
+
+__all__ = ["cluster_of", "documents_of", "install", "uninstall"]
+
+# A person reads along; finalizers talk to other systems, which takes seconds.
+POLL_SECONDS: Final = 0.5
+
+
+def documents_of(project: Project, *, image: str, namespace: str) -> list[Resource]:
+    """What `invoke manifest` writes. Raises: `UsageError` as it does."""
+    text = command.render(project.load_operator(), image=image or project.tagged_image, namespace=namespace or None)
+    return list(yaml.safe_load_all(text))
+
+
+def cluster_of(context: str) -> Cluster:
+    """The cluster that run-local and doctor would talk to, too. Raises: `UsageError` when there is none."""
+    config = Config.from_environment()
+    return find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
+
+
+async def install(cluster: Cluster, documents: Sequence[Resource]) -> None:
+    """Apply the documents of a manifest in their order, as `kubectl apply --server-side --force-conflicts` does.
+
+    So a namespace that was there before gets the labels of the manifest, with which it enforces pod security.
+    Raises: `ApiError` when the cluster does not answer or refuses one; those before it stay applied. `UsageError`.
+    """
+    async with Client(cluster, user_agent="bonny-install") as client:
+        for document in documents:
+            _, created = await client.apply(_kind(document), document, manager="bonny-install")
+            print(f"{'created' if created else 'applied'} {identify(document)}", flush=True)
+
+
+async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str, wait: float, sure: bool) -> None:
+    """Delete all custom resources, wait `wait` seconds at most until they are gone, then the documents in reverse.
+
+    Guarantees: without `sure` nothing is deleted; while a custom resource is left, nothing else is. Of Namespaces only
+    the one called `own`, which is the operator's name, is deleted: others may hold what is not the operator's.
+    Raises: `UsageError` that says what would be deleted, or what is left after the wait; `ApiError`.
+    """
+    defined = [document["metadata"]["name"] for document in documents if document["kind"] == CRD.kind]
+    namespaces = {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
+    documents = [each for each in documents if each["kind"] != "Namespace" or each["metadata"]["name"] == own]
+    async with Client(cluster, user_agent="bonny-uninstall") as client:
+        left = await _objects(client, defined)
+        if not sure:
+            places = ", ".join(sorted({found["metadata"].get("namespace", "the cluster") for _, found in left}))
+            raise UsageError(
+                f"this deletes from {cluster.source} all custom resources ({len(left)})"
+                f"{f' in {places}' if left else ''}, the objects of the manifest ({len(documents)})"
+                f"{f' and all else in namespace {own}' if own in namespaces else ''}: say --yes if that is meant"
+            )
+        print(f"uninstalling from {cluster.source}", flush=True)
+        ends = asyncio.get_running_loop().time() + wait
+        while left:
+            for kind, found in left:
+                if "deletionTimestamp" not in found["metadata"]:
+                    await _delete(client, kind, found)
+            await asyncio.sleep(POLL_SECONDS)
+            left = await _objects(client, defined)
+            if left and asyncio.get_running_loop().time() > ends:
+                raise UsageError(
+                    f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
+                    "them, so the operator was left in place: its logs say what their clean-up waits for"
+                )
+        for document in reversed(documents):
+            kind = _kind(document)
+            # Others may have taken their kinds away; of one of Kubernetes' own a bare 404 says nothing.
+            with suppress(*(() if builtin(kind.api_version, kind.kind) else (NotServed,))):
+                await _delete(client, kind, document)
+    for name in sorted(namespaces - {own}):
+        print(f"left Namespace {name}, which may hold what is not the operator's", flush=True)
+
+
+async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, Resource]]:
+    """All objects of the kinds that these CustomResourceDefinitions define; one that is not installed has none.
+
+    Only the API server's own "not found" says so. A bare 404 may come from anybody, and is raised.
+    """
+    found: list[tuple[Kind, Resource]] = []
+    for name in defined:
+        with suppress(NotFound):
+            kind = _served(await client.get(CRD, name))
+            found += [(kind, each) for each in await client.list(kind)]
+    return found
+
+
+async def _delete(client: Client, kind: Kind, resource: Resource) -> None:
+    with suppress(NotFound):
+        await client.delete(kind, key_of(resource))
+        print(f"deleted {identify(resource)}", flush=True)
+
+
+def _kind(document: Resource) -> Kind:
+    """The kind of a document; of those that Kubernetes does not serve itself the plural is the regular one."""
+    api_version, kind = document["apiVersion"], document["kind"]
+    if builtin(api_version, kind):
+        return Kind(api_version, kind)
+    scope = Scope.NAMESPACED if "namespace" in document["metadata"] else Scope.CLUSTER
+    return Kind(api_version, kind, plural=names_of(kind).plural, scope=scope)
+
+
+def _served(crd: Resource) -> Kind:
+    """The kind that an installed CRD defines, in a version that is served: the stored one if it is."""
+    spec, names = crd["spec"], crd["spec"]["names"]
+    served = [version for version in spec["versions"] if version["served"]]
+    if not served:
+        raise UsageError(
+            f"the cluster serves no version of {crd['metadata']['name']}, so its objects can neither be counted nor "
+            "clean up: set served to true for one of them"
+        )
+    version = max(served, key=itemgetter("storage"))["name"]
+    return Kind(f"{spec['group']}/{version}", names["kind"], plural=names["plural"], scope=Scope(spec["scope"]))

@@ -1,0 +1,215 @@
+"""Generate: plans the files of a new kind, or of another version of a kind that exists.
+
+You need it for `invoke gen-controller`. Nothing has to be edited by hand afterwards: the operator discovers what lies
+in its folders.
+Elsewhere: the module of another version (`another_version`), controllers of kinds of others and what belongs to no kind
+(`parts`), how files are written (`plan`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bonny.errors import UsageError
+from bonny.naming import check_group, check_kind, check_plural, check_version, snake_case
+
+from ..project import Project
+from .another_version import copied_module, copied_sample, hub_of
+from .plan import Plan, check_finalizes, check_free, formatted, render
+from .survey import ApiVersion, api_versions, api_versions_in, group_of_operator
+
+__all__ = ["Request", "plan_kind"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a person asked for. `group` empty means the group of the operator, or of the kind's other versions."""
+
+    kind: str
+    plural: str
+    version: str = "v1"
+    cluster_scoped: bool = False
+    short_names: tuple[str, ...] = ()
+    group: str = ""
+    finalizer: bool = False
+
+
+def plan_kind(project: Project, request: Request) -> Plan:
+    """The files for `request`: all of a kind, or what a further version of it adds.
+
+    Raises: `UsageError` when the names cannot be used, or the kind or version exists and says something else.
+    """
+    _check_names(request)
+    operator_group = group_of_operator(project)
+    existing = api_versions(project)
+    siblings = [version for version in existing if version.kind == request.kind]
+    group = request.group or (siblings[0].group if siblings else None) or operator_group
+    for other in existing:
+        if other.kind == request.kind:
+            _check_sibling(project, other, request, group=group, others_group=other.group or operator_group)
+        elif (other.group or operator_group) == group:
+            _check_neighbour(project, other, request, group=group)
+    same = next((version for version in siblings if version.version == request.version), None)
+    others = [version for version in siblings if version is not same]
+    values = {
+        "kind": request.kind,
+        "plural": request.plural,
+        "version": request.version,
+        "group": group,
+        "own_group": group if group != operator_group else "",
+        "cluster_scoped": siblings[0].cluster_scoped if siblings else request.cluster_scoped,
+        "short_names": siblings[0].short_names if siblings else request.short_names,
+        "finalizer": request.finalizer,
+        "package": project.package,
+        "module": snake_case(request.kind),
+        "label": request.kind.lower(),
+    }
+    # A version that is the hub was here first, whatever came after it.
+    if not others or (same is not None and same.hub):
+        plan = _first(project, request, values)
+    else:
+        plan = _further(project, request, others, values)
+    if same is not None and plan.edited():
+        raise UsageError(
+            f"{request.kind} {request.version} exists already ({same.path.relative_to(project.root)}) and is not as it "
+            "was generated, so nothing was written: edit that file, or choose another --version"
+        )
+    return plan
+
+
+def _check_names(request: Request) -> None:
+    check_kind(request.kind)
+    check_plural(request.plural)
+    check_version(request.version)
+    if request.finalizer:
+        check_finalizes(request.kind)
+    for name in request.short_names:
+        check_plural(name, "short name", example="ct")
+        if name in (request.plural, request.kind.lower()) or request.short_names.count(name) > 1:
+            raise UsageError(f"the short name {name} is a name of {request.kind} already: leave it out")
+    if request.group:
+        check_group(request.group)
+
+
+def _check_neighbour(project: Project, other: ApiVersion, request: Request, *, group: str) -> None:
+    """Refuse what another kind of the group is called."""
+    taken = _served_names(other.kind, other.plural, other.short_names)
+    shared = sorted(taken & _served_names(request.kind, request.plural, request.short_names))
+    if shared:
+        raise UsageError(
+            f"{request.kind} and {other.kind} ({other.path.relative_to(project.root)}) would share the name "
+            f"{shared[-1]} in {group}: choose another kind, plural or short name"
+        )
+
+
+def _check_sibling(project: Project, other: ApiVersion, request: Request, *, group: str, others_group: str) -> None:
+    """Refuse what differs from a version of the same kind, and is the same for all of them."""
+    where = other.path.relative_to(project.root)
+    if other.plural != request.plural:
+        raise UsageError(
+            f"{other.kind} has the plural {other.plural} ({where}) in all its versions: "
+            f"say `gen-controller {other.kind} {other.plural}`, or choose another kind"
+        )
+    if others_group != group:
+        raise UsageError(
+            f"{other.kind} is in the group {others_group} ({where}): leave out --group, or choose another kind"
+        )
+    if request.cluster_scoped and not other.cluster_scoped:
+        raise UsageError(
+            f"{other.kind} is namespaced ({where}) and cannot be cluster-scoped in another version: "
+            "leave out --cluster-scoped, or choose another kind"
+        )
+    if request.short_names and set(request.short_names) != set(other.short_names):
+        raise UsageError(
+            f"the short names of {other.kind} are {', '.join(other.short_names) or 'none'} ({where}), in all its "
+            "versions: leave out --short-name, or change them there"
+        )
+
+
+def _served_names(kind: str, plural: str, short_names: Sequence[str]) -> set[str]:
+    """The names that are taken in a group when its API server serves the kind."""
+    return {kind, f"{kind}List", kind.lower(), plural, *short_names}
+
+
+def _first(project: Project, request: Request, values: Mapping[str, Any]) -> Plan:
+    """API, controller, sample and tests of a kind."""
+    module, tests = values["module"], project.root / "tests"
+    api = project.source / "api" / request.version / f"{module}.py"
+    controller = project.source / "controllers" / f"{module}.py"
+    templates = {
+        api: "api.py.j2",
+        controller: "controller.py.j2",
+        _sample(project, values, request.version): "sample.yaml.j2",
+        tests / "unit" / f"test_{module}.py": "test_unit.py.j2",
+        tests / "integration" / f"test_{module}.py": "test_integration.py.j2",
+    }
+    texts = {path: render(template, values, path) for path, template in templates.items()}
+    check_free(request.kind, "a kind", texts)
+    note = (
+        f"Next: say in {api.relative_to(project.root)} what users may ask for, and in "
+        f"{controller.relative_to(project.root)} what is done about it; `invoke test` runs its tests."
+    )
+    return Plan(root=project.root, texts={**_package(project, request.version), **texts}, notes=(note,))
+
+
+def _further(project: Project, request: Request, others: Sequence[ApiVersion], values: Mapping[str, Any]) -> Plan:
+    """API, sample and tests of a version beside the hub. The controller stays what it is."""
+    if request.finalizer:
+        raise UsageError(
+            f"{request.kind} has its controller already: write `async def finalize` in it, and leave out --finalizer"
+        )
+    hub = hub_of(project, others)
+    module, version = values["module"], request.version
+    tests, name = project.root / "tests", f"test_{values['module']}_{version}.py"
+    api = project.source / "api" / version / f"{module}.py"
+    values = {**values, "hub": hub.version, "hub_module": hub.path.stem, "hub_package": hub.path.parent.name}
+    templates = {tests / "unit" / name: "test_conversion.py.j2", tests / "integration" / name: "test_version.py.j2"}
+    texts = {path: render(template, values, path) for path, template in templates.items()}
+    texts[api] = formatted(copied_module(hub, version), api, package=project.package)
+    old = _sample(project, values, hub.version)
+    texts[_sample(project, values, version)] = copied_sample(old, hub, version, group=values["group"])
+    (new,) = api_versions_in(api, ast.parse(texts[api]))
+    stored = next((other for other in others if other.storage), hub)
+    notes = tuple(_notes(project, hub, new, stored, module=module, group=values["group"]))
+    return Plan(root=project.root, texts={**_package(project, version), **texts}, notes=notes)
+
+
+def _sample(project: Project, values: Mapping[str, Any], version: str) -> Path:
+    return project.root / "samples" / f"{values['label']}-{version}.yaml"
+
+
+def _package(project: Project, version: str) -> dict[Path, str]:
+    """The package of an API version, if there is none."""
+    path = project.source / "api" / version / "__init__.py"
+    return {} if path.exists() else {path: f'"""API version {version}: one module a kind."""\n'}
+
+
+def _notes(
+    project: Project, hub: ApiVersion, new: ApiVersion, stored: ApiVersion, *, module: str, group: str
+) -> Iterator[str]:
+    """Which version is the hub and stored, and the lines to change so that the new one takes its place."""
+    yield (
+        f"{new.kind} {new.version} is served. {hub.version} stays the hub, which the controller works with; "
+        f"{stored.version} stays the version that is stored."
+    )
+    yield f"To put {new.version} in its place, change these lines:"
+    for version, name, value in (
+        (hub, "hub", False),
+        (stored, "storage", False),
+        (new, "hub", True),
+        (new, "storage", True),
+    ):
+        yield f"  {version.path.relative_to(project.root)}:{version.lines[name]}: {name} = {value}"
+    old = (f"api.{hub.path.parent.name}.{hub.path.stem} import", f'"{group}/{hub.version}"')
+    become = (f"api.{new.version}.{module} import", f'"{group}/{new.version}"')
+    users = (project.source / "controllers" / f"{module}.py", project.root / "tests" / "unit" / f"test_{module}.py")
+    for path in users:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            changed = line.strip().replace(old[0], become[0]).replace(old[1], become[1])
+            if changed != line.strip():
+                yield f"  {path.relative_to(project.root)}:{number}: {changed}"

@@ -1,0 +1,171 @@
+"""Plan: the files that a generator adds to a repository, as text, before the first of them is written.
+
+You need it in every `gen-...` task: render the files, make a plan of them, and write it or show it.
+Elsewhere: what the files say (`generate`, `parts`), and what the repository has already (`survey`).
+
+Guarantees: a file that exists is never changed; all files are written or none. The same plan again writes nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import importlib.util
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from bonny.errors import UsageError
+from bonny.naming import LABEL_LENGTH, kebab_case
+
+__all__ = ["Plan", "check_finalizes", "check_free", "formatted", "render"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The whole text of every file, the notes for the person who asked for them, and the root of the repository."""
+
+    root: Path
+    texts: Mapping[Path, str]
+    notes: tuple[str, ...] = ()
+
+    def edited(self) -> tuple[str, ...]:
+        """The files that are there with another text, relative to the repository."""
+        return self._names(path for path, text in self.texts.items() if path.exists() and _read(path) != text)
+
+    def missing(self) -> tuple[str, ...]:
+        """The files to write, relative to the repository. Raises: `UsageError` when a file is in their way."""
+        if edited := self.edited():
+            raise UsageError(
+                f"with another text there is already {', '.join(edited)}, so nothing was written: move that away, or "
+                "choose another name"
+            )
+        return self._names(path for path in self.texts if not path.exists())
+
+    def diff(self) -> str:
+        """What `write` would change, as `git apply` reads it. Raises: as `missing`."""
+        return "".join(
+            line
+            for name in self.missing()
+            for line in (
+                f"diff --git a/{name} b/{name}\nnew file mode 100644\n",
+                *difflib.unified_diff(
+                    [], self.texts[self.root / name].splitlines(keepends=True), "/dev/null", f"b/{name}"
+                ),
+            )
+        )
+
+    def write(self) -> tuple[str, ...]:
+        """Write every missing file, or none; returns their names. Raises: as `missing`; when one cannot be written."""
+        missing = self.missing()
+        _write_all({self.root / name: self.texts[self.root / name] for name in missing})
+        return missing
+
+    def _names(self, paths: Iterator[Path]) -> tuple[str, ...]:
+        return tuple(sorted(path.relative_to(self.root).as_posix() for path in paths))
+
+
+def render(template: str, values: Mapping[str, Any], path: Path) -> str:
+    """The text of `path`, from a template of `bonny_dev.scaffold`."""
+    source = files("bonny_dev").joinpath("scaffold", template).read_text(encoding="utf-8")
+    environment = Environment(  # noqa: S701  (Python and YAML, not HTML)
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+    text = environment.from_string(source).render(values)
+    # A kind may have one of the names that ruff cannot tell from a digit.
+    text = re.sub(r"^(class [IO]\b.*)$", r"\1  # noqa: E742", text, flags=re.MULTILINE)
+    return formatted(text, path, package=values["package"]) if path.suffix == ".py" else text
+
+
+def formatted(text: str, path: Path, *, package: str) -> str:
+    """`text` with imports and lines as the repository's formatter wants them; unchanged where ruff is not installed."""
+    if importlib.util.find_spec("ruff") is None:
+        return text
+    # ruff knows by the files that are there what is of this repository; these are not.
+    own = f"lint.isort.known-first-party=[{package!r}]"
+    for command in (("check", "--select=I", "--fix-only", "--exit-zero", "--config", own), ("format",)):
+        line = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(path), "-"]
+        done = subprocess.run(line, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
+        text = done.stdout if done.returncode == 0 else text
+    return text
+
+
+def check_free(name: str, what: str, texts: Mapping[Path, str]) -> None:
+    """Refuse a `name` that Python, or a generated module itself, uses for something else.
+
+    Raises: `UsageError`; `what` says in it what the name was to be.
+    """
+    modules = [ast.parse(text) for path, text in texts.items() if path.suffix == ".py"]
+    bound = [item for module in modules for item in Counter(_bound(module)).items()]
+    if any(times > 1 or hasattr(builtins, defined) for defined, times in bound):
+        longer = f"My{name}" if name[:1].isupper() else f"my-{name}"
+        raise UsageError(
+            f"{name!r} cannot be {what} here: Python or the generated files use this name themselves; "
+            f"use for example {longer}"
+        )
+
+
+def check_finalizes(kind: str) -> None:
+    """Raises: `UsageError` when the finalizer of a controller of that name would have a name that is too long."""
+    name = kebab_case(f"{kind}Controller")
+    if len(name) > LABEL_LENGTH:
+        raise UsageError(
+            f"the finalizer of {kind} would be called {name}, and {LABEL_LENGTH} characters are allowed: choose a "
+            "shorter name, or leave out --finalizer"
+        )
+
+
+def _bound(module: ast.Module) -> Iterator[str]:
+    """The names that the lines of a module define."""
+    for node in module.body:
+        match node:
+            case ast.Import(names) | ast.ImportFrom(names=names):
+                yield from (alias.asname or alias.name for alias in names)
+            case ast.ClassDef(name) | ast.FunctionDef(name) | ast.AsyncFunctionDef(name):
+                yield name
+            case ast.Assign(targets=[ast.Name(name)]):
+                yield name
+            case _:
+                pass
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None  # a folder, or no text: not what a generator writes
+
+
+def _write_all(texts: Mapping[Path, str]) -> None:
+    """Write every file, or none: what was written is removed again when one of them fails."""
+    made: list[Path] = []
+    try:
+        for path, text in texts.items():
+            for folder in reversed([path.parent, *path.parent.parents]):
+                if not folder.exists():
+                    folder.mkdir()
+                    made.append(folder)
+            with path.open("x", encoding="utf-8", newline="\n") as file:  # x: never over a file that appeared meanwhile
+                made.append(path)
+                file.write(text)
+    except BaseException as error:
+        for path in reversed(made):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink()
+        if isinstance(error, OSError):
+            where = error.filename or path
+            raise UsageError(
+                f"{where} cannot be written ({error.strerror}), so nothing was: mend that and try again"
+            ) from error
+        raise

@@ -1,0 +1,50 @@
+"""Quality: runs a repository's tests, checks and locks with the Python that runs the task."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bonny.errors import UsageError
+
+from ..project import Project
+
+__all__ = ["LOCKS", "run_checks", "run_lock", "run_tests"]
+
+CHECKS = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",))
+# What is in the image, and what builds the wheel of it; every file of every package by hash, for all platforms.
+LOCKS = {"requirements.txt": ("pyproject.toml",), "requirements-build.txt": ("--group", "build")}
+LOCK = ("uv", "pip", "compile", "--upgrade", "--universal", "--generate-hashes", "--quiet", "--no-header")
+
+
+def run_tests(root: Path, *, unit: bool) -> int:
+    """Run pytest in `root` and return its exit code; `unit` leaves out the tests that need an API server."""
+    return _run(root, ("pytest", "tests/unit") if unit else ("pytest",))
+
+
+def run_checks(root: Path) -> int:
+    """Run every check, also after one failed, and return 0 when all passed."""
+    return max([_run(root, check) for check in CHECKS])
+
+
+def run_lock(project: Project) -> int:
+    """Write the locks anew, with the newest versions that pyproject.toml allows; without the address of an index."""
+    extras = [word for extra in project.extras for word in ("--extra", extra)]
+    more = {"requirements.txt": extras}
+    return max(
+        [
+            _run(project.root, (*LOCK, "--no-annotate", "--output-file", out, *of, *more.get(out, ())))
+            for out, of in LOCKS.items()
+        ]
+    )
+
+
+def _run(root: Path, command: Sequence[str]) -> int:
+    module, *arguments = command
+    if importlib.util.find_spec(module) is None:
+        raise UsageError(f"{module} is not installed here: run `pip install -e '.[dev]'` and try again")
+    print(f"$ {' '.join(command)}", flush=True)
+    return subprocess.run([sys.executable, "-m", module, *arguments], cwd=root, check=False).returncode

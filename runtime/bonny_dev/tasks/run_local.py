@@ -1,0 +1,119 @@
+"""run-local: the operator on this machine, against a cluster of yours or a sandbox of its own.
+
+The CRDs are installed first (`provision`); then the operator runs in this process as it would in a pod. At the end it
+says how the permissions that were used differ from those of the manifest. Elsewhere: a process that is replaced when
+the source changes (`reload`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from bonny.client.config import Cluster, Kubeconfig, find_cluster, own_namespace
+from bonny.errors import UsageError
+from bonny.main import defaults, serve
+from bonny.operator import Operator
+from bonny.run.config import Config, namespaces_of
+from bonny.run.rbac import Permission, needs
+
+from ..manifest.recorder import record_permissions
+from ..sandbox import Sandbox
+from .provision import Account, apply_samples, install_account, install_crds
+
+__all__ = ["Options", "cluster_of", "configured", "run"]
+
+# Ctrl-C means now: a person waits.
+GRACE_SECONDS: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a person may ask for; each is a flag of the task, which explains it."""
+
+    sandbox: bool = False
+    namespace: str = ""
+    context: str = ""
+    apply_samples: bool = False
+    as_service_account: bool = False
+
+
+def run(operator: Operator, options: Options, *, samples: Path | None = None) -> None:
+    """Serve until Ctrl-C. Raises: `UsageError` when there is no cluster, or it does not let us in."""
+    base = defaults(operator)
+    if options.as_service_account and operator.watch == "namespace":
+        base = replace(base, watch_namespaces=(operator.name,))
+    config = configured(options, base)
+    with cluster_of(options, config) as cluster:
+        identity = _provision(operator, options, config, cluster, samples)
+        print(f"watching {config.watched}; Ctrl-C ends it", flush=True)
+        if config.log_level <= logging.INFO:
+            # At home a person wants to see each handling, also one that changed nothing.
+            logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
+        _serve(operator, config, identity)
+
+
+def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
+    """Serve, and then compare the permissions that were used with those of the manifest."""
+    namespace = config.pod_namespace or own_namespace()
+    granted = needs(
+        operator, namespace=namespace, watched=config.watch_namespaces, leader_election=config.leader_election
+    )
+    with record_permissions() as recorder:
+        serve(operator, config, identity)
+    if isinstance(identity, Account):
+        # Its tokens were asked for by the administrator, in this process.
+        token = Permission(identity.namespace, "", "serviceaccounts/token", (identity.name,), "create")
+        recorder.used.discard(token)
+    print(recorder.compared_with(granted), end="", flush=True)
+
+
+def _provision(operator: Operator, options: Options, config: Config, cluster: Cluster, samples: Path | None) -> Cluster:
+    """Put into the cluster what was asked for; returns it as the operator shall see it."""
+    names = asyncio.run(install_crds(operator, cluster))
+    print(f"installed {', '.join(names) or 'no CRDs'}")
+    identity: Cluster = cluster
+    if options.as_service_account:
+        identity = account = asyncio.run(install_account(operator, cluster))
+        print(f"runs as ServiceAccount {account.namespace}/{account.name}, with the permissions of the manifest only")
+    if options.apply_samples and samples is not None:
+        place = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
+        applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=place))
+        print(f"applied {', '.join(applied) or f'nothing: {samples.name}/ holds no YAML'}")
+    return identity
+
+
+def configured(options: Options, base: Config) -> Config:
+    """The settings in force: flags before the environment before `base`. Raises: `UsageError` where they cannot be."""
+    if options.sandbox and options.context:
+        raise UsageError("--sandbox and --context exclude each other: a sandbox is a cluster of its own")
+    base = replace(base, http_host="127.0.0.1", http_port=0, grace=GRACE_SECONDS, log_json=False)
+    config = Config.from_environment(base=base)
+    if options.namespace:
+        config = replace(config, watch_namespaces=namespaces_of(options.namespace, where="--namespace"))
+    return config
+
+
+@contextmanager
+def cluster_of(options: Options, config: Config) -> Iterator[Cluster]:
+    """The cluster that is meant; a sandbox is started, gets the namespaces that are watched, and is stopped afterwards.
+
+    Raises: `UsageError` when there is none.
+    """
+    if not options.sandbox:
+        yield find_cluster(kubeconfig=config.kubeconfig, context=options.context or config.context)
+        return
+    print("starting a sandbox ...", flush=True)
+    with Sandbox() as sandbox:
+        for name in config.watch_namespaces or ():
+            sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        print(
+            f"it is ready; in another terminal:\n  export KUBECONFIG={sandbox.kubeconfig}\n  kubectl get crds\n",
+            flush=True,
+        )
+        yield Kubeconfig(str(sandbox.kubeconfig))

@@ -1,0 +1,120 @@
+"""Shipping: the tasks between a commit and a cluster: lock, image, pin, install, uninstall."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from shutil import which
+from typing import Final
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from invoke.tasks import task
+
+from bonny.errors import UsageError
+from bonny.naming import check_image
+
+from ..project import Project
+from .failure import in_one_sentence
+
+__all__ = ["image", "install", "lock", "pin_tags", "uninstall"]
+
+PLATFORMS: Final = "linux/amd64,linux/arm64"
+WHERE: Final = {
+    "image": "container image to deploy (default: that of pyproject.toml, with the version as its tag)",
+    "namespace": "namespace of the operator (default: its name)",
+    "context": "context of your kubeconfig (default: the current one)",
+}
+
+
+@task
+def lock(c: Context) -> None:
+    """Choose what goes into the image, each package by version and hash; run it again for newer ones."""
+    with in_one_sentence():
+        from . import quality
+
+        code = quality.run_lock(Project.at(Path(c.root)))
+    if code:
+        raise Exit(code=code)
+
+
+@task(help={"push": "build it for amd64 and arm64, with SBOM and provenance, and push it"}, auto_shortflags=False)
+def image(c: Context, push: bool = False) -> None:
+    """Build the container image, with the version of pyproject.toml as its tag; without a lock, make one first."""
+    with in_one_sentence():
+        from . import quality
+
+        project = Project.at(Path(c.root))
+        tagged = check_image(project.tagged_image)
+        if which("docker") is None and not c.config.run.dry:
+            raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
+    if not all((project.root / name).exists() for name in quality.LOCKS):
+        lock(c)
+    # Several platforms at once, and what is known of the build, need buildx; one for this machine does not.
+    pushed = f"docker buildx build --platform {PLATFORMS} --sbom true --provenance mode=max --push"
+    labelled = f"--label org.opencontainers.image.version={project.version}"
+    with c.cd(c.root):
+        c.run(f"{pushed if push else 'docker build'} {labelled} --tag {tagged} .", echo=True, echo_format="{command}")
+
+
+@task(name="pin")
+def pin_tags(c: Context) -> None:
+    """Fix actions and base images to the commits and digests that their tags stand for now.
+
+    It needs the network, git, and docker with buildx.
+    """
+    with in_one_sentence():
+        from .pin import pin
+
+        for name in pin(Path(c.root)):
+            print(f"pinned {name}")
+
+
+@task(help=WHERE, auto_shortflags=False)
+def install(c: Context, image: str = "", namespace: str = "", context: str = "") -> None:
+    """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
+    with in_one_sentence():
+        import asyncio
+
+        from . import deploy
+
+        documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
+        asyncio.run(deploy.install(deploy.cluster_of(context), documents))
+
+
+@task(
+    help={
+        "wait": "seconds that custom resources have to clean up",
+        "yes": "delete; without it nothing is deleted",
+        **WHERE,
+        "image": "container image, as it was given to install",
+    },
+    auto_shortflags=False,
+)
+def uninstall(
+    c: Context, image: str = "", namespace: str = "", context: str = "", wait: str = "300", yes: bool = False
+) -> None:
+    """Remove the custom resources, then the operator, then its CRDs from a cluster.
+
+    Its namespace goes, too, where that has the operator's name; another one stays.
+    """
+    with in_one_sentence():
+        import asyncio
+
+        from . import deploy
+
+        seconds = _seconds(wait)
+        project = Project.at(Path(c.root))
+        documents = deploy.documents_of(project, image=image, namespace=namespace)
+        own = project.load_operator().name
+        asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=seconds, sure=yes))
+
+
+def _seconds(wait: str) -> float:
+    try:
+        seconds = float(wait)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise UsageError(f"--wait is {wait!r}: write a number of seconds, 0 or more")
+    return seconds

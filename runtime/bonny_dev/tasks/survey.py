@@ -1,0 +1,116 @@
+"""Survey: which API versions a repository has, read from its source without importing it.
+
+You need it to add to the versions that exist. A repository can so be surveyed before anything is installed, and while
+other files of it are half edited. Values that are computed rather than written out are not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bonny.errors import UsageError
+from bonny.naming import names_of
+
+from ..project import Project
+
+__all__ = ["ApiVersion", "api_versions", "api_versions_in", "assignments", "group_of_operator"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiVersion:
+    """One class of the `api` package. `group` is None for the operator's own; `lines` are those of the assignments."""
+
+    path: Path
+    kind: str
+    plural: str
+    version: str
+    group: str | None
+    cluster_scoped: bool
+    hub: bool
+    storage: bool
+    short_names: tuple[str, ...]
+    lines: dict[str, int]
+
+
+def api_versions(project: Project) -> tuple[ApiVersion, ...]:
+    """Every class below `api/` that names a kind and a version, in the order of their paths."""
+    paths = sorted((project.source / "api").rglob("*.py"))
+    return tuple(found for path in paths for found in api_versions_in(path, _parsed(path)))
+
+
+def api_versions_in(path: Path, module: ast.Module) -> tuple[ApiVersion, ...]:
+    """Those of one module, whether or not it is written already."""
+    classes = [node for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
+    return tuple(found for node in classes if (found := _api_version(path, node)) is not None)
+
+
+def group_of_operator(project: Project) -> str:
+    """The `group=` of the `Operator(...)` in operator.py.
+
+    Raises: `UsageError` when it is not written out there.
+    """
+    path = project.source / "operator.py"
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Operator":
+            for keyword in node.keywords:
+                if keyword.arg == "group" and isinstance(keyword.value, ast.Constant):
+                    return str(keyword.value.value)
+    raise UsageError(
+        f'{path} has no Operator(group="...") that is written out: write it out, as in group="example.com"'
+    )
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}): restore it and try again") from error
+    except SyntaxError as error:
+        raise UsageError(
+            f"{path}:{error.lineno} is not valid Python ({error.msg}): correct it and try again"
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not valid Python ({error}): correct it and try again") from error
+
+
+def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:
+    values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    for _, name, value in assignments(node):
+        lines[name] = value.lineno
+        if isinstance(value, ast.Attribute):  # scope = Scope.CLUSTER
+            values[name] = value.attr
+        else:
+            with suppress(ValueError):  # computed
+                values[name] = ast.literal_eval(value)
+    if not {"kind", "version"} <= values.keys():
+        return None
+    return ApiVersion(
+        path=path,
+        kind=values["kind"],
+        plural=values.get("plural") or names_of(values["kind"]).plural,
+        version=values["version"],
+        group=values.get("group"),
+        cluster_scoped=str(values.get("scope", "")).upper() == "CLUSTER",
+        hub=values.get("hub") is True,
+        storage=values.get("storage") is True,
+        short_names=tuple(values.get("short_names", ())),
+        lines=lines,
+    )
+
+
+def assignments(node: ast.ClassDef) -> Iterator[tuple[ast.stmt, str, ast.expr]]:
+    """The lines of a class that give an attribute a value."""
+    for statement in node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield statement, name, value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield statement, name, value
+            case _:
+                pass

@@ -1,0 +1,146 @@
+"""Assertions: what a handler registered, in sentences.
+
+    assert_descendant(token, "Deployment", "w1", spec={"replicas": 3})
+    assert_condition(token, "Ready", False, reason="Waiting")
+    assert_event(token, "Applied", type="Normal")
+
+What is named must be there as written; what is not named may be anything. A list must be as long as the one that is
+named. Each returns what it found, for more questions. Raises: `AssertionError`, which says what was there instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bonny.axn import Axn
+from bonny.events import Event
+from bonny.resource import Resource, identify, key_of
+
+__all__ = [
+    "assert_condition",
+    "assert_descendant",
+    "assert_event",
+    "assert_no_descendant",
+    "assert_no_event",
+    "assert_requeued",
+    "assert_status",
+]
+
+
+def assert_descendant(
+    token: Axn[Any], kind: str, name: str, *, namespace: str | None = None, **fields: Any
+) -> Resource:
+    """A descendant of that kind and name was registered, and holds `fields`.
+
+    One that was registered without a namespace is in that of the handled object.
+    """
+    wanted = f"{kind} {name}" if namespace is None else f"{kind} {namespace}/{name}"
+    found = [known for known in token.descendants if _is(known, token, kind, name, namespace)]
+    _require(found, f"no {wanted} was registered; registered: {_listed(map(identify, token.descendants))}")
+    _assert_holds(found[0], fields, identify(found[0]))
+    return found[0]
+
+
+def assert_no_descendant(token: Axn[Any], kind: str | None = None, name: str | None = None) -> None:
+    """No descendant was registered; or none of that kind, or of that kind and name."""
+    unwanted = [
+        identify(known)
+        for known in token.descendants
+        if kind in (None, known["kind"]) and name in (None, known["metadata"]["name"])
+    ]
+    wanted = " ".join(filter(None, (kind or "descendant", name)))
+    _require(not unwanted, f"no {wanted} was to be registered; registered: {_listed(unwanted)}")
+
+
+def assert_status(token: Axn[Any], **fields: Any) -> Resource:
+    """The registered status holds `fields`."""
+    status = token.status
+    _assert_holds(status, fields, "status")
+    return status
+
+
+def assert_condition(
+    token: Axn[Any],
+    type: str,  # noqa: A002  the API's own word
+    status: bool | None = True,
+    *,
+    reason: str | None = None,
+    message: str | None = None,
+) -> Resource:
+    """The condition `type` was set to True, False or (None) Unknown, with that reason and message if they are named."""
+    conditions = token.conditions
+    _require(type in conditions, f"no condition {type} was set; set: {_listed(conditions)}")
+    found = conditions[type]
+    wanted = {True: "True", False: "False", None: "Unknown"}[status]
+    because = f"{found['reason']}: {found['message']}".removesuffix(": ")
+    _require(found["status"] == wanted, f"condition {type} is {found['status']} ({because}), not {wanted}")
+    for name, value in (("reason", reason), ("message", message)):
+        same = value in (None, found[name])
+        _require(same, f"the {name} of condition {type} is {found[name]!r}, not {value!r}")
+    return found
+
+
+def assert_event(
+    token: Axn[Any],
+    reason: str,
+    *,
+    type: str | None = None,  # noqa: A002  the API's own word
+    message: str | None = None,
+    action: str | None = None,
+) -> Event:
+    """An event with that reason was registered, of that type and with that message if they are named."""
+    named = {"reason": reason, "type": type, "message": message, "action": action}
+    wanted = {name: value for name, value in named.items() if value is not None}
+    for event in token.events:
+        if all(getattr(event, name) == value for name, value in wanted.items()):
+            return event
+    asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
+    raise AssertionError(f"no event with {asked} was registered; registered: {_listed(map(_told, token.events))}")
+
+
+def assert_no_event(token: Axn[Any]) -> None:
+    """No event was registered."""
+    _require(not token.events, f"no event was to be registered; registered: {_listed(map(_told, token.events))}")
+
+
+def assert_requeued(token: Axn[Any], *, after: float | None = None) -> float:
+    """The handler asked to be run again, after so many seconds if they are named."""
+    seconds = token.requeue_seconds
+    if seconds is None:
+        raise AssertionError("the handler did not ask to be run again")
+    _require(after in (None, seconds), f"the handler asked to be run again after {seconds:g} s, not after {after} s")
+    return seconds
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _told(event: Event) -> str:
+    return f"{event.type} {event.reason} ({event.message})"
+
+
+def _require(holds: object, otherwise: str) -> None:
+    """As `assert`, also where Python is told to leave those out."""
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def _is(resource: Resource, token: Axn[Any], kind: str, name: str, namespace: str | None) -> bool:
+    key = key_of(resource)
+    return (resource["kind"], key.name) == (kind, name) and namespace in (None, key.namespace or token.key.namespace)
+
+
+def _assert_holds(live: Any, wanted: Any, where: str) -> None:
+    """Everything of `wanted` is in `live`; the message names the first path where it is not."""
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        for name, value in wanted.items():
+            _require(name in live, f"{where} has no {name}; it has {', '.join(map(str, live)) or 'nothing'}")
+            _assert_holds(live[name], value, f"{where}.{name}")
+    elif isinstance(wanted, list) and isinstance(live, list):
+        _require(len(live) == len(wanted), f"{where} has {len(live)} items, not {len(wanted)}: {live}")
+        for number, (item, value) in enumerate(zip(live, wanted, strict=True)):
+            _assert_holds(item, value, f"{where}[{number}]")
+    else:
+        _require(live == wanted, f"{where} is {live!r}, not {wanted!r}")

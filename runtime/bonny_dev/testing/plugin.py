@@ -1,0 +1,36 @@
+"""Plugin: pytest fixtures for operators; a repository names it in tests/conftest.py.
+
+    pytest_plugins = ["bonny_dev.testing.plugin"]
+
+Guarantees: nothing is started before a test asks for it, and nothing is left when the tests end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .running import RunningOperator, running
+
+if TYPE_CHECKING:
+    from ..sandbox import Sandbox
+
+__all__ = ["running_operator", "sandbox"]
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """A real etcd and kube-apiserver, shared by all tests of the session."""
+    from ..sandbox import Sandbox  # noqa: PLC0415  unit tests do without it
+
+    with Sandbox() as started:
+        yield started
+
+
+@pytest.fixture
+async def running_operator(sandbox: Sandbox, pytestconfig: pytest.Config) -> AsyncIterator[RunningOperator]:
+    """This repository's operator as a process of its own, with the permissions of its manifest and no others."""
+    async with running(sandbox, pytestconfig.rootpath) as at_work:
+        yield at_work

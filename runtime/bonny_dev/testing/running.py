@@ -1,0 +1,282 @@
+"""Running: an operator as a process of its own on a sandbox, with the permissions of its manifest and no others.
+
+You need it in integration tests, through the fixture `running_operator`.
+You do not need it to test a handler: build a token with `bonny_dev.testing.axn`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from bonny.client.api import JSON, Client, path_of
+from bonny.client.config import find_cluster
+from bonny.client.errors import NotFound, NotServed
+from bonny.kinds import Kind
+from bonny.operator import Operator
+from bonny.resource import OWNER_UID, Key, Resource, identify, key_of
+from bonny.run.config import ALL_NAMESPACES
+
+from ..manifest import bundle
+from ..project import Project
+from ..sandbox.guard import Guard
+
+if TYPE_CHECKING:
+    from ..sandbox import Sandbox
+
+__all__ = ["RunningOperator", "is_ready", "running"]
+
+T = TypeVar("T")
+
+# Enough for a slow machine to start an interpreter and fill its caches; what is waited for usually takes a second.
+START_SECONDS: Final = 30.0
+# A reconcile and its status take two round trips; ten times the slowest that was seen on two shared cores.
+UNTIL_SECONDS: Final = 20.0
+# What is promised after SIGTERM when no handler runs.
+STOP_SECONDS: Final = 5.0
+# How often a condition is looked at again.
+LOOK_SECONDS: Final = 0.05
+MANAGER: Final = "integration-test"
+LOG: Final = "operator.log"
+
+
+def is_ready(resource: Resource) -> bool:
+    """Whether `resource` has the condition Ready for its current generation."""
+    conditions = resource.get("status", {}).get("conditions", ())
+    generation = resource["metadata"].get("generation")
+    return any(
+        condition["type"] == "Ready"
+        and condition["status"] == "True"
+        and condition.get("observedGeneration", generation) == generation
+        for condition in conditions
+    )
+
+
+class RunningOperator:
+    """The process, and the API server as its administrator sees it: what is applied here is removed after the test."""
+
+    def __init__(self, operator: Operator, client: Client, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.operator = operator
+        self.client = client
+        self.process = process
+        self._log = log
+        self._applied: dict[tuple[Kind, Key], None] = {}
+        self._owners: set[str] = set()
+        """UIDs of what was applied, also of what a test deleted since."""
+
+        own = [kind for controller in operator.controllers for kind in controller.kinds(operator.group)]
+        own += [version.as_kind(operator.group) for version in operator.crds]
+        self._kinds = {(kind.api_version, kind.kind): kind for kind in own}
+
+    async def apply(self, resource: Resource) -> Resource:
+        """Create or change `resource` by server-side apply; without a namespace it goes to the operator's own."""
+        kind, placed = self._placed(resource)
+        applied, _ = await self.client.apply(kind, placed, manager=MANAGER)
+        self._applied[kind, key_of(applied)] = None
+        self._owners.add(applied["metadata"]["uid"])
+        return applied
+
+    async def read(self, like: Resource) -> Resource | None:
+        """The live object with the kind and name of `like`, or None."""
+        kind, placed = self._placed(like)
+        key = key_of(placed)
+        try:
+            return await self.client.get(kind, key.name, namespace=key.namespace or None)
+        except NotFound:
+            return None
+
+    async def delete(self, like: Resource) -> None:
+        """Delete the object with the kind and name of `like`."""
+        kind, placed = self._placed(like)
+        await self.client.delete(kind, key_of(placed))
+
+    async def until(
+        self, like: Resource, holds: Callable[[Resource], bool], *, within: float = UNTIL_SECONDS
+    ) -> Resource:
+        """Wait until `holds` is true of the live object with the kind and name of `like`, and return it.
+
+        Raises: `AssertionError` after `within` seconds, or when the operator ended; it shows the object and the log.
+        """
+        seen: list[Resource | None] = [None]
+
+        async def look() -> Resource | None:
+            seen[0] = await self.read(like)
+            return seen[0] if seen[0] is not None and holds(seen[0]) else None
+
+        found = await eventually(look, within=within, alive=self.process)
+        if found is None:
+            raise AssertionError(
+                f"{identify(like)} did not become what was waited for within {within} s; it is {seen[0]}\n{self.log()}"
+            )
+        return found
+
+    async def until_gone(self, like: Resource, *, within: float = UNTIL_SECONDS) -> None:
+        """Wait until there is no object with the kind and name of `like`. Raises: as `until`."""
+        if not await eventually(lambda: self._is_gone(like), within=within, alive=self.process):
+            raise AssertionError(f"{identify(like)} is still there after {within} s\n{self.log()}")
+
+    async def until_logged(self, message: str, *, within: float = UNTIL_SECONDS, **fields: object) -> dict[str, Any]:
+        """Wait until the operator logged `message` with these `fields`, and return the first such line.
+
+        Raises: as `until`.
+        """
+        wanted = {"message": message, **fields}.items()
+
+        async def look() -> dict[str, Any] | None:
+            lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+            # What is not JSON is a traceback, or a line that is still being written.
+            said = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
+            return next((line for line in said if wanted <= line.items()), None)
+
+        found = await eventually(look, within=within, alive=self.process)
+        if found is None:
+            raise AssertionError(f"the operator did not log {dict(wanted)} within {within} s\n{self.log()}")
+        return found
+
+    async def stop(self) -> int:
+        """Send SIGTERM and return the exit code. Raises: `AssertionError` when it takes more than 5 s."""
+        self.process.terminate()
+        try:
+            return await asyncio.to_thread(self.process.wait, STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the operator did not end within {STOP_SECONDS} s\n{self.log()}") from None
+
+    def log(self) -> str:
+        """The end of what the operator wrote."""
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(["the operator's log ends with:", *lines[-30:]])
+
+    async def remove_applied(self) -> None:
+        """Delete what `apply` made, newest first, and then, as the garbage collector would, what that owned."""
+        for kind, key in reversed(self._applied):
+            like = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": key._asdict()}
+            if await self.read(like) is not None:
+                # No kubelet runs here that could agree to the end of a pod with a node.
+                path = path_of(kind, key.namespace or None, key.name)
+                await self.client.exchange("DELETE", path, body=b'{"gracePeriodSeconds":0}', content_type=JSON)
+                await self.until_gone(like)
+        if self._owners:
+            await self._collect()
+
+    async def _collect(self) -> None:
+        theirs = f"{OWNER_UID} in ({','.join(sorted(self._owners))})"
+        for kind in {kind for controller in self.operator.controllers for kind in controller.owns}:
+            for child in await self.client.list(kind, label_selector=theirs):
+                with suppress(NotFound):
+                    await self.client.delete(kind, key_of(child))
+
+    async def _is_gone(self, like: Resource) -> bool:
+        return await self.read(like) is None
+
+    def _placed(self, resource: Resource) -> tuple[Kind, Resource]:
+        named = (resource["apiVersion"], resource["kind"])
+        kind = self._kinds.get(named) or Kind(*named)
+        if kind.namespaced and not resource["metadata"].get("namespace"):
+            metadata = {**resource["metadata"], "namespace": self.operator.name}
+            resource = {**resource, "metadata": metadata}
+        return kind, resource
+
+
+@asynccontextmanager
+async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator]:
+    """Install the operator of the repository at `root` without its Deployment, and run it as a process meanwhile."""
+    project = Project.at(root)
+    operator = project.load_operator()
+    cluster = find_cluster(kubeconfig=str(sandbox.kubeconfig))
+    async with Client(cluster, user_agent=MANAGER) as client:
+        await install(client, operator)
+        identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
+        port = free_port()
+        guard = Guard(Path(tempfile.gettempdir()) / f"bonny-operator-{secrets.token_hex(4)}")
+        try:
+            process = guard.popen(
+                [sys.executable, "-m", project.package],
+                log_file=guard.folder / LOG,
+                env=environment(operator, root, kubeconfig=identity, port=port),
+                cwd=root,
+            )
+            at_work = RunningOperator(operator, client, process, guard.folder / LOG)
+            ready = await eventually(lambda: asyncio.to_thread(answers, port), within=START_SECONDS, alive=process)
+            if not ready:
+                raise AssertionError(f"the operator did not become ready\n{at_work.log()}")
+            yield at_work
+            await at_work.remove_applied()
+        finally:
+            await asyncio.to_thread(guard.close)
+
+
+async def install(client: Client, operator: Operator) -> None:
+    """Apply the operator's manifest without its Deployment, and wait until its kinds are served."""
+    documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
+    for document in documents:
+        await client.apply(Kind(document["apiVersion"], document["kind"]), document, manager=MANAGER)
+    for version in operator.crds:
+        kind = version.as_kind(operator.group)
+        if not await eventually(lambda kind=kind: is_served(client, kind), within=START_SECONDS):  # type: ignore[misc]
+            raise AssertionError(f"{kind.resource} is not served {START_SECONDS} s after its CRD was applied")
+
+
+async def is_served(client: Client, kind: Kind) -> bool:
+    """Whether objects of `kind` can be listed."""
+    try:
+        await client.list(kind)
+    except NotServed:
+        return False
+    return True
+
+
+async def eventually(
+    look: Callable[[], Awaitable[T]], *, within: float, alive: subprocess.Popen[Any] | None = None
+) -> T | None:
+    """What `look` returns as soon as that is true; None after `within` seconds, or when the process `alive` ended."""
+    ends = time.monotonic() + within
+    while time.monotonic() < ends and (alive is None or alive.poll() is None):
+        found = await look()
+        if found:
+            return found
+        await asyncio.sleep(LOOK_SECONDS)
+    return None
+
+
+def environment(operator: Operator, root: Path, *, kubeconfig: Path, port: int) -> dict[str, str]:
+    """What the operator's container would be given, and where its code is."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BONNY_", "KUBE"))}
+    return {
+        **kept,
+        "KUBECONFIG": str(kubeconfig),
+        "BONNY_POD_NAMESPACE": operator.name,
+        "BONNY_WATCH_NAMESPACE": ALL_NAMESPACES if operator.watch == "all" else operator.name,
+        "BONNY_HTTP_HOST": "127.0.0.1",
+        "BONNY_HTTP_PORT": str(port),
+        "PYTHONPATH": os.pathsep.join((str(root / "src"), str(root / "vendor"))),
+    }
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answers(port: int) -> bool:
+    """Whether the operator says that it is ready."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2.0) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False

@@ -1,0 +1,55 @@
+"""Scheduling: asks a scheduler for a node, without a server.
+
+assert await testing.schedule(CheapNode, pod(cpu="1"), nodes=[node("n1", cpu="4")]) == "n1"
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from bonny.core.objects import Item, decode_item
+from bonny.resource import Resource, key_of
+from bonny.scheduler.assume import AssumeCache
+from bonny.scheduler.nodes import Nodes
+from bonny.scheduler.scheduler import Scheduler
+from bonny.scheduler.views import PodView
+
+__all__ = ["schedule"]
+
+
+async def schedule(
+    scheduler: type[Scheduler], pod: Resource, *, nodes: Iterable[Resource], pods: Iterable[Resource] = ()
+) -> str | None:
+    """The name of the node to which `scheduler` would bind `pod`; None when the pod would wait.
+
+    It chooses among `nodes`, whatever its own `nodes()` says. `pods` are there already: those with a `spec.nodeName`
+    take room. The choice is checked as the operator does.
+    Raises: `AssertionError` for a choice that is not one of `nodes`; what choosing raises.
+    """
+    cache = AssumeCache()
+    for node in nodes:
+        cache.see_node(node["metadata"]["name"], _stored(node))
+    for other in pods:
+        cache.see_pod(PodView(_stored(other)))
+    view, known = PodView(_stored(pod)), Nodes(cache)
+    select = scheduler().select_node_for_pod
+    choice: Any = select(view, known)
+    if inspect.iscoroutinefunction(select):
+        choice = await choice
+    if choice is None:
+        return None
+    name: str = choice["metadata"]["name"]
+    chosen = known.named(name)
+    if chosen is None:
+        raise AssertionError(f"{scheduler.__name__} chose {name}, which is not one of {', '.join(cache.nodes)}")
+    return name if scheduler.check is None or scheduler.check(view, chosen) else None
+
+
+def _stored(resource: Resource) -> Item:
+    """As the API server would hand it out."""
+    metadata = {"uid": str(key_of(resource)), "resourceVersion": "1", **resource["metadata"]}
+    return decode_item(msgspec.json.encode({**resource, "metadata": metadata}))
