@@ -33,6 +33,9 @@ DURATION, DEADLINE, LOOK = 3.0, 2.0, 0.2
 # A process starts, and a busy machine takes its time.
 SLACK: Final = 2.0
 START_SECONDS: Final = 20.0
+# How often a leader is looked at before it counts as standing still.
+LOOK_SECONDS: Final = 0.05
+LOOKS: Final = 10
 
 
 def of_the_lease(request: Request) -> bool:
@@ -105,10 +108,18 @@ class Election:
         return next(moment for moment in replica.writes if moment >= since)
 
     def goes_on(self, replica: Replica, *, for_seconds: float) -> None:
-        """Return after this time, in which the replica writes at least every half a second."""
+        """Return after this time, in which the replica writes at least every half a second.
+
+        Counted in looks, each a request of ours and a wait of 50 ms: where the machine stands still, nobody can write.
+        """
         ends = time.monotonic() + for_seconds
         while (now := time.monotonic()) < ends:
-            self.sandbox.eventually(lambda now=now: replica.wrote_since(now), within_seconds=0.5)
+            looks = 0
+            while not replica.wrote_since(now):
+                looks += 1
+                assert looks <= LOOKS, f"no write within {time.monotonic() - now:.1f} s"
+                assert self.lease["metadata"]["name"] == self.name
+                time.sleep(LOOK_SECONDS)
 
     @property
     def lease(self) -> Any:
