@@ -464,7 +464,7 @@ class SchedulerThatStandsBy(Life):
 # --- a controller -----------------------------------------------------------------------------------------------------
 
 
-def tells(stream: Reflector, *events: watch.Event) -> None:
+def tells(stream: Reflector, *events: watch.WatchInput) -> None:
     """Each step is carried out to its end; its pauses are not waited for."""
     for event in events:
         step = stream._step(event)

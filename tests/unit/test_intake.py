@@ -65,7 +65,7 @@ class Streams:
         Streams.tells(stream, watch.Line(json.dumps({"type": event, "object": named}).encode()))
 
     @staticmethod
-    def tells(stream: Reflector, *events: watch.Event) -> None:
+    def tells(stream: Reflector, *events: watch.WatchInput) -> None:
         """Each step is carried out to its end; its pauses are not waited for."""
         for event in events:
             step = stream._step(event)

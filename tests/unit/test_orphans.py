@@ -31,7 +31,7 @@ def unsynced(kind: Kind, *, namespace: str | None = None) -> Reflector:
     return Reflector(cast("Any", None), kind, namespace=namespace, options=watch.WatchOptions())
 
 
-def tell(told: Reflector, *events: watch.Event) -> None:
+def tell(told: Reflector, *events: watch.WatchInput) -> None:
     for event in events:
         step = told._step(event)
         with contextlib.suppress(StopIteration):

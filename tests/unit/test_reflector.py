@@ -47,7 +47,7 @@ class Listener:
         self.restores += 1
 
 
-def pauses(reflector: Reflector, event: watch.Event) -> int:
+def pauses(reflector: Reflector, event: watch.WatchInput) -> int:
     """Carry one step out; how often it let others have their turn."""
     step = reflector._step(event)
     count = 0
@@ -132,7 +132,7 @@ async def test_after_an_error_of_a_subscriber_everything_is_told_anew(monkeypatc
         pauses(reflector, watch.Line(line("ADDED", secret)))
     listener.fails_on = ""
 
-    assert await first_command(reflector, monkeypatch) == watch.List(500, "")
+    assert await first_command(reflector, monkeypatch) == watch.ListPage(500, "")
     pauses(reflector, watch.Reply(200, page(thing("a", version=11), version=11)))
 
     assert listener.restores == 1

@@ -25,7 +25,20 @@ from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason, Work
-from bonny.core.watch import Broken, Closed, Command, Event, Heard, Line, List, Silent, Tick, Wait, Watch, WatchOptions
+from bonny.core.watch import (
+    Broken,
+    Closed,
+    Command,
+    Heard,
+    Line,
+    ListPage,
+    Silent,
+    Tick,
+    Wait,
+    Watch,
+    WatchInput,
+    WatchOptions,
+)
 from bonny.engine import router as intake_module
 from bonny.engine import stream as reflector_module
 from bonny.engine import worker as worker_module
@@ -135,7 +148,7 @@ class Core(RuleBasedStateMachine):
         self.command: Command = watch.start(options).command
         for name in there:
             self.server.write(name)
-        while there and isinstance(self.command, List):
+        while there and isinstance(self.command, ListPage):
             self.tell(self.server.list(self.command.limit, self.command.continue_token))
 
     # --- the server's side --------------------------------------------------------------------------------------------
@@ -188,7 +201,7 @@ class Core(RuleBasedStateMachine):
             case Wait(seconds):
                 CLOCK.now += seconds
                 self.tell(Tick())
-            case List(limit, token):
+            case ListPage(limit, token):
                 lost = data.draw(st.sampled_from([False, False, False, True]))
                 self.tell(Broken("reset") if lost else self.server.list(limit, token))
             case Watch(version):
@@ -202,7 +215,7 @@ class Core(RuleBasedStateMachine):
                         self.work(data)
                 self.tell(data.draw(st.sampled_from([Closed(), Silent(), Broken("reset")])))
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: WatchInput) -> None:
         self.command = self.loop.run_until_complete(self.reflector._step(event))
         held = {item.meta.uid for item in self.reflector.store}
         self.seen_uids |= held
@@ -336,7 +349,7 @@ class Core(RuleBasedStateMachine):
             match self.command:
                 case Wait():
                     self.tell(Tick())
-                case List(limit, token):
+                case ListPage(limit, token):
                     self.tell(self.server.list(limit, token))
                 case Watch(version):
                     self.tell(Heard())

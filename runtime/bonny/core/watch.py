@@ -55,19 +55,17 @@ __all__ = [
     "Closed",
     "Command",
     "Confirming",
-    "Event",
+    "Decision",
     "Gone",
     "Heard",
     "Line",
-    "List",
+    "ListPage",
     "Listing",
+    "Phase",
     "Put",
     "Reply",
     "Rewritten",
     "Silent",
-    "State",
-    "Step",
-    "Stream",
     "Sweep",
     "Tick",
     "TooLarge",
@@ -76,7 +74,9 @@ __all__ = [
     "Wait",
     "Waiting",
     "Watch",
+    "WatchInput",
     "WatchOptions",
+    "WatchState",
     "Watching",
     "start",
     "step",
@@ -208,13 +208,13 @@ class Waiting(msgspec.Struct, frozen=True):
     then: Asking
 
 
-State: TypeAlias = Asking | Confirming | Waiting
+Phase: TypeAlias = Asking | Confirming | Waiting
 
 
-class Stream(msgspec.Struct, frozen=True):
+class WatchState(msgspec.Struct, frozen=True):
     """All that is remembered of one stream between two steps."""
 
-    state: State
+    state: Phase
     limit: int = LIST_PAGE
     """Objects that the next page is asked for."""
 
@@ -290,12 +290,12 @@ class Tick(msgspec.Struct, frozen=True):
     """The wait is over."""
 
 
-Event: TypeAlias = Reply | TooLarge | Rewritten | Heard | Line | Closed | Silent | Broken | Tick
+WatchInput: TypeAlias = Reply | TooLarge | Rewritten | Heard | Line | Closed | Silent | Broken | Tick
 
 # --- what to do -------------------------------------------------------------------------------------------------------
 
 
-class List(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     """Ask for one page; answer with `Reply`, `TooLarge` or `Broken`."""
 
     limit: int
@@ -326,7 +326,7 @@ class Wait(msgspec.Struct, frozen=True):
     """The server did not accept who we are: read the credentials again."""
 
 
-Command: TypeAlias = List | Watch | Wait | None
+Command: TypeAlias = ListPage | Watch | Wait | None
 """None: go on reading the open watch."""
 
 # --- changes for the store --------------------------------------------------------------------------------------------
@@ -361,10 +361,10 @@ class Sweep(msgspec.Struct, frozen=True):
 Change: TypeAlias = Begin | Put | Gone | Sweep
 
 
-class Step(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True):
     """The outcome of one step."""
 
-    stream: Stream
+    stream: WatchState
     command: Command = None
     changes: tuple[Change, ...] = ()
 
@@ -372,18 +372,18 @@ class Step(msgspec.Struct, frozen=True):
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Step:
+def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Decision:
     """The first state and command of a stream, whose events show objects `of` this API version and kind."""
-    return again(Stream(Listing(), limit=options.page_size, of=of), options)
+    return again(WatchState(Listing(), limit=options.page_size, of=of), options)
 
 
-def again(stream: Stream, options: WatchOptions, *, distrust: bool = False) -> Step:
+def again(stream: WatchState, options: WatchOptions, *, distrust: bool = False) -> Decision:
     """The same stream from its beginning, with what it learned; with `distrust` as if the server had been restored."""
     rules = _Rules(now=0.0, chance=0.0, options=options)
     return rules.open(replace(stream, told=NEWEST) if distrust else stream, Listing())
 
 
-def is_current(stream: Stream, *, now: float) -> bool:
+def is_current(stream: WatchState, *, now: float) -> bool:
     """Whether the store shows what the server shows, but for what is on its way.
 
     Not while a list is under way, nor in the first moment of a watch that was opened after trouble: its first events
@@ -395,14 +395,14 @@ def is_current(stream: Stream, *, now: float) -> bool:
     return not state.gap or (state.opened is not None and now - state.opened >= CATCH_UP_SECONDS)
 
 
-def step(stream: Stream, event: Event, *, now: float, chance: float, options: WatchOptions) -> Step:
+def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, options: WatchOptions) -> Decision:
     """Make one decision. `now` is a monotonic clock in seconds, `chance` a uniform draw from [0, 1)."""
     rules = _Rules(now, chance, options)
     match stream.state, event:
         case Watching() as state, (Line() | Heard() | Closed() | Silent()) as said:
             outcome = rules.while_watching(stream, state, said)
         case Waiting(Watching() as then), Tick() if stream.trouble is not None:
-            outcome = Step(replace(stream, state=Confirming(then)), List(1, ""))
+            outcome = Decision(replace(stream, state=Confirming(then)), ListPage(1, ""))
         case (Waiting(then), Tick()) | (Confirming(then), TooLarge()):
             outcome = rules.open(stream, then)
         case Confirming(then), Reply(status=200, body=body):
@@ -438,27 +438,27 @@ class _Rules:
     chance: float
     options: WatchOptions
 
-    def while_watching(self, stream: Stream, state: Watching, event: Line | Heard | Closed | Silent) -> Step:
+    def while_watching(self, stream: WatchState, state: Watching, event: Line | Heard | Closed | Silent) -> Decision:
         match event:
             case Line(data):
                 return self.line(stream, state, data)
             case Heard():
-                return Step(replace(stream, state=replace(state, opened=self.now), trouble=None))
+                return Decision(replace(stream, state=replace(state, opened=self.now), trouble=None))
             case Closed():
                 return self.closed(stream, state)
             case Silent():
                 return self.trouble(stream, Listing(), TroubleKind.SILENT, Failure(message="the watch fell silent"))
 
-    def open(self, stream: Stream, state: Asking) -> Step:
+    def open(self, stream: WatchState, state: Asking) -> Decision:
         if isinstance(state, Listing):
-            return Step(replace(stream, state=state), List(stream.limit, state.continue_token, state.bound))
+            return Decision(replace(stream, state=state), ListPage(stream.limit, state.continue_token, state.bound))
         shortest, longest = self.options.timeout
         timeout = float(round(shortest + self.chance * (longest - shortest)))
         fresh = Watching(state.version, gap=state.gap)
         deadline = timeout + self.options.grace
-        return Step(replace(stream, state=fresh), Watch(state.version, timeout, deadline, deadline))
+        return Decision(replace(stream, state=fresh), Watch(state.version, timeout, deadline, deadline))
 
-    def page(self, stream: Stream, state: Listing, body: bytes) -> Step:
+    def page(self, stream: WatchState, state: Listing, body: bytes) -> Decision:
         try:
             page = decode_page(body)
         except UNREADABLE as error:
@@ -486,7 +486,7 @@ class _Rules:
         complete = replace(stream, synced=True, version=number, told=number, heard=self.now, trouble=None, resumes=0)
         return replace(self.open(complete, Watching(page.version)), changes=(*changes, Sweep()))
 
-    def too_large(self, stream: Stream, state: Listing) -> Step:
+    def too_large(self, stream: WatchState, state: Listing) -> Decision:
         """Ask for fewer objects: at once, as this can happen only a few times in a row."""
         if state.bound == WHOLE_BYTES:
             failure = Failure(200, "", f"a list of one object has more than {WHOLE_BYTES} bytes")
@@ -496,13 +496,13 @@ class _Rules:
             return self.open(stream, replace(state, bound=WHOLE_BYTES))
         return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
 
-    def line(self, stream: Stream, state: Watching, data: bytes) -> Step:
+    def line(self, stream: WatchState, state: Watching, data: bytes) -> Decision:
         try:
             kind, raw, emptied = decode_event(data)
             if kind == "ERROR":
                 return self.refused(stream, state, decode_failure(0, raw))
             if kind not in EVENT_TYPES:
-                return Step(replace(stream, heard=self.now))
+                return Decision(replace(stream, heard=self.now))
             item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of, emptied=emptied)
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
@@ -519,10 +519,10 @@ class _Rules:
             resumes=0,
         )
         if item is None:
-            return Step(moved)
-        return Step(moved, None, (Gone(item) if kind == "DELETED" else Put(item, live=True),))
+            return Decision(moved)
+        return Decision(moved, None, (Gone(item) if kind == "DELETED" else Put(item, live=True),))
 
-    def closed(self, stream: Stream, state: Watching) -> Step:
+    def closed(self, stream: WatchState, state: Watching) -> Decision:
         opened = self.now if state.opened is None else state.opened
         if self.now - stream.heard >= self.options.deaf_after:
             failure = Failure(message=f"no event or bookmark came for {self.now - stream.heard:.0f} s")
@@ -533,10 +533,10 @@ class _Rules:
         watches = max(stream.watches, self.now - WATCHES_AT_ONCE) + SHORT_WATCH_SECONDS
         stream = replace(stream, watches=watches)
         if watches > self.now:
-            return Step(replace(stream, state=Waiting(state)), Wait(watches - self.now))
+            return Decision(replace(stream, state=Waiting(state)), Wait(watches - self.now))
         return self.open(stream, state)
 
-    def confirmed(self, stream: Stream, then: Watching, body: bytes) -> Step:
+    def confirmed(self, stream: WatchState, then: Watching, body: bytes) -> Decision:
         """The server named its version: is ours one of its past?"""
         try:
             version = version_number(decode_page(body).version)
@@ -548,24 +548,24 @@ class _Rules:
             return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
         return self.open(stream, then)
 
-    def rewritten(self, stream: Stream) -> Step:
+    def rewritten(self, stream: WatchState) -> Decision:
         """List everything again as after a restore: an equal version may stand for another state, too."""
         failure = Failure(message="the list shows older versions than were known")
         return self.trouble(replace(stream, told=NEWEST), Listing(), TroubleKind.EXPIRED, failure)
 
-    def broken(self, stream: Stream, state: Asking, message: str) -> Step:
+    def broken(self, stream: WatchState, state: Asking, message: str) -> Decision:
         if isinstance(state, Listing):
             # The deadline may have been too short for what a page weighs.
             stream = replace(stream, limit=max(stream.limit // 2, 1))
         return self.trouble(stream, self.resumed(stream, state), TroubleKind.UNREACHABLE, Failure(message=message))
 
-    def resumed(self, stream: Stream, state: Asking) -> Asking:
+    def resumed(self, stream: WatchState, state: Asking) -> Asking:
         """Where to go on after trouble: the same place, unless a watch failed there too often."""
         if stream.resumes + 1 >= RESUMES_BEFORE_RELIST:
             return Listing()
         return replace(state, gap=True) if isinstance(state, Watching) else state
 
-    def refused(self, stream: Stream, state: Asking, failure: Failure) -> Step:
+    def refused(self, stream: WatchState, state: Asking, failure: Failure) -> Decision:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
             return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
         kind = _REFUSALS.get(failure.code, TroubleKind.SERVER)
@@ -576,7 +576,7 @@ class _Rules:
         vanished = kind in (TroubleKind.MISSING, TroubleKind.FORBIDDEN)
         return self.trouble(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
 
-    def trouble(self, stream: Stream, then: Asking, kind: TroubleKind, failure: Failure) -> Step:
+    def trouble(self, stream: WatchState, then: Asking, kind: TroubleKind, failure: Failure) -> Decision:
         verb = "list" if isinstance(stream.state, Listing | Confirming) else "watch"
         failures = 1 if self.now - stream.troubled > QUIET_SECONDS else stream.failures + 1
         # Nothing was tried that could be given up: the first page, and a list after it.
@@ -594,4 +594,4 @@ class _Rules:
             trouble=Trouble(kind, verb, failure.code, failure.message, since),
             troubled=self.now,
         )
-        return Step(troubled, Wait(wait, renew_credentials=kind is TroubleKind.UNAUTHORIZED))
+        return Decision(troubled, Wait(wait, renew_credentials=kind is TroubleKind.UNAUTHORIZED))

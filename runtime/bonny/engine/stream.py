@@ -144,7 +144,7 @@ class Reflector:
         with lifetime("bonny.watcher", self._told):
             while True:
                 match command:
-                    case watch.List() as request:
+                    case watch.ListPage() as request:
                         command = await self._list(request)
                     case watch.Watch() as request:
                         command = await self._watch(request)
@@ -157,7 +157,7 @@ class Reflector:
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
-    async def _list(self, request: watch.List) -> watch.Command:
+    async def _list(self, request: watch.ListPage) -> watch.Command:
         query = {**self._selectors, "limit": str(request.limit), "continue": request.continue_token}
         try:
             answer = await self._client.exchange(
@@ -224,7 +224,7 @@ class Reflector:
             except UsageError as error:
                 log.warning("credentials cannot be read", extra={"stream": str(self), "error": str(error)})
 
-    async def _step(self, event: watch.Event) -> watch.Command:
+    async def _step(self, event: watch.WatchInput) -> watch.Command:
         """Decide, and tell the subscribers what changed; with pauses when that is much."""
         self.last_contact = now = time.monotonic()
         before = self._stream

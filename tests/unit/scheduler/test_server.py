@@ -100,7 +100,7 @@ class Bench:
         return self.servers[0]
 
 
-def carry_out(stream: Reflector, event: watch.Event) -> None:
+def carry_out(stream: Reflector, event: watch.WatchInput) -> None:
     step = stream._step(event)
     while True:
         try:
