@@ -373,7 +373,7 @@ class Scene:
             stream for server in self.process.servers if isinstance(server, Watcher) for stream in server.reflectors
         ]
         for stream in (*self.process.reflectors.values(), *watchers):
-            assert (str(stream), stream.lists, dict(stream.troubles), stream.trouble) == (str(stream), 1, {}, None)
+            assert (str(stream), stream.lists, dict(stream.errors), stream.error) == (str(stream), 1, {}, None)
         records = self._caplog.records
         assert [known.getMessage() for known in records if known.levelno >= logging.ERROR] == []
         said = {known.object for known in records if known.getMessage() == "handling failed"}  # type: ignore[attr-defined]

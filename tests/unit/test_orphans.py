@@ -82,7 +82,7 @@ async def test_of_what_an_incomplete_stream_may_yet_show_nothing_is_said() -> No
 async def test_of_what_a_stream_in_trouble_may_hide_nothing_is_said() -> None:
     refused = stream(WIDGET)
     tell(refused, watch.Closed())
-    assert refused.trouble is not None
+    assert refused.error is not None
     assert await found(intake([refused], child("u1"))) == []
 
 
@@ -115,7 +115,7 @@ async def test_while_a_stream_is_listed_anew_nothing_is_said() -> None:
     listed = stream(WIDGET)
     tell(listed, watch.Line(line("ERROR", status(410, "Expired"))), watch.Tick())
     tell(listed, watch.Reply(200, page(thing("w"), version=20, token="t1")))
-    assert listed.trouble is None
+    assert listed.error is None
     assert await found(intake([listed], child("u1"))) == []
 
 

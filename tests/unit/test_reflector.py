@@ -150,14 +150,14 @@ def test_a_list_that_shows_older_versions_is_read_again_as_that_of_a_restored_se
 
     pauses(reflector, watch.Reply(200, page(thing("a", version=5), thing("b", version=9), version=20)))
 
-    assert reflector.trouble is not None
+    assert reflector.error is not None
     pauses(reflector, watch.Tick())
     assert listener.restores == 0
     listener.seen_keys.clear()
     pauses(reflector, watch.Reply(200, page(thing("a", version=5), thing("b", version=9), version=20)))
     assert listener.restores == 1
     assert listener.seen_keys == ["a", "b"], "an equal version may stand for another state"
-    assert reflector.trouble is None
+    assert reflector.error is None
 
 
 # --- over TCP ---------------------------------------------------------------------------------------------------------
@@ -203,8 +203,8 @@ async def test_a_watch_ends_in_time_although_bytes_trickle_in() -> None:
     async with Peer(dripping("200 OK")) as peer:
         reflector = await watched(peer, watch.Watch("10", timeout=1.0, deadline=1.0, longest=0.5))
 
-    assert reflector.trouble is not None
-    assert reflector.trouble.kind is watch.TroubleKind.SHORT
+    assert reflector.error is not None
+    assert reflector.error.kind is watch.ErrorKind.SHORT
 
 
 async def test_the_body_of_a_refusal_ends_in_time_although_bytes_trickle_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,8 +213,8 @@ async def test_the_body_of_a_refusal_ends_in_time_although_bytes_trickle_in(monk
     async with Peer(dripping("503 Service Unavailable")) as peer:
         reflector = await watched(peer, watch.Watch("10", timeout=200.0, deadline=200.0, longest=200.0))
 
-    assert reflector.trouble is not None
-    assert reflector.trouble.kind is watch.TroubleKind.SILENT
+    assert reflector.error is not None
+    assert reflector.error.kind is watch.ErrorKind.SILENT
 
 
 async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_next() -> None:
@@ -230,5 +230,5 @@ async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_nex
     async with Peer(script) as peer:
         reflector = await watched(peer, watch.Watch("10", timeout=1.0, deadline=60.0, longest=0.5))
 
-    assert reflector.trouble is None
+    assert reflector.error is None
     assert reflector.version == 11

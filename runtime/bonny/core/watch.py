@@ -56,6 +56,7 @@ __all__ = [
     "Command",
     "Confirming",
     "Decision",
+    "ErrorKind",
     "Gone",
     "Heard",
     "Line",
@@ -66,11 +67,10 @@ __all__ = [
     "Reply",
     "Rewritten",
     "Silent",
+    "StreamError",
     "Sweep",
     "Tick",
     "TooLarge",
-    "Trouble",
-    "TroubleKind",
     "Wait",
     "Waiting",
     "Watch",
@@ -145,7 +145,7 @@ class WatchOptions:
             raise OptionError(f"WatchOptions.timeout is {self.timeout}: use a range of seconds from 1 up")
 
 
-class TroubleKind(StrEnum):
+class ErrorKind(StrEnum):
     """Why a stream is not following. The values are label values of metrics."""
 
     EXPIRED = "expired"
@@ -160,10 +160,10 @@ class TroubleKind(StrEnum):
     SHORT = "short"
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class StreamError(msgspec.Struct, frozen=True):
     """The last thing that went wrong on a stream, until it works again."""
 
-    kind: TroubleKind
+    kind: ErrorKind
     verb: str
     status: int
     message: str
@@ -238,8 +238,8 @@ class WatchState(msgspec.Struct, frozen=True):
 
     failures: int = 0
     resumes: int = 0
-    trouble: Trouble | None = None
-    troubled: float = float("-inf")
+    error: StreamError | None = None
+    failed_at: float = float("-inf")
     """When the last trouble came, for the reset after quiet minutes."""
 
 
@@ -390,7 +390,7 @@ def is_current(stream: WatchState, *, now: float) -> bool:
     are of the time in which nobody looked.
     """
     state = stream.state
-    if not stream.synced or stream.trouble is not None or not isinstance(state, Watching):
+    if not stream.synced or stream.error is not None or not isinstance(state, Watching):
         return False
     return not state.gap or (state.opened is not None and now - state.opened >= CATCH_UP_SECONDS)
 
@@ -401,7 +401,7 @@ def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, op
     match stream.state, event:
         case Watching() as state, (Line() | Heard() | Closed() | Silent()) as said:
             outcome = rules.while_watching(stream, state, said)
-        case Waiting(Watching() as then), Tick() if stream.trouble is not None:
+        case Waiting(Watching() as then), Tick() if stream.error is not None:
             outcome = Decision(replace(stream, state=Confirming(then)), ListPage(1, ""))
         case (Waiting(then), Tick()) | (Confirming(then), TooLarge()):
             outcome = rules.open(stream, then)
@@ -423,10 +423,10 @@ def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, op
 
 
 _REFUSALS: Final = {
-    401: TroubleKind.UNAUTHORIZED,
-    403: TroubleKind.FORBIDDEN,
-    404: TroubleKind.MISSING,
-    429: TroubleKind.THROTTLED,
+    401: ErrorKind.UNAUTHORIZED,
+    403: ErrorKind.FORBIDDEN,
+    404: ErrorKind.MISSING,
+    429: ErrorKind.THROTTLED,
 }
 
 
@@ -443,11 +443,11 @@ class _Rules:
             case Line(data):
                 return self.line(stream, state, data)
             case Heard():
-                return Decision(replace(stream, state=replace(state, opened=self.now), trouble=None))
+                return Decision(replace(stream, state=replace(state, opened=self.now), error=None))
             case Closed():
                 return self.closed(stream, state)
             case Silent():
-                return self.trouble(stream, Listing(), TroubleKind.SILENT, Failure(message="the watch fell silent"))
+                return self.failed(stream, Listing(), ErrorKind.SILENT, Failure(message="the watch fell silent"))
 
     def open(self, stream: WatchState, state: Asking) -> Decision:
         if isinstance(state, Listing):
@@ -463,7 +463,7 @@ class _Rules:
             page = decode_page(body)
         except UNREADABLE as error:
             failure = Failure(200, "", f"the list could not be decoded: {error}")
-            return self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure)
+            return self.failed(stream, Listing(), ErrorKind.GARBAGE, failure)
         changes: list[Change] = []
         if not state.continue_token:
             version = version_number(page.version)
@@ -472,25 +472,25 @@ class _Rules:
         changes += [Put(item, live=False) for item in page.items]
         if page.continue_token and page.continue_token == state.continue_token:
             failure = Failure(200, "", "the pages go in a circle")
-            return replace(self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure), changes=tuple(changes))
+            return replace(self.failed(stream, Listing(), ErrorKind.GARBAGE, failure), changes=tuple(changes))
         following = Listing(page.continue_token)
         if page.continue_token and not page.items:
             failure = Failure(200, "", "the page is empty and not the last one")
-            return replace(self.trouble(stream, following, TroubleKind.GARBAGE, failure), changes=tuple(changes))
+            return replace(self.failed(stream, following, ErrorKind.GARBAGE, failure), changes=tuple(changes))
         if 4 * len(body) < PAGE_BYTES:
             stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
         if page.continue_token:
-            return replace(self.open(replace(stream, trouble=None, resumes=0), following), changes=tuple(changes))
+            return replace(self.open(replace(stream, error=None, resumes=0), following), changes=tuple(changes))
         # All that exists is known as of this version: watch from there.
         number = version_number(page.version)
-        complete = replace(stream, synced=True, version=number, told=number, heard=self.now, trouble=None, resumes=0)
+        complete = replace(stream, synced=True, version=number, told=number, heard=self.now, error=None, resumes=0)
         return replace(self.open(complete, Watching(page.version)), changes=(*changes, Sweep()))
 
     def too_large(self, stream: WatchState, state: Listing) -> Decision:
         """Ask for fewer objects: at once, as this can happen only a few times in a row."""
         if state.bound == WHOLE_BYTES:
             failure = Failure(200, "", f"a list of one object has more than {WHOLE_BYTES} bytes")
-            return self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure)
+            return self.failed(stream, Listing(), ErrorKind.GARBAGE, failure)
         if stream.limit == 1:
             # One object is never that large: the server sends all that it has, whatever the limit.
             return self.open(stream, replace(state, bound=WHOLE_BYTES))
@@ -507,7 +507,7 @@ class _Rules:
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")
-            return self.trouble(stream, self.resumed(stream, state), TroubleKind.GARBAGE, failure)
+            return self.failed(stream, self.resumed(stream, state), ErrorKind.GARBAGE, failure)
         number = version_number(version)
         newer = state.moved or number > stream.version
         moved = replace(
@@ -526,10 +526,10 @@ class _Rules:
         opened = self.now if state.opened is None else state.opened
         if self.now - stream.heard >= self.options.deaf_after:
             failure = Failure(message=f"no event or bookmark came for {self.now - stream.heard:.0f} s")
-            return self.trouble(stream, Listing(), TroubleKind.SILENT, failure)
+            return self.failed(stream, Listing(), ErrorKind.SILENT, failure)
         if not state.moved and self.now - opened < SHORT_WATCH_SECONDS:
             failure = Failure(message="the server ended the watch at once")
-            return self.trouble(stream, self.resumed(stream, state), TroubleKind.SHORT, failure)
+            return self.failed(stream, self.resumed(stream, state), ErrorKind.SHORT, failure)
         watches = max(stream.watches, self.now - WATCHES_AT_ONCE) + SHORT_WATCH_SECONDS
         stream = replace(stream, watches=watches)
         if watches > self.now:
@@ -542,22 +542,22 @@ class _Rules:
             version = version_number(decode_page(body).version)
         except UNREADABLE as error:
             failure = Failure(200, "", f"the list could not be decoded: {error}")
-            return self.trouble(stream, self.resumed(stream, then), TroubleKind.GARBAGE, failure)
+            return self.failed(stream, self.resumed(stream, then), ErrorKind.GARBAGE, failure)
         if version < stream.told:
             failure = Failure(message=f"the server is at version {version}, and was at {stream.told}")
-            return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
+            return self.failed(stream, Listing(), ErrorKind.EXPIRED, failure)
         return self.open(stream, then)
 
     def rewritten(self, stream: WatchState) -> Decision:
         """List everything again as after a restore: an equal version may stand for another state, too."""
         failure = Failure(message="the list shows older versions than were known")
-        return self.trouble(replace(stream, told=NEWEST), Listing(), TroubleKind.EXPIRED, failure)
+        return self.failed(replace(stream, told=NEWEST), Listing(), ErrorKind.EXPIRED, failure)
 
     def broken(self, stream: WatchState, state: Asking, message: str) -> Decision:
         if isinstance(state, Listing):
             # The deadline may have been too short for what a page weighs.
             stream = replace(stream, limit=max(stream.limit // 2, 1))
-        return self.trouble(stream, self.resumed(stream, state), TroubleKind.UNREACHABLE, Failure(message=message))
+        return self.failed(stream, self.resumed(stream, state), ErrorKind.UNREACHABLE, Failure(message=message))
 
     def resumed(self, stream: WatchState, state: Asking) -> Asking:
         """Where to go on after trouble: the same place, unless a watch failed there too often."""
@@ -567,31 +567,31 @@ class _Rules:
 
     def refused(self, stream: WatchState, state: Asking, failure: Failure) -> Decision:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
-            return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
-        kind = _REFUSALS.get(failure.code, TroubleKind.SERVER)
+            return self.failed(stream, Listing(), ErrorKind.EXPIRED, failure)
+        kind = _REFUSALS.get(failure.code, ErrorKind.SERVER)
         if isinstance(state, Listing) and state.continue_token and failure.code in (400, 422):
             # The token is refused, and would be for ever.
-            return self.trouble(stream, Listing(), kind, failure)
+            return self.failed(stream, Listing(), kind, failure)
         # A kind that vanished, or that we may not see, can be another one when it is back: list it.
-        vanished = kind in (TroubleKind.MISSING, TroubleKind.FORBIDDEN)
-        return self.trouble(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
+        vanished = kind in (ErrorKind.MISSING, ErrorKind.FORBIDDEN)
+        return self.failed(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
 
-    def trouble(self, stream: WatchState, then: Asking, kind: TroubleKind, failure: Failure) -> Decision:
+    def failed(self, stream: WatchState, then: Asking, kind: ErrorKind, failure: Failure) -> Decision:
         verb = "list" if isinstance(stream.state, Listing | Confirming) else "watch"
-        failures = 1 if self.now - stream.troubled > QUIET_SECONDS else stream.failures + 1
+        failures = 1 if self.now - stream.failed_at > QUIET_SECONDS else stream.failures + 1
         # Nothing was tried that could be given up: the first page, and a list after it.
         resumes = 0 if isinstance(then, Listing) and not then.continue_token else stream.resumes + 1
-        since = stream.trouble.since if stream.trouble is not None else self.now
+        since = stream.error.since if stream.error is not None else self.now
         wait = self.options.backoff.delay(failures, chance=self.chance)
         if failure.retry_after is not None:
             # Never sooner than asked, and not all at the same moment.
             wait = max(wait, min(failure.retry_after, LONGEST_ADVICE_SECONDS) * (1 + 0.25 * self.chance))
-        troubled = replace(
+        failed = replace(
             stream,
             state=Waiting(then),
             failures=failures,
             resumes=resumes,
-            trouble=Trouble(kind, verb, failure.code, failure.message, since),
-            troubled=self.now,
+            error=StreamError(kind, verb, failure.code, failure.message, since),
+            failed_at=self.now,
         )
-        return Decision(troubled, Wait(wait, renew_credentials=kind is TroubleKind.UNAUTHORIZED))
+        return Decision(failed, Wait(wait, renew_credentials=kind is ErrorKind.UNAUTHORIZED))

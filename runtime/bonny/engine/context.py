@@ -80,7 +80,7 @@ class Desk:
         source = self._intake.source(kind, key)
         if source is None:
             return Observation(known=False, item=None)
-        return Observation(known=source.synced and source.trouble is None, item=source.store.get(key))
+        return Observation(known=source.synced and source.error is None, item=source.store.get(key))
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of the kind and name of `descendant`, which is one of `owns` or `related`.

@@ -29,9 +29,9 @@ from ..telemetry import execute, lifetime
 __all__ = ["Reflector", "Subscriber"]
 
 # Trouble of these kinds is nobody's to mend: streams end early when a client or the CPU is slow, and versions expire.
-ORDINARY = (watch.TroubleKind.EXPIRED, watch.TroubleKind.SHORT, watch.TroubleKind.SILENT)
+ORDINARY = (watch.ErrorKind.EXPIRED, watch.ErrorKind.SHORT, watch.ErrorKind.SILENT)
 # Trouble of these kinds lasts until a person acts; the rest of the operator does not wait for it.
-BLOCKING = (watch.TroubleKind.FORBIDDEN, watch.TroubleKind.MISSING)
+BLOCKING = (watch.ErrorKind.FORBIDDEN, watch.ErrorKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 30.0
@@ -69,7 +69,7 @@ class Reflector:
         self.lists = 0
         """How many complete lists there were; all but the first were needed because a watch could not go on."""
 
-        self.troubles: Counter[watch.TroubleKind] = Counter()
+        self.errors: Counter[watch.ErrorKind] = Counter()
         """How often trouble of each kind began."""
 
         self._client = client
@@ -113,14 +113,14 @@ class Reflector:
         return self._stream.version
 
     @property
-    def trouble(self) -> watch.Trouble | None:
+    def error(self) -> watch.StreamError | None:
         """What is wrong, while it is."""
-        return self._stream.trouble
+        return self._stream.error
 
     @property
     def blocked(self) -> bool:
         """Whether it waits for a person: a missing CRD or permission."""
-        return self.trouble is not None and self.trouble.kind in BLOCKING
+        return self.error is not None and self.error.kind in BLOCKING
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Tell `subscriber` of every difference from now on."""
@@ -199,7 +199,7 @@ class Reflector:
                     for line in lines.feed(chunk):
                         command = await self._step(watch.Line(line))
                         if command is not None:
-                            ended = "bonny.watcher.watch.failed" if self.trouble else "bonny.watcher.watch.finished"
+                            ended = "bonny.watcher.watch.failed" if self.error else "bonny.watcher.watch.finished"
                             execute(ended, {}, self._told)
                             return command
             execute("bonny.watcher.watch.finished", {}, self._told)
@@ -240,14 +240,14 @@ class Reflector:
                     told = 0
                     await asyncio.sleep(0)
         self._stream = outcome.stream
-        if before.trouble != outcome.stream.trouble:
-            self._report(before.trouble, outcome.stream.trouble)
+        if before.error != outcome.stream.error:
+            self._report(before.error, outcome.stream.error)
         complete = bool(outcome.changes) and isinstance(outcome.changes[-1], watch.Sweep)
         self.lists += complete
         if complete or before.version != outcome.stream.version:
             for subscriber in self._subscribers:
                 subscriber.advanced(self)
-        if before.trouble != outcome.stream.trouble or before.synced != outcome.stream.synced:
+        if before.error != outcome.stream.error or before.synced != outcome.stream.synced:
             self._changed.set()
         if self.store.rewritten:
             self.store.rewritten = False
@@ -261,18 +261,18 @@ class Reflector:
                 subscriber.restored(self)
         return self.store.apply(change)
 
-    def _report(self, before: watch.Trouble | None, after: watch.Trouble | None) -> None:
+    def _report(self, before: watch.StreamError | None, after: watch.StreamError | None) -> None:
         if after is None:
             execute("bonny.watcher.trouble.finished", {}, self._told)
             log.info("following again", extra={"stream": str(self)})
             return
         extra = {"stream": str(self), "verb": after.verb, "status": after.status, "error": after.message}
         execute("bonny.watcher.trouble.started", {}, {**extra, "kind": after.kind.value})
-        if after.kind is watch.TroubleKind.FORBIDDEN:
+        if after.kind is watch.ErrorKind.FORBIDDEN:
             verbs = ("get", "list", "watch")
             extra["missing_rule"] = missing_rule(group=self.kind.group, plural=self.kind.plural, verbs=verbs)
         repeated = before is not None and before.kind is after.kind
-        self.troubles[after.kind] += not repeated
+        self.errors[after.kind] += not repeated
         level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
         log.log(level, "cannot follow", extra={**extra, "kind": after.kind.value})
 

@@ -53,15 +53,14 @@ def readiness(
     """
     since = time.monotonic() - BEHIND_SECONDS
     ready = all(
-        stream.blocked or (stream.synced and (stream.trouble is None or stream.trouble.since > since))
-        for stream in streams
+        stream.blocked or (stream.synced and (stream.error is None or stream.error.since > since)) for stream in streams
     )
     useless = bool(streams) and all(stream.blocked for stream in streams)
     return Report(started and ready and not (useless or dropped), (*map(_state, streams), *notes, *dropped))
 
 
 def _state(stream: Reflector) -> str:
-    if stream.trouble is None:
+    if stream.error is None:
         return f"{stream}: {'in sync' if stream.synced else 'syncing'}, {len(stream.store)} objects"
-    trouble = stream.trouble
+    trouble = stream.error
     return f"{stream}: {trouble.kind.value} ({trouble.verb} {trouble.status}: {trouble.message})"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..client.metering import Requests
 from ..core.queue import Statistics
-from ..core.watch import TroubleKind
+from ..core.watch import ErrorKind
 from ..engine.stream import Reflector
 from ..engine.worker import Worker
 from ..events import EventRecorder
@@ -130,12 +130,12 @@ def families(parts: Parts) -> Iterator[Family]:
     for watcher in watchers:
         streams |= {(str(watcher), *_labels(stream)): _stream(stream, now) for stream in watcher.reflectors}
     yield from each(STREAMS, STREAM, streams)
-    troubles = {(*names, kind): (stream.reflector, kind) for names, stream in streams.items() for kind in TroubleKind}
-    counts = {names: stream.troubles[kind] for names, (stream, kind) in troubles.items()}
+    troubles = {(*names, kind): (stream.reflector, kind) for names, stream in streams.items() for kind in ErrorKind}
+    counts = {names: stream.errors[kind] for names, (stream, kind) in troubles.items()}
     told = "How often a stream could not go on."
     yield Family("bonny_stream_troubles_total", COUNTER, told, (*STREAM, "kind"), counts)
     current = {
-        names: stream.trouble is not None and stream.trouble.kind is kind for names, (stream, kind) in troubles.items()
+        names: stream.error is not None and stream.error.kind is kind for names, (stream, kind) in troubles.items()
     }
     yield Family("bonny_stream_trouble", GAUGE, "Whether it cannot go on now.", (*STREAM, "kind"), current)
 

@@ -21,6 +21,7 @@ from bonny.core.watch import (
     Broken,
     Closed,
     Command,
+    ErrorKind,
     Gone,
     Heard,
     Line,
@@ -33,7 +34,6 @@ from bonny.core.watch import (
     Sweep,
     Tick,
     TooLarge,
-    TroubleKind,
     Wait,
     Waiting,
     Watch,
@@ -93,8 +93,8 @@ def test_pages_follow_each_other_at_once_and_only_the_last_one_sweeps() -> None:
 def test_a_token_that_expired_starts_the_list_anew_after_a_wait() -> None:
     led = Led()
     led.tell(Reply(200, page(thing("a"), token="t1")), refused(410, EXPIRED))
-    assert led.stream.trouble is not None
-    assert (led.stream.trouble.kind, led.stream.trouble.verb) == (TroubleKind.EXPIRED, "list")
+    assert led.stream.error is not None
+    assert (led.stream.error.kind, led.stream.error.verb) == (ErrorKind.EXPIRED, "list")
 
     led.waits_out()
 
@@ -143,7 +143,7 @@ def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> N
     asked = [led.tell(TooLarge()).command for _ in range(3)]
 
     assert asked == [ListPage(62, ""), ListPage(7, ""), ListPage(1, "")]
-    assert led.stream.trouble is None
+    assert led.stream.error is None
 
 
 def test_a_server_that_does_not_care_for_the_limit_is_listed_with_a_larger_bound() -> None:
@@ -167,8 +167,8 @@ def test_a_list_beyond_every_bound_is_an_error_and_is_asked_for_again_after_grow
                 assert led.command.bound <= WHOLE_BYTES
                 led.tell(TooLarge())
         assert isinstance(led.command, Wait)
-        assert led.stream.trouble is not None
-        assert (led.stream.trouble.kind, led.stream.trouble.verb) == (TroubleKind.GARBAGE, "list")
+        assert led.stream.error is not None
+        assert (led.stream.error.kind, led.stream.error.verb) == (ErrorKind.GARBAGE, "list")
         waits.append(led.command.seconds)
         led.waits_out()
         assert led.command == ListPage(1, "", bound=PAGE_BYTES), "the size that fits is learned anew"
@@ -228,8 +228,8 @@ def test_a_page_that_is_no_list_changes_nothing_in_the_store(body: bytes) -> Non
     led.tell(Reply(200, body))
 
     assert (led.changes, led.stream.synced, type(led.command)) == ([], False, Wait)
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.GARBAGE
 
 
 def test_a_page_that_asks_for_itself_does_not_spin() -> None:
@@ -389,8 +389,8 @@ def test_a_garbage_line_ends_the_watch_which_goes_on_from_the_last_good_one(data
 
     led.tell(Line(line("ADDED", thing("a", version=11))), Line(data))
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.GARBAGE
     led.waits_out()
     assert isinstance(led.command, Watch)
     assert led.command.version == "11"
@@ -407,8 +407,8 @@ def test_an_object_of_another_kind_is_garbage() -> None:
     led.tell(Line(line("ADDED", {**thing("theirs", version=12), "apiVersion": "example.com/v9", "kind": "Widget"})))
 
     assert [change.item.meta.name for change in led.changes if isinstance(change, Put)] == ["ours"]
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.GARBAGE
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -420,8 +420,8 @@ def test_an_expired_version_is_listed_anew_whichever_way_it_is_told(event: Watch
 
     led.tell(event)
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.EXPIRED
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.EXPIRED
     led.waits_out()
     assert led.command == ListPage(500, "")
 
@@ -430,23 +430,23 @@ def test_an_expired_version_is_listed_anew_whichever_way_it_is_told(event: Watch
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        (400, TroubleKind.SERVER),
-        (401, TroubleKind.UNAUTHORIZED),
-        (403, TroubleKind.FORBIDDEN),
-        (404, TroubleKind.MISSING),
-        (429, TroubleKind.THROTTLED),
-        (500, TroubleKind.SERVER),
-        (503, TroubleKind.SERVER),
-        (302, TroubleKind.SERVER),
-        (204, TroubleKind.SERVER),
+        (400, ErrorKind.SERVER),
+        (401, ErrorKind.UNAUTHORIZED),
+        (403, ErrorKind.FORBIDDEN),
+        (404, ErrorKind.MISSING),
+        (429, ErrorKind.THROTTLED),
+        (500, ErrorKind.SERVER),
+        (503, ErrorKind.SERVER),
+        (302, ErrorKind.SERVER),
+        (204, ErrorKind.SERVER),
     ],
 )
-def test_a_refusal_is_named_and_followed_by_a_wait(code: int, kind: TroubleKind, listing: bool) -> None:
+def test_a_refusal_is_named_and_followed_by_a_wait(code: int, kind: ErrorKind, listing: bool) -> None:
     led = Led() if listing else watching()
 
     led.tell(refused(code, b"a text, no JSON"))
 
-    assert led.stream.trouble == watch.Trouble(kind, "list" if listing else "watch", code, "a text, no JSON", led.now)
+    assert led.stream.error == watch.StreamError(kind, "list" if listing else "watch", code, "a text, no JSON", led.now)
     assert isinstance(led.command, Wait)
     assert led.command.renew_credentials is (code == 401)
 
@@ -510,13 +510,13 @@ def test_trouble_lasts_until_the_watch_is_accepted_again() -> None:
     since = led.now
     led.waits_out()
     led.tell(refused(503))
-    assert led.stream.trouble is not None
-    assert (led.stream.trouble.since, led.stream.trouble.status) == (since, 503)
+    assert led.stream.error is not None
+    assert (led.stream.error.since, led.stream.error.status) == (since, 503)
     led.waits_out()
 
     led.opens()
 
-    assert led.stream.trouble is None
+    assert led.stream.error is None
 
 
 # --- ends -------------------------------------------------------------------------------------------------------------
@@ -528,7 +528,7 @@ def test_a_watch_that_ends_after_its_time_is_resumed_at_once() -> None:
 
     led.tell(Closed(), after=115)
 
-    assert (led.stream.trouble, led.stream.failures) == (None, 0)
+    assert (led.stream.error, led.stream.failures) == (None, 0)
     assert isinstance(led.command, Watch)
     assert led.command.version == "11"
 
@@ -555,8 +555,8 @@ def test_a_watch_that_ends_at_once_without_progress_waits(lines: tuple[bytes, ..
     led.tell(*map(Line, lines), Closed(), after=0.5)
 
     assert isinstance(led.command, Wait)
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.SHORT
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.SHORT
 
 
 def test_an_end_without_a_beginning_is_a_short_watch() -> None:
@@ -574,8 +574,8 @@ def test_a_deaf_watch_is_listed_anew() -> None:
 
     led.tell(Closed(), after=215)
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.SILENT
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.SILENT
     led.waits_out()
     assert led.command == ListPage(500, "")
 
@@ -594,8 +594,8 @@ def test_silence_until_the_clients_own_deadline_is_followed_by_a_list() -> None:
 
     led.tell(Silent(), after=230)
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.SILENT
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.SILENT
     led.waits_out()
     assert led.command == ListPage(500, "")
 
@@ -641,8 +641,8 @@ def test_silence_is_counted_over_all_watches_since_the_last_word(lasts: float) -
         led.opens()
         led.tell(Closed(), after=lasts)
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.SILENT
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.SILENT
     assert 150 <= led.now - spoke < 150 + lasts
     led.waits_out()
     assert led.command == ListPage(500, "")
@@ -672,7 +672,7 @@ def watches_of(led: Led, word: Callable[[int], bytes], *, seconds: float, lasts:
         led.opens()
         led.tell(Line(word(led.stream.version + 1)))
         led.tell(Closed(), after=lasts)
-        assert led.stream.trouble is None
+        assert led.stream.error is None
     return count
 
 
@@ -732,8 +732,8 @@ def test_a_watch_is_not_resumed_at_a_version_of_the_servers_future() -> None:
 
     led.tell(Reply(200, page(thing("a", version=3), version=11)))
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.EXPIRED
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.EXPIRED
     assert led.waits_out().command == ListPage(500, "")
     led.lists(version=11)
     assert Begin(11, restored=True) in led.changes
@@ -745,8 +745,8 @@ def test_a_version_that_cannot_be_asked_for_counts_as_a_watch_that_cannot_be_res
     commands: list[Command] = []
     for _ in range(2):
         led.tell(event)
-        assert led.stream.trouble is not None
-        assert led.stream.trouble.verb == "list"
+        assert led.stream.error is not None
+        assert led.stream.error.verb == "list"
         assert isinstance(led.command, Wait)
         commands.append(led.tell(Tick(), after=led.command.seconds).command)
 
@@ -778,8 +778,8 @@ def test_a_list_that_shows_older_versions_starts_over_as_that_of_a_restored_serv
 
     led.tell(Rewritten())
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.EXPIRED
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.EXPIRED
     assert led.waits_out().command == ListPage(500, "")
     led.changes.clear()
     led.lists(thing("a", version=5), version=21)
@@ -876,7 +876,7 @@ def test_nothing_a_server_says_makes_it_send_requests_without_a_pause(data: st.D
     for _ in range(40):
         match led.command:
             case Wait(seconds):
-                assert 0.8 <= seconds <= 150 or led.stream.trouble is None
+                assert 0.8 <= seconds <= 150 or led.stream.error is None
                 pauses += 1
                 led.tell(Tick(), after=seconds)
             case ListPage(_, token):
@@ -935,7 +935,7 @@ def test_a_stream_in_the_middle_of_a_list_is_not_current() -> None:
 
     led.tell(Reply(200, page(thing("a"), version=20, token="t1")))
 
-    assert led.stream.trouble is None
+    assert led.stream.error is None
     assert not is_current(led)
     led.lists(thing("b"), version=20)
     assert is_current(led)
