@@ -370,9 +370,9 @@ class Scene:
         for name in names:
             assert set(self.counts(name).values()) == {1}, (name, self.counts(name))
         watchers = [
-            stream for server in self.process.servers if isinstance(server, Watcher) for stream in server.reflectors
+            stream for server in self.process.servers if isinstance(server, Watcher) for stream in server.streams
         ]
-        for stream in (*self.process.reflectors.values(), *watchers):
+        for stream in (*self.process.streams.values(), *watchers):
             assert (str(stream), stream.lists, dict(stream.errors), stream.error) == (str(stream), 1, {}, None)
         records = self._caplog.records
         assert [known.getMessage() for known in records if known.levelno >= logging.ERROR] == []

@@ -29,10 +29,10 @@ from bonny.core.queue import Priority, Queue, QueueOptions, Reason
 from bonny.core.series import Correlator
 from bonny.core.store import Store
 from bonny.core.watch import Begin, Gone, Put, Sweep
-from bonny.engine import router as intake_module
+from bonny.engine import router as router_module
 from bonny.engine.context import Mute
 from bonny.engine.router import Intake
-from bonny.engine.stream import Reflector
+from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline
@@ -428,7 +428,7 @@ class SchedulerThatStandsBy(Life):
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.streams: dict[str, Reflector] = {}
+        self.streams: dict[str, Stream] = {}
         self.cluster = Cluster(self.follow)
         self.server = SchedulerServer(
             Picks(), cast("Any", None), cluster=self.cluster, recorder=cast("Any", KeptEvents())
@@ -437,8 +437,8 @@ class SchedulerThatStandsBy(Life):
         for stream in self.streams.values():
             tells(stream, watch.Reply(200, page(version=10)), watch.Heard())
 
-    def follow(self, kind: Kind) -> Reflector:
-        made = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+    def follow(self, kind: Kind) -> Stream:
+        made = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
         return self.streams.setdefault(kind.plural, made)
 
     @property
@@ -464,7 +464,7 @@ class SchedulerThatStandsBy(Life):
 # --- a controller -----------------------------------------------------------------------------------------------------
 
 
-def tells(stream: Reflector, *events: watch.WatchInput) -> None:
+def tells(stream: Stream, *events: watch.WatchInput) -> None:
     """Each step is carried out to its end; its pauses are not waited for."""
     for event in events:
         step = stream._step(event)
@@ -487,7 +487,7 @@ class ControllerThatStandsBy(Life):
         self.version = 10
         self.alive: dict[str, str] = {}
         self.widgets, self.children, self.secrets = (
-            Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+            Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
             for kind in (WIDGET, CHILD, SECRET)
         )
         self.intake = Intake(
@@ -525,7 +525,7 @@ class ControllerThatStandsBy(Life):
         """What else happens to one that lives."""
         self.intake.forget_ends(before=self.clock.now - 30.0)
 
-    def says(self, stream: Reflector, event: str, name: str, **fields: Any) -> None:
+    def says(self, stream: Stream, event: str, name: str, **fields: Any) -> None:
         self.version += 1
         if stream.blocked:
             return
@@ -537,7 +537,7 @@ class ControllerThatStandsBy(Life):
         if self.chance(0.01):
             self.breaks(stream)
 
-    def breaks(self, stream: Reflector) -> None:
+    def breaks(self, stream: Stream) -> None:
         """Its watch breaks, and is resumed or replaced by a list that lacks one that ended meanwhile."""
         self.version += 1
         tells(stream, self.random.choice([watch.Broken("reset"), watch.Silent(), watch.Closed()]))
@@ -744,7 +744,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(periodic, "REMEMBERED_HALTS", CAPS)
     monkeypatch.setattr(api, "WARNINGS_KEPT", CAPS)
     monkeypatch.setattr(nodes_module, "REMEMBERED", CAPS * POPULATION)
-    monkeypatch.setattr(intake_module, "IN_SYNC_SECONDS", 1.0)
+    monkeypatch.setattr(router_module, "IN_SYNC_SECONDS", 1.0)
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)

@@ -19,9 +19,9 @@ from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason
-from bonny.engine import router as intake_module
+from bonny.engine import router as router_module
 from bonny.engine.router import BARRIER_SECONDS, Intake
-from bonny.engine.stream import Reflector
+from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.errors import Terminal
 from bonny.kinds import Kind, Owned, Related, Scope
@@ -45,8 +45,8 @@ class Streams:
     """An intake with its two streams."""
 
     def __init__(self, kind: Kind = WIDGET) -> None:
-        self.widgets = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
-        self.config_maps = Reflector(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
+        self.widgets = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+        self.config_maps = Stream(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
         self.intake = Intake(
             primary=[self.widgets],
             owned={CONFIG_MAP: [self.config_maps]},
@@ -55,17 +55,17 @@ class Streams:
         )
 
     @staticmethod
-    def lists(stream: Reflector, *things: Resource, version: int) -> None:
+    def lists(stream: Stream, *things: Resource, version: int) -> None:
         body = json.dumps({"metadata": {"resourceVersion": str(version)}, "items": things}).encode()
         Streams.tells(stream, watch.Reply(200, body), watch.Heard())
 
     @staticmethod
-    def says(stream: Reflector, event: str, thing: Resource) -> None:
+    def says(stream: Stream, event: str, thing: Resource) -> None:
         named = {"apiVersion": stream.kind.api_version, "kind": stream.kind.kind, **thing}
         Streams.tells(stream, watch.Line(json.dumps({"type": event, "object": named}).encode()))
 
     @staticmethod
-    def tells(stream: Reflector, *events: watch.WatchInput) -> None:
+    def tells(stream: Stream, *events: watch.WatchInput) -> None:
         """Each step is carried out to its end; its pauses are not waited for."""
         for event in events:
             step = stream._step(event)
@@ -265,7 +265,7 @@ async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_ar
     streams: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: all who had asked came back every half a minute, for as long as a person took to mend the stream."""
-    monkeypatch.setattr(intake_module, "IN_SYNC_SECONDS", 0.0)
+    monkeypatch.setattr(router_module, "IN_SYNC_SECONDS", 0.0)
     streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
     assert streams.intake.children("uid-w1", owner=W1) is None
     await rounds()
@@ -378,7 +378,7 @@ def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(str
 def test_children_are_known_only_while_every_owned_stream_is_in_sync() -> None:
     secret_kind = Owned("v1", "Secret")
     made = Streams()
-    secrets = Reflector(cast("Any", None), secret_kind, namespace=None, options=watch.WatchOptions())
+    secrets = Stream(cast("Any", None), secret_kind, namespace=None, options=watch.WatchOptions())
     owned = {CONFIG_MAP: [made.config_maps], secret_kind: [secrets]}
     intake = Intake(primary=[made.widgets], owned=owned, options=QueueOptions(), on_status=False)
     intake._unsure.add(Key("default", "another"))  # so that no timer is begun, for which there is no loop here
@@ -392,8 +392,8 @@ def test_children_are_known_only_while_every_owned_stream_is_in_sync() -> None:
 def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
     """Regression: the first event of a child was taken for the echo of a write to its owner."""
     tree = Owned("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
-    widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
-    ours = Reflector(cast("Any", None), tree, namespace=None, options=watch.WatchOptions())
+    widgets = Stream(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+    ours = Stream(cast("Any", None), tree, namespace=None, options=watch.WatchOptions())
     intake = Intake(primary=[widgets], owned={tree: [ours]}, options=QueueOptions(ageing=0.0), on_status=False)
     Streams.lists(widgets, thing("w1", version=5), version=10)
     Streams.lists(ours, version=10)
@@ -426,10 +426,10 @@ def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wa
 NODE = Kind("v1", "Node")
 
 
-def related_to(kind: Kind, related: Related) -> tuple[Streams, Reflector]:
+def related_to(kind: Kind, related: Related) -> tuple[Streams, Stream]:
     """An intake of objects of `kind`, of which there is one, `w1`; and the stream of the related kind."""
-    primary = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
-    others = Reflector(cast("Any", None), related, namespace=None, options=watch.WatchOptions())
+    primary = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+    others = Stream(cast("Any", None), related, namespace=None, options=watch.WatchOptions())
     made = Streams()
     made.intake = Intake(
         primary=[primary], owned={}, related={related: [others]}, options=QueueOptions(ageing=0.0), on_status=False
@@ -692,7 +692,7 @@ async def test_a_stream_that_fails_for_long_holds_up_no_objects_of_other_kinds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Regression: a related kind of an aggregated API that was down kept its controller from ever starting."""
-    monkeypatch.setattr(intake_module, "SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(router_module, "SETTLE_SECONDS", 0.05)
     handled: list[Axn[Any]] = []
     streams = Streams()
     streams.tells(streams.config_maps, watch.Reply(503, b""))
@@ -873,8 +873,8 @@ def test_a_change_of_what_cannot_be_decoded_queues_this_object_alone(on_status: 
 def test_names_of_any_type_cost_the_object_that_has_them_its_references_only(names: Any) -> None:
     """What an object says is whatever its schema lets through; a function of `Related` may hand it on as it is."""
     related = Related("v1", "ConfigMap", keys=lambda found: found["data"]["names"])
-    widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
-    maps = Reflector(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
+    widgets = Stream(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+    maps = Stream(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
     Intake(primary=[widgets], owned={}, related={related: [maps]}, options=QueueOptions(), on_status=False)
     Streams.lists(widgets, thing("w1", version=5), version=10)
 

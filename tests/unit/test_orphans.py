@@ -9,7 +9,7 @@ from typing import Any, cast
 from bonny.core import watch
 from bonny.core.queue import QueueOptions
 from bonny.engine.router import Intake
-from bonny.engine.stream import Reflector
+from bonny.engine.stream import Stream
 from bonny.kinds import Kind, Owned, Scope
 from bonny.resource import Resource
 from bonny.run.orphans import Orphan, find_orphans
@@ -20,18 +20,18 @@ GADGET = Kind("example.com/v1", "Gadget", plural="gadgets", scope=Scope.NAMESPAC
 CONFIG_MAP = Owned("v1", "ConfigMap")
 
 
-def stream(kind: Kind, *things: Resource, namespace: str | None = None) -> Reflector:
+def stream(kind: Kind, *things: Resource, namespace: str | None = None) -> Stream:
     """A stream that is in sync and holds `things`."""
     made = unsynced(kind, namespace=namespace)
     tell(made, watch.Reply(200, page(*things)), watch.Heard())
     return made
 
 
-def unsynced(kind: Kind, *, namespace: str | None = None) -> Reflector:
-    return Reflector(cast("Any", None), kind, namespace=namespace, options=watch.WatchOptions())
+def unsynced(kind: Kind, *, namespace: str | None = None) -> Stream:
+    return Stream(cast("Any", None), kind, namespace=namespace, options=watch.WatchOptions())
 
 
-def tell(told: Reflector, *events: watch.WatchInput) -> None:
+def tell(told: Stream, *events: watch.WatchInput) -> None:
     for event in events:
         step = told._step(event)
         with contextlib.suppress(StopIteration):
@@ -39,8 +39,8 @@ def tell(told: Reflector, *events: watch.WatchInput) -> None:
                 step.send(None)
 
 
-def intake(primary: Sequence[Reflector], *children: Resource) -> Intake:
-    owned: Mapping[Owned, Sequence[Reflector]] = {CONFIG_MAP: [stream(CONFIG_MAP, *children)]}
+def intake(primary: Sequence[Stream], *children: Resource) -> Intake:
+    owned: Mapping[Owned, Sequence[Stream]] = {CONFIG_MAP: [stream(CONFIG_MAP, *children)]}
     return Intake(primary=primary, owned=owned, options=QueueOptions(), on_status=False)
 
 

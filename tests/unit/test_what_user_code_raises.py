@@ -21,7 +21,7 @@ from bonny.calling import LONGEST_TEXT
 from bonny.core import watch
 from bonny.core.queue import Reason, Statistics
 from bonny.engine.router import Intake
-from bonny.engine.stream import Reflector
+from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.kinds import List, Related
 from bonny.resource import Key, Resource
@@ -292,7 +292,7 @@ async def test_a_function_of_related(by: str, raises: Callable[[], None], caplog
 
     related = Related("v1", "Secret", **{by: names})
     primary, secrets = (
-        Reflector(NO_CLIENT, kind, namespace=None, options=watch.WatchOptions()) for kind in (WIDGET, related)
+        Stream(NO_CLIENT, kind, namespace=None, options=watch.WatchOptions()) for kind in (WIDGET, related)
     )
     intake = Intake(primary=[primary], owned={}, related={related: [secrets]}, options=QUICK, on_status=False)
     await lists(primary, thing("bad"), thing("good"))

@@ -39,11 +39,11 @@ from bonny.core.watch import (
     WatchInput,
     WatchOptions,
 )
-from bonny.engine import router as intake_module
-from bonny.engine import stream as reflector_module
+from bonny.engine import router as router_module
+from bonny.engine import stream as stream_module
 from bonny.engine import worker as worker_module
 from bonny.engine.router import Intake
-from bonny.engine.stream import Reflector
+from bonny.engine.stream import Stream
 from bonny.engine.worker import DELETE_SECONDS, Worker
 from bonny.kinds import Scope
 from bonny.pipeline import Pipeline
@@ -61,9 +61,9 @@ CLOCK = SimpleNamespace(monotonic=lambda: CLOCK.now, now=START)
 
 @pytest.fixture(autouse=True)
 def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (intake_module, reflector_module, worker_module):
+    for module in (router_module, stream_module, worker_module):
         monkeypatch.setattr(module, "time", CLOCK)
-    for module in (reflector_module, worker_module):
+    for module in (stream_module, worker_module):
         monkeypatch.setattr(module, "random", SimpleNamespace(random=lambda: 0.5))
 
 
@@ -133,8 +133,8 @@ class Core(RuleBasedStateMachine):
         self.asked = Asked(self.server)
         client = cast("Any", self.asked)
         options = WatchOptions(page_size=2)
-        self.reflector = Reflector(client, kind, namespace=None, options=options)
-        self.intake = Intake(primary=[self.reflector], owned={}, options=QueueOptions(), on_status=False)
+        self.stream = Stream(client, kind, namespace=None, options=options)
+        self.intake = Intake(primary=[self.stream], owned={}, options=QueueOptions(), on_status=False)
         self.worker = Worker(
             operator="o",
             group="example.com",
@@ -216,8 +216,8 @@ class Core(RuleBasedStateMachine):
                 self.tell(data.draw(st.sampled_from([Closed(), Silent(), Broken("reset")])))
 
     def tell(self, event: WatchInput) -> None:
-        self.command = self.loop.run_until_complete(self.reflector._step(event))
-        held = {item.meta.uid for item in self.reflector.store}
+        self.command = self.loop.run_until_complete(self.stream._step(event))
+        held = {item.meta.uid for item in self.stream.store}
         self.seen_uids |= held
         self.asked.left -= held
 
@@ -301,7 +301,7 @@ class Core(RuleBasedStateMachine):
         """A write of our own, whose event may come before its answer."""
         if axn.resource["metadata"]["uid"] not in self.server.uids():
             return "ok"
-        with axn.workplace.writing(self.reflector.kind, axn.key) as wrote:
+        with axn.workplace.writing(self.stream.kind, axn.key) as wrote:
             version = self.server.write_status(axn.key.name)
             outcome = await self.until_told(axn)
             wrote(version)
@@ -339,7 +339,7 @@ class Core(RuleBasedStateMachine):
     def rests(self) -> None:
         """What is looked at again and has not changed is not handled again."""
         before = self.handlings
-        for key in list(self.reflector.store.keys()):
+        for key in list(self.stream.store.keys()):
             self.intake.queue.add(key, Reason.CHANGED, now=CLOCK.now)
         self.work_off()
         assert self.handlings == before

@@ -24,7 +24,7 @@ from ..core.store import Delta
 from ..errors import OptionError
 from ..kinds import Kind, Names, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
-from .stream import Reflector
+from .stream import Stream
 
 __all__ = ["Intake"]
 
@@ -61,9 +61,9 @@ class Intake:
     def __init__(
         self,
         *,
-        primary: Sequence[Reflector],
-        owned: Mapping[Owned, Sequence[Reflector]],
-        related: Mapping[Related, Sequence[Reflector]] = MappingProxyType({}),
+        primary: Sequence[Stream],
+        owned: Mapping[Owned, Sequence[Stream]],
+        related: Mapping[Related, Sequence[Stream]] = MappingProxyType({}),
         options: QueueOptions,
         on_status: bool,
     ) -> None:
@@ -83,10 +83,10 @@ class Intake:
         self._primary = list(primary)
         self._owned = {kind: list(sources) for kind, sources in owned.items()}
         self._related = {kind: list(sources) for kind, sources in related.items()}
-        self._contested: dict[tuple[Reflector, Key], set[Key]] = {}
+        self._contested: dict[tuple[Stream, Key], set[Key]] = {}
         """By stream and key of an object that is not ours: the keys that want its name."""
 
-        self._contests: dict[Key, set[tuple[Reflector, Key]]] = {}
+        self._contests: dict[Key, set[tuple[Stream, Key]]] = {}
         """The same by key that wants a name."""
 
         self._parked: dict[Key, float] = {}
@@ -100,7 +100,7 @@ class Intake:
         self._unsure: set[Key] = set()
         """Keys that asked for their children while a stream of children was not in sync."""
 
-        self._restoring: set[Reflector] = set()
+        self._restoring: set[Stream] = set()
         """Streams whose server was restored, until their first complete list after that."""
 
         if self._owned:
@@ -120,12 +120,12 @@ class Intake:
         return list(self._owned)
 
     @property
-    def primary(self) -> Sequence[Reflector]:
+    def primary(self) -> Sequence[Stream]:
         """The streams of what is handled."""
         return self._primary
 
     @property
-    def owned_sources(self) -> list[Reflector]:
+    def owned_sources(self) -> list[Stream]:
         """The streams of children."""
         return [source for sources in self._owned.values() for source in sources]
 
@@ -135,14 +135,14 @@ class Intake:
 
     # --- what workers ask ---------------------------------------------------------------------------------------------
 
-    def home(self, key: Key) -> Reflector:
+    def home(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
         return _for_namespace(self._primary, key) or self._primary[0]
 
     def item(self, key: Key) -> Item | None:
         return self.home(key).store.get(key)
 
-    def sources_of(self, kind: Kind, key: Key) -> Iterator[Reflector]:
+    def sources_of(self, kind: Kind, key: Key) -> Iterator[Stream]:
         """The streams that can show the object `key` of an owned or related kind: those of owned ones first."""
         for known, sources in (*self._owned.items(), *self._related.items()):
             if (known.api_version, known.kind) == (kind.api_version, kind.kind):
@@ -150,7 +150,7 @@ class Intake:
                 if found is not None:
                     yield found
 
-    def source(self, kind: Kind, key: Key) -> Reflector | None:
+    def source(self, kind: Kind, key: Key) -> Stream | None:
         """The first of these."""
         return next(self.sources_of(kind, key), None)
 
@@ -308,7 +308,7 @@ class Intake:
                 self.forget(key)
                 self.queue.forget(key)
 
-    def _stream_of(self, kind: Kind, key: Key, *, owner: Key) -> Reflector | None:
+    def _stream_of(self, kind: Kind, key: Key, *, owner: Key) -> Stream | None:
         """Where a write shows: on the primary stream if it is the handled object, else on that of the owned kind.
 
         A controller may own objects of the kind that it handles; a child's first event there is no echo, but an object
@@ -320,7 +320,7 @@ class Intake:
 
     # --- what streams tell --------------------------------------------------------------------------------------------
 
-    def seen(self, source: Reflector, delta: Delta) -> None:
+    def seen(self, source: Stream, delta: Delta) -> None:
         """A difference: queue whom it concerns."""
         own = delta.live and delta.new is not None and self._is_own(source, delta.key, delta.new)
         if self._memory[source].ends.is_end(delta.key, delta.old, delta.new):
@@ -336,7 +336,7 @@ class Intake:
             if source in sources:
                 self._seen_related(source, kind, delta)
 
-    def advanced(self, source: Reflector) -> None:
+    def advanced(self, source: Stream) -> None:
         """The stream reached a newer version: keys that waited for it go on."""
         if source in self._restoring:
             self._restoring.discard(source)
@@ -353,17 +353,17 @@ class Intake:
             self.queue.unpark(key, now=time.monotonic())
             self.wake.set()
 
-    def restored(self, source: Reflector) -> None:
+    def restored(self, source: Stream) -> None:
         """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
         self._memory[source].writes.forget()
         self._memory[source] = _Memory(self._memory[source].writes)
         self.ledger.forget_writes()
         self._restoring.add(source)
 
-    def _is_own(self, source: Reflector, key: Key, item: Item) -> bool:
+    def _is_own(self, source: Stream, key: Key, item: Item) -> bool:
         return self._memory[source].writes.is_own(key, item.meta.resource_version)
 
-    def _seen_primary(self, source: Reflector, delta: Delta, *, own: bool) -> None:
+    def _seen_primary(self, source: Stream, delta: Delta, *, own: bool) -> None:
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
             self.ledger.bury(delta.key, old, now=time.monotonic())
@@ -384,7 +384,7 @@ class Intake:
         elif self._differs(source, old, new):
             self._enqueue(delta.key, Reason.CHANGED)
 
-    def _differs(self, source: Reflector, old: Item, new: Item) -> bool:
+    def _differs(self, source: Stream, old: Item, new: Item) -> bool:
         """Whether there is anything to handle: somebody's status must not cut short a failing key's wait."""
         before, after = (
             handled_state(item, with_status=self._on_status, metadata_only=source.kind.metadata_only)
@@ -392,7 +392,7 @@ class Intake:
         )
         return before != after
 
-    def _rewritten(self, source: Reflector, delta: Delta) -> bool:
+    def _rewritten(self, source: Stream, delta: Delta) -> bool:
         """Whether a list shows another content under an equal generation, as after a restore from a backup."""
         old, new = delta.old, delta.new
         if delta.live or old is None or new is None or old.meta.uid != new.meta.uid or source.kind.metadata_only:
@@ -400,7 +400,7 @@ class Intake:
         before, after = (handled_state(item, with_status=False, trust_generation=False) for item in (old, new))
         return 0 < old.meta.generation == new.meta.generation and before.content != after.content
 
-    def _seen_child(self, source: Reflector, delta: Delta, *, own: bool) -> None:
+    def _seen_child(self, source: Stream, delta: Delta, *, own: bool) -> None:
         # The children of a first list are looked at with their owners, which are all new then, too.
         first = not delta.live and not source.synced
         concerned = set() if own else self._owners(delta)
@@ -410,7 +410,7 @@ class Intake:
         for key in concerned:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
 
-    def _seen_related(self, source: Reflector, kind: Related, delta: Delta) -> None:
+    def _seen_related(self, source: Stream, kind: Related, delta: Delta) -> None:
         first = not delta.live and not source.synced
         concerned: set[Key] = set()
         if kind.keys is not None:
@@ -472,6 +472,6 @@ def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, name
         return set()
 
 
-def _for_namespace(sources: Sequence[Reflector], key: Key) -> Reflector | None:
+def _for_namespace(sources: Sequence[Stream], key: Key) -> Stream | None:
     """Of streams that differ in their namespace, the one that shows `key`."""
     return next((source for source in sources if source.namespace in (None, key.namespace)), None)

@@ -1,7 +1,7 @@
-"""Reflector: follows the objects of one kind and keeps them in a store; the shell around `core.watch`.
+"""Stream: follows the objects of one kind and keeps them in a store; the shell around `core.watch`.
 
 You need it for another consumer of a kind: `subscribe`. Two consumers of the same kind, namespace and selectors share
-one reflector, one stream and one store (`bonny.run.process` sees to that).
+one stream and one store (`bonny.run.process` sees to that).
 
 It never ends by itself: whatever the server says or does not say, it waits and goes on, and says so in `trouble`.
 """
@@ -26,7 +26,7 @@ from ..errors import UsageError
 from ..kinds import Kind
 from ..telemetry import execute, lifetime
 
-__all__ = ["Reflector", "Subscriber"]
+__all__ = ["Stream", "Subscriber"]
 
 # Trouble of these kinds is nobody's to mend: streams end early when a client or the CPU is slow, and versions expire.
 ORDINARY = (watch.ErrorKind.EXPIRED, watch.ErrorKind.SHORT, watch.ErrorKind.SILENT)
@@ -47,17 +47,17 @@ log = logging.getLogger("bonny.engine.stream")
 class Subscriber(Protocol):
     """Gets every difference of a store, in order, on the loop."""
 
-    def seen(self, source: Reflector, delta: Delta) -> None:
+    def seen(self, source: Stream, delta: Delta) -> None:
         """One object was added, changed, re-created or removed."""
 
-    def advanced(self, source: Reflector) -> None:
+    def advanced(self, source: Stream) -> None:
         """The store has reached a newer version, or a complete list."""
 
-    def restored(self, source: Reflector) -> None:
+    def restored(self, source: Stream) -> None:
         """The server's versions went backwards: nothing that is remembered by version holds any longer."""
 
 
-class Reflector:
+class Stream:
     """One kind in one namespace (None: all of them)."""
 
     def __init__(self, client: Client, kind: Kind, *, namespace: str | None, options: watch.WatchOptions) -> None:

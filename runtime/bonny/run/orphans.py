@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ..core.objects import Item
 from ..engine.router import UID_INDEX, Intake
-from ..engine.stream import Reflector
+from ..engine.stream import Stream
 from ..resource import OWNER_UID
 
 __all__ = ["Orphan", "find_orphans"]
@@ -67,5 +67,5 @@ def _owner_is_gone(child: Item, uid: str, intakes: Iterable[Intake]) -> bool:
     return bool(asked) and all(_is_complete(source) and not source.store.lookup(UID_INDEX, uid) for source in asked)
 
 
-def _is_complete(source: Reflector) -> bool:
+def _is_complete(source: Stream) -> bool:
     return source.current and not source.narrowed

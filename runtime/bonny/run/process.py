@@ -25,7 +25,7 @@ from ..client.config import Cluster, own_namespace
 from ..controller import Controller, Restart
 from ..core.queue import QueueOptions
 from ..engine.router import Intake
-from ..engine.stream import Reflector
+from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
 from ..kinds import Kind, Owned
@@ -80,7 +80,7 @@ class Process:
         self.workers: list[Worker] = []
         self.servers: list[Server] = []
         self.schedulers: list[SchedulerServer] = []
-        self.reflectors: dict[tuple[str, str, str | None, str, str, bool], Reflector] = {}
+        self.streams: dict[tuple[str, str, str | None, str, str, bool], Stream] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
         self.probes = Probes(
@@ -92,8 +92,8 @@ class Process:
         )
         self.monitor = LoopMonitor()
         self._started = False
-        self._following: dict[Reflector, asyncio.Task[None]] = {}
-        self._shown_to_schedulers: list[Reflector] = []
+        self._following: dict[Stream, asyncio.Task[None]] = {}
+        self._shown_to_schedulers: list[Stream] = []
         self._parts: list[asyncio.Task[None]] = []
         """What else goes on until the stop."""
 
@@ -249,22 +249,22 @@ class Process:
         namespaces = self.config.watch_namespaces or EVERYWHERE
         return [server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers]
 
-    def _followed(self, client: Client, kind: Kind) -> list[Reflector]:
+    def _followed(self, client: Client, kind: Kind) -> list[Stream]:
         """The streams of a kind: one, or one for each watched namespace; shared by all who ask for the same."""
         namespaces: Sequence[str | None] = self.config.watch_namespaces or (None,)
         if not kind.namespaced or kind.namespace is not None:
             namespaces = (kind.namespace,)
-        return [self._reflector(client, kind, namespace) for namespace in namespaces]
+        return [self._stream(client, kind, namespace) for namespace in namespaces]
 
-    def _reflector(self, client: Client, kind: Kind, namespace: str | None) -> Reflector:
+    def _stream(self, client: Client, kind: Kind, namespace: str | None) -> Stream:
         name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector, kind.metadata_only)
-        if name not in self.reflectors:
-            self.reflectors[name] = Reflector(client, kind, namespace=namespace, options=self.operator.watch_options)
-        return self.reflectors[name]
+        if name not in self.streams:
+            self.streams[name] = Stream(client, kind, namespace=namespace, options=self.operator.watch_options)
+        return self.streams[name]
 
-    def _shown(self, client: Client, kind: Kind) -> Reflector:
+    def _shown(self, client: Client, kind: Kind) -> Stream:
         """A stream of all namespaces, for schedulers."""
-        stream = self._reflector(client, kind, None)
+        stream = self._stream(client, kind, None)
         if stream not in self._shown_to_schedulers:
             self._shown_to_schedulers.append(stream)
         return stream
@@ -289,7 +289,7 @@ class Process:
                 "port": self.probes.port,
             },
         )
-        self._following = {stream: self._spawn(stream) for stream in self.reflectors.values()}
+        self._following = {stream: self._spawn(stream) for stream in self.streams.values()}
         self._parts = [self._spawn(self.recorder), self._spawn(self.tasks)]
         self._once.append(asyncio.create_task(self._after_first_sync(time.monotonic()), name="the first sync"))
         self._started = True  # told apart from having parts: an operator without controllers is ready, too
@@ -369,7 +369,7 @@ class Process:
 
     async def _after_first_sync(self, began: float) -> None:
         """Once every stream is in sync, or waits for a person: say so, and report what was left behind."""
-        streams = self.reflectors.values()
+        streams = self.streams.values()
         unsettled = {asyncio.create_task(stream.settled()) for stream in streams}
         listed = 0
         try:
@@ -430,8 +430,8 @@ class Process:
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
         return health.readiness(self._streams(), started=self._started, notes=notes, dropped=self._dropped)
 
-    def _streams(self) -> list[Reflector]:
-        return [*self.reflectors.values(), *(stream for watcher in self._watchers() for stream in watcher.reflectors)]
+    def _streams(self) -> list[Stream]:
+        return [*self.streams.values(), *(stream for watcher in self._watchers() for stream in watcher.streams)]
 
     def _watchers(self) -> list[Watcher]:
         """Those that run: they have streams and workers of their own."""
@@ -441,7 +441,7 @@ class Process:
         """What /metrics answers."""
         if not self._started:
             return END if form is Format.OPEN else ""
-        parts = (list(self.reflectors.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
+        parts = (list(self.streams.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
         figures = metrics.Parts(self.operator.name, self.workers, *parts, self.monitor, self.schedulers)
         return metrics.text(figures, form)
 

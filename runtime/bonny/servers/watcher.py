@@ -25,7 +25,7 @@ from ..core.queue import QueueOptions
 from ..core.watch import WatchOptions
 from ..engine.context import Mute
 from ..engine.router import Intake
-from ..engine.stream import Reflector
+from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..errors import Retry
 from ..pipeline import Pipeline
@@ -67,7 +67,7 @@ class Watcher(Server):
     ) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
         kind, options = self.kind(), self.watch_options
-        self.reflectors = [Reflector(client, kind, namespace=name, options=options) for name in self.namespaces]
+        self.streams = [Stream(client, kind, namespace=name, options=options) for name in self.namespaces]
         """Its streams, for the probes."""
 
         self.worker = Worker(
@@ -77,7 +77,7 @@ class Watcher(Server):
             kind=kind,
             client=client,
             recorder=Mute(),
-            intake=Intake(primary=self.reflectors, owned={}, options=QueueOptions(), on_status=True),
+            intake=Intake(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
             pipeline=Pipeline((self._show,)),
         )
         """What calls the handlers, for the probes."""
@@ -99,7 +99,7 @@ class Watcher(Server):
         """Follow and tell until cancelled, or until what runs has ended after `stop`."""
         try:
             async with asyncio.TaskGroup() as group:
-                streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.reflectors]
+                streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.streams]
                 await self.worker.run()
                 await self.worker.drain(seconds=self.timeout)
                 for stream in streams:
