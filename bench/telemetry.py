@@ -136,7 +136,7 @@ def figures(seconds: float) -> Iterator[Row]:
     for priority, told in ((Priority.LOW, "of a first list"), (Priority.LIVE, "that changed")):
         made = asyncio.run(parts())
         for number in range(KEYS):
-            made.workers[0].intake.queue.add(Key("n", str(number)), Reason.CHANGED, now=0.0, priority=priority)
+            made.workers[0].router.queue.add(Key("n", str(number)), Reason.CHANGED, now=0.0, priority=priority)
         yield Row(f"the same with {KEYS:,} keys {told} in a queue", fastest(partial(text, made), seconds=seconds))
 
 

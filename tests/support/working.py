@@ -11,7 +11,7 @@ from bonny.client.api import Client
 from bonny.core import watch
 from bonny.core.backoff import Backoff
 from bonny.core.queue import QueueOptions
-from bonny.engine.router import Intake
+from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.pipeline import Pipeline, Step
@@ -43,7 +43,7 @@ def worker_of(*steps: Step, controller: Controller[Any] | None = None, client: o
         kind=WIDGET,
         client=cast("Client", client),
         recorder=KeptEvents(),
-        intake=Intake(primary=[stream], owned={}, options=QUICK, on_status=False),
+        router=Router(primary=[stream], owned={}, options=QUICK, on_status=False),
         pipeline=Pipeline(steps),
     )
 

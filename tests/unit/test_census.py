@@ -31,7 +31,7 @@ from bonny.core.store import Store
 from bonny.core.watch import Begin, Gone, Put, Sweep
 from bonny.engine import router as router_module
 from bonny.engine.context import Mute
-from bonny.engine.router import Intake
+from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.kinds import Kind, Owned, Related, Scope
@@ -490,14 +490,14 @@ class ControllerThatStandsBy(Life):
             Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
             for kind in (WIDGET, CHILD, SECRET)
         )
-        self.intake = Intake(
+        self.router = Router(
             primary=[self.widgets],
             owned={CHILD: [self.children]},
             related={SECRET: [self.secrets]},
             options=QueueOptions(),
             on_status=True,
         )
-        for stream in self.intake.sources:
+        for stream in self.router.sources:
             if self.blocked and stream is self.children:
                 tells(stream, watch.Reply(403, b"{}"))
             else:
@@ -505,7 +505,7 @@ class ControllerThatStandsBy(Life):
 
     @property
     def roots(self) -> object:
-        return self.intake
+        return self.router
 
     def event(self) -> None:
         new, gone = self.turn_over()
@@ -523,7 +523,7 @@ class ControllerThatStandsBy(Life):
 
     def happens(self, name: str) -> None:
         """What else happens to one that lives."""
-        self.intake.forget_ends(before=self.clock.now - 30.0)
+        self.router.forget_ends(before=self.clock.now - 30.0)
 
     def says(self, stream: Stream, event: str, name: str, **fields: Any) -> None:
         self.version += 1
@@ -576,7 +576,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
             kind=WIDGET,
             client=cast("Any", None),
             recorder=Mute(),
-            intake=self.intake,
+            router=self.router,
             pipeline=Pipeline([self.handle]),
         )
         self.task = asyncio.create_task(self.worker.run())

@@ -238,7 +238,7 @@ def test_the_last_handling_of_each_bucket_leads_to_its_trace_and_only_openmetric
 
 async def test_a_scrape_does_not_hold_the_loop_however_many_objects_and_keys_there_are() -> None:
     made = await parts()
-    queue, store = made.workers[0].intake.queue, made.streams[0].store
+    queue, store = made.workers[0].router.queue, made.streams[0].store
     item = decode_item(b'{"metadata":{"name":"one","namespace":"n","uid":"u","resourceVersion":"1"}}')
     store._items = {Key("n", str(number)): item for number in range(MANY)}
     for number in range(MANY):

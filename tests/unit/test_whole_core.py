@@ -1,4 +1,4 @@
-"""The core as a whole, in virtual time: stream, store, intake, queue, ledger and worker against the protocol.
+"""The core as a whole, in virtual time: stream, store, router, queue, ledger and worker against the protocol.
 
 hypothesis changes the server, cuts the stream, lets time pass, and decides when a handling ends and how. Whatever the
 order: the last state of every object is handled, no key is held twice at a time, a failed one comes back, and `delete`
@@ -42,7 +42,7 @@ from bonny.core.watch import (
 from bonny.engine import router as router_module
 from bonny.engine import stream as stream_module
 from bonny.engine import worker as worker_module
-from bonny.engine.router import Intake
+from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import DELETE_SECONDS, Worker
 from bonny.kinds import Scope
@@ -134,7 +134,7 @@ class Core(RuleBasedStateMachine):
         client = cast("Any", self.asked)
         options = WatchOptions(page_size=2)
         self.stream = Stream(client, kind, namespace=None, options=options)
-        self.intake = Intake(primary=[self.stream], owned={}, options=QueueOptions(), on_status=False)
+        self.router = Router(primary=[self.stream], owned={}, options=QueueOptions(), on_status=False)
         self.worker = Worker(
             operator="o",
             group="example.com",
@@ -142,7 +142,7 @@ class Core(RuleBasedStateMachine):
             kind=kind,
             client=client,
             recorder=KeptEvents(),
-            intake=self.intake,
+            router=self.router,
             pipeline=Pipeline([self.handle]),
         )
         self.command: Command = watch.start(options).command
@@ -234,7 +234,7 @@ class Core(RuleBasedStateMachine):
                 self.take()
 
     def take(self) -> Work[Key] | None:
-        work = self.intake.queue.take(now=CLOCK.now)
+        work = self.router.queue.take(now=CLOCK.now)
         if work is not None:
             task = self.loop.create_task(self.worker._handle(work))
             self.tasks.add(task)
@@ -340,7 +340,7 @@ class Core(RuleBasedStateMachine):
         """What is looked at again and has not changed is not handled again."""
         before = self.handlings
         for key in list(self.stream.store.keys()):
-            self.intake.queue.add(key, Reason.CHANGED, now=CLOCK.now)
+            self.router.queue.add(key, Reason.CHANGED, now=CLOCK.now)
         self.work_off()
         assert self.handlings == before
 
@@ -367,7 +367,7 @@ class Core(RuleBasedStateMachine):
             if self.running:
                 self.end(min(self.running), "ok")
             elif self.take() is None:
-                due = self.intake.queue.next_due()
+                due = self.router.queue.next_due()
                 if due is None or due - CLOCK.now > LONGEST_WAIT:
                     assert not self.tasks
                     return

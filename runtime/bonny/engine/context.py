@@ -18,7 +18,7 @@ from ..kinds import Kind, Owned
 from ..resource import Key, Resource, identify, key_of
 from ..steps.apply_descendants import ApplyDescendants
 from ..steps.apply_status import write_status
-from .router import Intake
+from .router import Router
 
 __all__ = ["Desk", "Identity", "Mute", "Recorder"]
 
@@ -54,7 +54,7 @@ class Desk:
         identity: Identity,
         client: Client,
         recorder: Recorder,
-        intake: Intake,
+        router: Router,
         key: Key,
         tasks: Tasks | None = None,
     ) -> None:
@@ -65,19 +65,19 @@ class Desk:
         self._recorder = recorder
         self._tasks = tasks
         self._loop = asyncio.get_running_loop()
-        self.owns: Sequence[Owned] = intake.owns
-        self.witnesses: dict[tuple[Kind, Key], Witness] = intake.ledger.witnesses.setdefault(key, {})
-        self.fights = intake.fights
+        self.owns: Sequence[Owned] = router.owns
+        self.witnesses: dict[tuple[Kind, Key], Witness] = router.ledger.witnesses.setdefault(key, {})
+        self.fights = router.fights
         self.wrote = False
         """Whether anything was written so far, as far as it is known here."""
 
-        self._intake = intake
+        self._router = router
         self._key = key
         self._contested: set[tuple[Kind, Key]] = set()
 
     def observe(self, kind: Kind, key: Key) -> Observation:
         """What the stores know of an owned object; "not known" while its stream is not in sync."""
-        source = self._intake.source(kind, key)
+        source = self._router.source(kind, key)
         if source is None:
             return Observation(known=False, item=None)
         return Observation(known=source.synced and source.error is None, item=source.store.get(key))
@@ -87,12 +87,12 @@ class Desk:
 
         Raises: `OptionError` when it is of another kind.
         """
-        for kind in (*self.owns, *self._intake.related):
+        for kind in (*self.owns, *self._router.related):
             name = key_of(descendant)
             same = (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"])
             if same and kind.namespace in (None, name.namespace):
                 key = name if kind.namespaced else Key("", name.name)
-                shown = [source.store.get(key) for source in self._intake.sources_of(kind, key)]
+                shown = [source.store.get(key) for source in self._router.sources_of(kind, key)]
                 item = next((item for item in shown if item is not None), None)
                 return None if item is None else {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
         raise OptionError(
@@ -101,17 +101,17 @@ class Desk:
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
         """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
-        return self._intake.children(owner_uid, owner=self._key)
+        return self._router.children(owner_uid, owner=self._key)
 
     @property
     def up_to_date(self) -> bool:
         """Whether the stream of the handled object shows what the server shows."""
-        return self._intake.home(self._key).current
+        return self._router.home(self._key).current
 
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by an object that is not ours: when that changes, the handled object is run again."""
         self._contested.add((kind, key))
-        self._intake.contest(self._contested, owner=self._key)
+        self._router.contest(self._contested, owner=self._key)
 
     @property
     def tasks(self) -> Tasks:
@@ -135,22 +135,22 @@ class Desk:
 
     @contextmanager
     def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:
-        """Lets the intake recognise the event of this write, and the key wait until it was seen."""
-        self._intake.begin_write(kind, key, owner=self._key)
+        """Lets the router recognise the event of this write, and the key wait until it was seen."""
+        self._router.begin_write(kind, key, owner=self._key)
         made: list[str] = []
         try:
             yield made.append
         finally:
             self.wrote = self.wrote or bool(made)
-            self._intake.end_write(kind, key, made[-1] if made else None, owner=self._key)
+            self._router.end_write(kind, key, made[-1] if made else None, owner=self._key)
 
     @contextmanager
     def deleting(self, kind: Kind, key: Key, uid: str) -> Iterator[None]:
-        """Lets the intake recognise the end of this object, and the handled one wait until it was seen."""
-        self._intake.begin_end(kind, key, uid, owner=self._key)
+        """Lets the router recognise the end of this object, and the handled one wait until it was seen."""
+        self._router.begin_end(kind, key, uid, owner=self._key)
         try:
             yield
         except BaseException:
-            self._intake.cancel_end(kind, key, owner=self._key)
+            self._router.cancel_end(kind, key, owner=self._key)
             raise
         self.wrote = True

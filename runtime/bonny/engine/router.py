@@ -1,4 +1,4 @@
-"""Intake: turns what the streams of one controller and kind show into queued keys.
+"""Router: turns what the streams of one controller and kind show into queued keys.
 
 It decides who has to look (the object itself, or the owner of a changed child), how soon (first adds of a list wait
 behind live changes), and recognises the events of the controller's own writes. What a worker then does about a key is
@@ -26,7 +26,7 @@ from ..kinds import Kind, Names, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
 from .stream import Stream
 
-__all__ = ["Intake"]
+__all__ = ["Router"]
 
 # The store shows an own write within milliseconds. A stream that does not must not hold its keys for longer than this.
 BARRIER_SECONDS: Final = 5.0
@@ -55,7 +55,7 @@ class _Memory:
     own write, whose event wakes nobody."""
 
 
-class Intake:
+class Router:
     """Queue, ledger and streams of one controller for one kind."""
 
     def __init__(

@@ -40,7 +40,7 @@ from ..steps.finalizer import finalizers_of
 from ..telemetry import tracing
 from ..telemetry.logging import about
 from .context import Desk, Identity, Recorder
-from .router import Intake
+from .router import Router
 
 __all__ = ["Worker"]
 
@@ -69,12 +69,12 @@ class Worker:
         client: Client,
         recorder: Recorder,
         tasks: Tasks | None = None,
-        intake: Intake,
+        router: Router,
         pipeline: Pipeline,
     ) -> None:
         self.name = type(controller).__name__
         self.kind = kind
-        self.intake = intake
+        self.router = router
         self.handled = 0
         """Handlings that succeeded, since the start."""
         self.meters = Handlings()
@@ -111,20 +111,20 @@ class Worker:
         if self._stopping:
             self._stopping = False
             self._stopped.clear()
-            await self.intake.begin_anew()
+            await self.router.begin_anew()
         stopping.set(lambda: self._stopping)
-        await self.intake.settled()
-        wake = self.intake.wake
+        await self.router.settled()
+        wake = self.router.wake
         while not self._stopping:
             wake.clear()
             while len(self._running) < self._controller.max_concurrent and not self._stopping:
-                work = self.intake.queue.take(now=time.monotonic())
+                work = self.router.queue.take(now=time.monotonic())
                 if work is None:
                     break
                 task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
                 self._running[task] = time.monotonic()
                 task.add_done_callback(self._returned)
-            due = self.intake.queue.next_due()
+            due = self.router.queue.next_due()
             # Without a free slot only a returning worker changes anything, and that wakes us.
             if due is None or len(self._running) >= self._controller.max_concurrent:
                 await wake.wait()
@@ -139,7 +139,7 @@ class Worker:
     def stop(self) -> None:
         """Take no further key; what runs goes on."""
         self._stopping = True
-        self.intake.wake.set()
+        self.router.wake.set()
 
     async def drain(self, *, seconds: float) -> bool:
         """Wait for what runs; cancel what is left after `seconds`, or after the controller's own `shutdown_timeout`.
@@ -177,7 +177,7 @@ class Worker:
 
     def _returned(self, task: asyncio.Task[None]) -> None:
         self._running.pop(task, None)
-        self.intake.wake.set()
+        self.router.wake.set()
         if not task.cancelled() and task.exception() is not None:
             log.error("a worker failed: please report this", exc_info=task.exception())
 
@@ -188,22 +188,22 @@ class Worker:
             await self._handle_one(work)
         finally:
             # Whatever ended it: what was handed out is given back. After a cancellation this process may lead again.
-            if self.intake.queue.is_working(work.key):
+            if self.router.queue.is_working(work.key):
                 chance = 0.0 if self._stopping else random.random()
-                self.intake.queue.retry(work.key, now=time.monotonic(), chance=chance)
+                self.router.queue.retry(work.key, now=time.monotonic(), chance=chance)
 
     async def _handle_one(self, work: Work[Key]) -> None:
-        key, queue, began = work.key, self.intake.queue, time.monotonic()
-        if self.intake.park(key, now=began):
+        key, queue, began = work.key, self.router.queue, time.monotonic()
+        if self.router.park(key, now=began):
             return
         self.meters.queued.observe(began - work.queued)
         about(controller=self.name, object=key, reasons=work.reasons)
         try:
             await self._settle_deletions(key)
-            item = self.intake.item(key)
+            item = self.router.item(key)
             if item is None:
                 self._forget(key)
-            elif not self.intake.ledger.is_settled(item.meta.uid):
+            elif not self.router.ledger.is_settled(item.meta.uid):
                 await self._settle_object(item, work)
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
             await self._failed(work, error, seconds=time.monotonic() - began)
@@ -221,38 +221,38 @@ class Worker:
         if action is None:
             return
         self._stopped.pop(key, None)
-        epoch = self.intake.ledger.epoch
+        epoch = self.router.ledger.epoch
         try:
             axn = await self._process(action, item, work.reasons, tries=work.tries)
         except Terminal:
             self._stopped[key] = (epoch, state)
             raise
-        if not self.intake.ledger.witnesses.get(key):
-            self.intake.ledger.witnesses.pop(key, None)
+        if not self.router.ledger.witnesses.get(key):
+            self.router.ledger.witnesses.pop(key, None)
         if axn.applied is not None:
-            self.intake.contest((), owner=key)
+            self.router.contest((), owner=key)
         # While a server that was restored is listed, an equal generation may hide another content.
-        steady = self.intake.ledger.epoch == epoch and not self.intake.restoring
-        if steady or self.intake.item(key) is item:
-            self.intake.ledger.handled[key] = state if axn.shown in (None, item) else self._state(axn.shown)
+        steady = self.router.ledger.epoch == epoch and not self.router.restoring
+        if steady or self.router.item(key) is item:
+            self.router.ledger.handled[key] = state if axn.shown in (None, item) else self._state(axn.shown)
         self.handled += 1
         if axn.outdated:
             # Queued while it is held, so it comes again once the streams show what was written.
-            self.intake.queue.add(key, Reason.CHILD, now=time.monotonic())
+            self.router.queue.add(key, Reason.CHILD, now=time.monotonic())
         # What a handler asked for stays when a step halts before it is asked again.
-        unasked = axn.halted and self.intake.queue.has_timer(key)
+        unasked = axn.halted and self.router.queue.has_timer(key)
         if axn.requeue_seconds is not None:
             self.meters.requeued_after += 1
-            self.intake.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
+            self.router.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
         elif self._controller.reconcile_every < math.inf and action is not Action.FINALIZE and not unasked:
-            self.intake.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
+            self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
 
     def _state(self, item: Item) -> Handled:
         return handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)
 
     def _action(self, key: Key, state: Handled, reasons: frozenset[Reason]) -> Action | None:
-        last = self.intake.ledger.handled.get(key)
-        if self._stopped.get(key) == (self.intake.ledger.epoch, state) and not reasons & OTHERS:
+        last = self.router.ledger.handled.get(key)
+        if self._stopped.get(key) == (self.router.ledger.epoch, state) and not reasons & OTHERS:
             return None
         if state.deletion is not None:
             return Action.FINALIZE if not self._finalizers.isdisjoint(state.finalizers) else None
@@ -264,7 +264,7 @@ class Worker:
 
     async def _settle_deletions(self, key: Key) -> None:
         """Call `delete` for every object of this name that is gone."""
-        ledger = self.intake.ledger
+        ledger = self.router.ledger
         for stone in ledger.tombstones(key):
             uid = stone.item.meta.uid
             if self._controller.handles(Action.DELETE) and not ledger.is_settled(uid) and await self._is_gone(stone):
@@ -272,12 +272,12 @@ class Worker:
                     log.error("delete was given up", extra={"controller": self.name, "object": str(key)})
                 else:
                     await self._delete(stone)
-                if self.intake.home(key).narrowed:
+                if self.router.home(key).narrowed:
                     ledger.settle(uid)
             ledger.lift(key, stone)
             last = ledger.handled.get(key)
             if last is not None and last.uid == uid:
-                self.intake.forget(key)
+                self.router.forget(key)
 
     async def _delete(self, stone: Tombstone) -> None:
         try:
@@ -289,10 +289,10 @@ class Worker:
 
     async def _is_gone(self, stone: Tombstone) -> bool:
         """Whether the object does not exist any more; on a narrowed stream it may only have left the selection."""
-        current = self.intake.item(stone.item.key)
+        current = self.router.item(stone.item.key)
         if current is not None and current.meta.uid == stone.item.meta.uid:
             return False
-        if not self.intake.home(stone.item.key).narrowed:
+        if not self.router.home(stone.item.key).narrowed:
             return True
         try:
             meta = stone.item.meta
@@ -312,7 +312,7 @@ class Worker:
             client=self._client,
             recorder=self._recorder,
             tasks=self._tasks,
-            intake=self.intake,
+            router=self.router,
             key=item.key,
         )
         axn: Axn[Any] = Axn(
@@ -351,9 +351,9 @@ class Worker:
 
     def _forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
-        self.intake.forget(key)
+        self.router.forget(key)
         self._stopped.pop(key, None)
-        self.intake.queue.cancel_timer(key)
+        self.router.queue.cancel_timer(key)
 
     def _resync_seconds(self, key: Key) -> float:
         """The period, shortened by up to a tenth for each key its own, so that a restart does not bring a wave."""
@@ -370,7 +370,7 @@ class Worker:
             error.thread.exception()  # which nobody waits for; asyncio would call it forgotten
         # No await from here to where its time is told: what is no failure counts as a success (bonny.run.metrics).
         self.meters.failed(error)
-        key, queue, now = work.key, self.intake.queue, time.monotonic()
+        key, queue, now = work.key, self.router.queue, time.monotonic()
         extra["seconds"] = round(seconds, 4)
         match error:
             case Terminal():
@@ -389,4 +389,4 @@ class Worker:
                 # Errors of our own say all there is to say; where others come from is worth a traceback.
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
-        self.intake.wake.set()
+        self.router.wake.set()

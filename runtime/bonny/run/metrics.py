@@ -59,8 +59,8 @@ CONTROLLERS: Final[tuple[Metric, ...]] = (
 )
 QUEUES: Final[tuple[Metric, ...]] = (
     ("workqueue_depth", GAUGE, "Keys that wait for a worker.", "statistics.ready"),
-    ("workqueue_adds_total", COUNTER, "Keys that became ready.", "worker.intake.queue.adds"),
-    ("workqueue_retries_total", COUNTER, "Keys that came back for another try.", "worker.intake.queue.retries"),
+    ("workqueue_adds_total", COUNTER, "Keys that became ready.", "worker.router.queue.adds"),
+    ("workqueue_retries_total", COUNTER, "Keys that came back for another try.", "worker.router.queue.retries"),
     ("workqueue_queue_duration_seconds", HISTOGRAM, "How long keys waited for a worker.", "worker.meters.queued"),
     ("workqueue_work_duration_seconds", HISTOGRAM, "How long workers held keys.", "worker.meters.seconds"),
     ("workqueue_unfinished_work_seconds", GAUGE, "How long keys have been held by now, all together.", "held_seconds"),
@@ -69,8 +69,8 @@ QUEUES: Final[tuple[Metric, ...]] = (
     ("bonny_queue_delayed", GAUGE, "Keys that wait after a failure.", "statistics.delayed"),
     ("bonny_queue_timers", GAUGE, "Keys that come again at a time.", "statistics.timers"),
     ("bonny_barrier_waiting", GAUGE, "Keys that wait for a stream to show their writes.", "statistics.parked"),
-    ("bonny_barrier_waits_total", COUNTER, "How often keys had to wait for that.", "worker.intake.barrier_waits"),
-    ("bonny_barrier_missed_total", COUNTER, "How often they did so in vain.", "worker.intake.barriers_missed"),
+    ("bonny_barrier_waits_total", COUNTER, "How often keys had to wait for that.", "worker.router.barrier_waits"),
+    ("bonny_barrier_missed_total", COUNTER, "How often they did so in vain.", "worker.router.barriers_missed"),
 )
 STREAMS: Final[tuple[Metric, ...]] = (
     ("bonny_stream_synced", GAUGE, "Whether a complete list is in memory.", "stream.synced"),
@@ -167,7 +167,7 @@ def families(parts: Parts) -> Iterator[Family]:
 
 def _queue(worker: Worker, now: float) -> _Queue:
     held = [now - since for since in worker.running]
-    return _Queue(worker, worker.intake.queue.statistics(now=now), len(held), sum(held), max(held, default=0.0))
+    return _Queue(worker, worker.router.queue.statistics(now=now), len(held), sum(held), max(held, default=0.0))
 
 
 def _stream(stream: Stream, now: float) -> _Stream:

@@ -2,7 +2,7 @@
 
 Start order: probes, streams, the lease, work. A standby is everything but work: its caches are warm and it is ready, so
 that taking over is a matter of the lease alone. Who loses the lease stops its work and stands by again. Stop order:
-intake, running handlers within the grace period, events, the lease, streams, probes.
+no new keys, running handlers within the grace period, events, the lease, streams, probes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..client.api import Client
 from ..client.config import Cluster, own_namespace
 from ..controller import Controller, Restart
 from ..core.queue import QueueOptions
-from ..engine.router import Intake
+from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
@@ -211,7 +211,7 @@ class Process:
             controller = controller_class()
             _warn(controller_class, operator.group)
             for kind in controller_class.kinds(operator.group):
-                intake = Intake(
+                router = Router(
                     primary=self._followed(client, kind),
                     owned={owned: self._followed(client, self._ours(owned)) for owned in controller_class.owns},
                     related={related: self._followed(client, related) for related in controller_class.related},
@@ -226,7 +226,7 @@ class Process:
                     client=client,
                     recorder=self.recorder,
                     tasks=self.tasks,
-                    intake=intake,
+                    router=router,
                     pipeline=pipeline,
                 )
                 self.workers.append(worker)
@@ -387,7 +387,7 @@ class Process:
             "seconds": round(time.monotonic() - began, 3),
         }
         log.info("in sync", extra={**figures, "blocked": sum(stream.blocked for stream in streams)})
-        orphans = await find_orphans([worker.intake for worker in self.workers])
+        orphans = await find_orphans([worker.router for worker in self.workers])
         if orphans:
             named = ", ".join(orphan.child for orphan in orphans[:ORPHANS_NAMED])
             left = sum(not orphan.collected for orphan in orphans)
@@ -395,7 +395,7 @@ class Process:
             log.warning("children whose owner is gone", extra=extra)
         # So does what is remembered of having handled all that.
         ends = time.monotonic() + FIRST_WAVE_SECONDS
-        while time.monotonic() < ends and any(worker.intake.queue.ready for worker in self.workers):
+        while time.monotonic() < ends and any(worker.router.queue.ready for worker in self.workers):
             await asyncio.sleep(FREEZE_SECONDS)
             gc.freeze()
 
@@ -405,7 +405,7 @@ class Process:
         while True:
             await asyncio.sleep(kept / 2)
             for worker in self.workers:
-                worker.intake.forget_ends(before=time.monotonic() - kept)
+                worker.router.forget_ends(before=time.monotonic() - kept)
 
     async def _cancel(self) -> None:
         await cancelled([*self._work, *self._following.values(), *self._parts, *self._once], seconds=CANCEL_SECONDS)

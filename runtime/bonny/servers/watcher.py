@@ -24,7 +24,7 @@ from ..controller import Controller
 from ..core.queue import QueueOptions
 from ..core.watch import WatchOptions
 from ..engine.context import Mute
-from ..engine.router import Intake
+from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..errors import Retry
@@ -77,7 +77,7 @@ class Watcher(Server):
             kind=kind,
             client=client,
             recorder=Mute(),
-            intake=Intake(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
+            router=Router(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
             pipeline=Pipeline((self._show,)),
         )
         """What calls the handlers, for the probes."""
