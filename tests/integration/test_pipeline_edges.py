@@ -455,7 +455,7 @@ def left_in(worker: Worker) -> dict[str, object]:
         "running": worker._running,
         "queued": router.queue._entries,
         "timers": router.queue._timers,
-        "children": [item for source in router.owned_sources for item in source.store],
+        "children": [item for source in router.owned_streams for item in source.store],
     }
     for source, memory in router._memory.items():
         waiting = (memory.writes, memory.barriers, memory.ends, memory.late)

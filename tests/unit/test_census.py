@@ -497,7 +497,7 @@ class ControllerThatStandsBy(Life):
             options=QueueOptions(),
             on_status=True,
         )
-        for stream in self.router.sources:
+        for stream in self.router.streams:
             if self.blocked and stream is self.children:
                 tells(stream, watch.Reply(403, b"{}"))
             else:

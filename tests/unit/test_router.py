@@ -696,7 +696,7 @@ async def test_a_stream_that_fails_for_long_holds_up_no_objects_of_other_kinds(
     handled: list[Axn[Any]] = []
     streams = Streams()
     streams.tells(streams.config_maps, watch.Reply(503, b""))
-    settled = asyncio.create_task(streams.router.settled())
+    settled = asyncio.create_task(streams.router.wait_until_synced())
     await asyncio.sleep(0.2)
     assert not settled.done(), "without objects there is nothing to go on with"
 
@@ -719,7 +719,7 @@ async def test_a_stream_that_fails_for_long_holds_up_no_objects_of_other_kinds(
 
 async def test_streams_that_come_in_time_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     streams = Streams()
-    settled = asyncio.create_task(streams.router.settled())
+    settled = asyncio.create_task(streams.router.wait_until_synced())
     streams.lists(streams.widgets, thing("w1", version=5), version=10)
     for _ in range(10):
         await asyncio.sleep(0)

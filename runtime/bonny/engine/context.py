@@ -77,10 +77,10 @@ class Desk:
 
     def observe(self, kind: Kind, key: Key) -> Observation:
         """What the stores know of an owned object; "not known" while its stream is not in sync."""
-        source = self._router.source(kind, key)
-        if source is None:
+        stream = self._router.stream_of(kind, key)
+        if stream is None:
             return Observation(known=False, item=None)
-        return Observation(known=source.synced and source.error is None, item=source.store.get(key))
+        return Observation(known=stream.synced and stream.error is None, item=stream.store.get(key))
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of the kind and name of `descendant`, which is one of `owns` or `related`.
@@ -92,7 +92,7 @@ class Desk:
             same = (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"])
             if same and kind.namespace in (None, name.namespace):
                 key = name if kind.namespaced else Key("", name.name)
-                shown = [source.store.get(key) for source in self._router.sources_of(kind, key)]
+                shown = [stream.store.get(key) for stream in self._router.streams_of(kind, key)]
                 item = next((item for item in shown if item is not None), None)
                 return None if item is None else {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
         raise OptionError(
@@ -106,7 +106,7 @@ class Desk:
     @property
     def up_to_date(self) -> bool:
         """Whether the stream of the handled object shows what the server shows."""
-        return self._router.home(self._key).current
+        return self._router.primary_stream(self._key).current
 
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by an object that is not ours: when that changes, the handled object is run again."""

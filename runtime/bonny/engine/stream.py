@@ -47,13 +47,13 @@ log = logging.getLogger("bonny.engine.stream")
 class Subscriber(Protocol):
     """Gets every difference of a store, in order, on the loop."""
 
-    def seen(self, source: Stream, delta: Delta) -> None:
+    def seen(self, stream: Stream, delta: Delta) -> None:
         """One object was added, changed, re-created or removed."""
 
-    def advanced(self, source: Stream) -> None:
+    def advanced(self, stream: Stream) -> None:
         """The store has reached a newer version, or a complete list."""
 
-    def restored(self, source: Stream) -> None:
+    def restored(self, stream: Stream) -> None:
         """The server's versions went backwards: nothing that is remembered by version holds any longer."""
 
 
@@ -126,7 +126,7 @@ class Stream:
         """Tell `subscriber` of every difference from now on."""
         self._subscribers.append(subscriber)
 
-    async def settled(self) -> None:
+    async def wait_until_synced(self) -> None:
         """Return once it is synced, or blocked."""
         while not (self.synced or self.blocked):
             self._changed.clear()

@@ -113,7 +113,7 @@ class Worker:
             self._stopped.clear()
             await self.router.begin_anew()
         stopping.set(lambda: self._stopping)
-        await self.router.settled()
+        await self.router.wait_until_synced()
         wake = self.router.wake
         while not self._stopping:
             wake.clear()
@@ -272,7 +272,7 @@ class Worker:
                     log.error("delete was given up", extra={"controller": self.name, "object": str(key)})
                 else:
                     await self._delete(stone)
-                if self.router.home(key).narrowed:
+                if self.router.primary_stream(key).narrowed:
                     ledger.settle(uid)
             ledger.lift(key, stone)
             last = ledger.handled.get(key)
@@ -292,7 +292,7 @@ class Worker:
         current = self.router.item(stone.item.key)
         if current is not None and current.meta.uid == stone.item.meta.uid:
             return False
-        if not self.router.home(stone.item.key).narrowed:
+        if not self.router.primary_stream(stone.item.key).narrowed:
             return True
         try:
             meta = stone.item.meta

@@ -35,7 +35,7 @@ class Orphan(NamedTuple):
 
 async def find_orphans(routers: Sequence[Router]) -> list[Orphan]:
     """The children of owners that none of the complete streams shows; of others nothing is said."""
-    sources = {id(source): source for router in routers for source in router.owned_sources}
+    sources = {id(source): source for router in routers for source in router.owned_streams}
     children = [(source.kind.resource, item) for source in sources.values() for item in source.store]
     found = []
     for number, (resource, item) in enumerate(children):

@@ -370,7 +370,7 @@ class Process:
     async def _after_first_sync(self, began: float) -> None:
         """Once every stream is in sync, or waits for a person: say so, and report what was left behind."""
         streams = self.streams.values()
-        unsettled = {asyncio.create_task(stream.settled()) for stream in streams}
+        unsettled = {asyncio.create_task(stream.wait_until_synced()) for stream in streams}
         listed = 0
         try:
             while unsettled:
