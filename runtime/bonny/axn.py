@@ -24,7 +24,7 @@ from .api import Version
 from .client.api import Client
 from .core.conditions import condition, steadied, with_condition
 from .core.fights import Fights
-from .core.ledger import Witness
+from .core.ledger import AppliedRecord
 from .core.objects import Item, decode_item
 from .core.queue import Reason
 from .errors import AlreadyApplied, OptionError
@@ -131,7 +131,7 @@ class Workplace(Protocol):
     """The finalizer of the controller's own `finalize`."""
 
     owns: Sequence[Owned]
-    witnesses: dict[tuple[Kind, Key], Witness]
+    applied_records: dict[tuple[Kind, Key], AppliedRecord]
     fights: Fights
     """Corrections of this controller that other writers undo."""
 

@@ -14,7 +14,7 @@ from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import Conflict
 from bonny.core.fights import Fights
-from bonny.core.ledger import Witness
+from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Item, decode_item
 from bonny.errors import ForeignObject
 from bonny.kinds import Kind, Owned, Scope
@@ -45,7 +45,7 @@ class Place:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.witnesses: dict[tuple[Kind, Key], Witness] = {}
+        self.applied_records: dict[tuple[Kind, Key], AppliedRecord] = {}
         self.fights = Fights()
         self.shown: Item | None = None
         self.own: list[str] = []
@@ -98,7 +98,7 @@ async def test_the_version_of_an_apply_that_changed_nothing_is_not_called_own(pl
     assert place.own == [created["metadata"]["resourceVersion"]]
     # The store has yet to show what somebody else does; what was sent last time is forgotten, as after a restart.
     place.shown = decode_item(msgspec.json.encode(created))
-    place.witnesses.clear()
+    place.applied_records.clear()
     status = {"status": {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}}
     foreign = await place.client.merge_patch(DEPLOYMENT, CHILD, status, subresource="status")
 
@@ -188,7 +188,7 @@ async def test_our_own_child_that_a_stream_does_not_show_stays_as_it_is(
     assert before is not None
     for restarted in (True, False):
         if restarted:
-            place.witnesses.clear()
+            place.applied_records.clear()
         await first_apply(place, size="1")
         assert first() == before
 

@@ -446,7 +446,7 @@ def left_in(worker: Worker) -> dict[str, object]:
     now = time.monotonic()
     held = {
         "handled": router.ledger.handled,
-        "witnesses": router.ledger.witnesses,
+        "applied_records": router.ledger.applied_records,
         "tombstones": router.ledger._tombstones,
         "contested": router._contested,
         "parked": router._parked,

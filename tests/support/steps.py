@@ -16,7 +16,7 @@ from bonny import Axn, Kind, Owned, Resource
 from bonny.axn import Action, Observation
 from bonny.client.errors import Refusal, refusal
 from bonny.core.fights import Fights
-from bonny.core.ledger import Witness
+from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Failure, Item, decode_item
 from bonny.events import Event
 from bonny.kinds import Scope
@@ -55,7 +55,7 @@ class Script:
 
     def __init__(self, *answers: Resource | Exception | None, children: Sequence[Resource] = ()) -> None:
         self.owns: Sequence[Owned] = (CONFIG_MAP,)
-        self.witnesses: dict[tuple[Kind, Key], Witness] = {}
+        self.applied_records: dict[tuple[Kind, Key], AppliedRecord] = {}
         self.fights = Fights()
         self.requests: list[tuple[str, Any]] = []
         """Verb, and what was sent."""

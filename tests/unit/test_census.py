@@ -24,13 +24,13 @@ from bonny.core import ledger as ledger_module
 from bonny.core import watch
 from bonny.core.fights import Fights
 from bonny.core.framing import Lines
-from bonny.core.ledger import Barriers, Ends, Ledger, OwnWrites, handled_state, witness_of
+from bonny.core.ledger import Barriers, Ends, Ledger, OwnWrites, applied_record, handled_state
 from bonny.core.queue import Priority, Queue, QueueOptions, Reason
 from bonny.core.series import Correlator
 from bonny.core.store import Store
 from bonny.core.watch import Begin, Gone, Put, Sweep
 from bonny.engine import router as router_module
-from bonny.engine.context import Mute
+from bonny.engine.context import NullRecorder
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
@@ -175,24 +175,24 @@ class LedgerOfALeader(Life):
         new, gone = self.turn_over()
         known = item(new, uid=f"uid-{next(self.uids)}", generation=1)
         self.roots_.handled[key(new)] = handled_state(known, with_status=False)
-        witness = witness_of({}, thing(new, version=1), {})
-        self.roots_.witnesses.setdefault(key(new), {})[CHILD, key(new)] = witness
+        record = applied_record({}, thing(new, version=1), {})
+        self.roots_.applied_records.setdefault(key(new), {})[CHILD, key(new)] = record
         if gone is not None:
             self.ended(gone)
 
     def ended(self, name: str) -> None:
-        self.roots_.bury(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
+        self.roots_.add_tombstone(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
         for stone in self.roots_.tombstones(key(name)):
-            self.roots_.settle(stone.item.meta.uid)
-            self.roots_.lift(key(name), stone)
+            self.roots_.mark_deleted(stone.item.meta.uid)
+            self.roots_.remove_tombstone(key(name), stone)
         if name not in self.live:
             self.roots_.forget(key(name))
 
 
 class LedgerOfAStandby(LedgerOfALeader):
     def ended(self, name: str) -> None:
-        self.roots_.bury(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
-        for forgotten in self.roots_.lift_before(self.clock.now - 5.0):
+        self.roots_.add_tombstone(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
+        for forgotten in self.roots_.remove_tombstones_before(self.clock.now - 5.0):
             if forgotten.name not in self.live:
                 self.roots_.forget(forgotten)
 
@@ -523,7 +523,7 @@ class ControllerThatStandsBy(Life):
 
     def happens(self, name: str) -> None:
         """What else happens to one that lives."""
-        self.router.forget_ends(before=self.clock.now - 30.0)
+        self.router.remove_tombstones(before=self.clock.now - 30.0)
 
     def says(self, stream: Stream, event: str, name: str, **fields: Any) -> None:
         self.version += 1
@@ -575,7 +575,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
             controller=self.Widgets(),
             kind=WIDGET,
             client=cast("Any", None),
-            recorder=Mute(),
+            recorder=NullRecorder(),
             router=self.router,
             pipeline=Pipeline([self.handle]),
         )
@@ -619,7 +619,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
             made = thing(child.name, version=version, generation=version, **fields)
             named = {"apiVersion": stream.kind.api_version, "kind": stream.kind.kind, **made}
             tells(stream, watch.Line(line("MODIFIED", named)))
-        place.witnesses[CHILD, child] = witness_of({}, thing(child.name, version=1), {})
+        place.applied_records[CHILD, child] = applied_record({}, thing(child.name, version=1), {})
         if self.chance(0.1):
             axn.requeue_after(30.0)
         axn.applied = set()

@@ -107,7 +107,7 @@ class Statistics:
     oldest: float
 
 
-class _Entry(msgspec.Struct, gc=False):
+class _QueuedKey(msgspec.Struct, gc=False):
     """What is known of one key that is queued, delayed, parked or worked on.
 
     `ticket` identifies the entry's place in one of the waiting lines; places with an older ticket are void.
@@ -135,7 +135,7 @@ class _Entry(msgspec.Struct, gc=False):
     """When it became ready; stays while it is parked, so that who parks it again knows for how long it has waited."""
 
 
-_Place: TypeAlias = tuple[float, int, K, Reason | None]
+_Due: TypeAlias = tuple[float, int, K, Reason | None]
 """A place in the waiting line: when it is due, its ticket, whose it is, and why if it is a timer."""
 
 
@@ -144,11 +144,11 @@ class Queue(Generic[K]):
 
     def __init__(self, options: QueueOptions) -> None:
         self._options = options
-        self._entries: dict[K, _Entry] = {}
+        self._entries: dict[K, _QueuedKey] = {}
         self._live: deque[tuple[int, K]] = deque()
         self._low: deque[tuple[int, K]] = deque()
-        self._waiting: list[_Place[K]] = []
-        self._timers: dict[K, _Place[K]] = {}
+        self._waiting: list[_Due[K]] = []
+        self._timers: dict[K, _Due[K]] = {}
         self.adds = 0
         """How often a key became ready that was not, since the start; after having been parked does not count."""
 
@@ -166,7 +166,7 @@ class Queue(Generic[K]):
         """Queue `key` at once."""
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry()
+            entry = self._entries[key] = _QueuedKey()
         entry.reasons = entry.reasons | _ALONE[reason] if entry.reasons else _ALONE[reason]
         if entry.working:
             entry.again = priority if entry.again is None else min(entry.again, priority)
@@ -205,7 +205,7 @@ class Queue(Generic[K]):
         self._live_in_a_row += 1
         return self._hand_out(self._live, live)
 
-    def _hand_out(self, line: deque[tuple[int, K]], first: tuple[K, _Entry] | None) -> Work[K] | None:
+    def _hand_out(self, line: deque[tuple[int, K]], first: tuple[K, _QueuedKey] | None) -> Work[K] | None:
         if first is None:
             return None
         line.popleft()
@@ -308,7 +308,7 @@ class Queue(Generic[K]):
 
     # --- places -------------------------------------------------------------------------------------------------------
 
-    def _leave_line(self, entry: _Entry) -> None:
+    def _leave_line(self, entry: _QueuedKey) -> None:
         left = entry.ready_since is not None
         self._ready -= left
         self._parked -= entry.parked
@@ -320,7 +320,7 @@ class Queue(Generic[K]):
             # A standby takes nothing, so nothing else removes the places of objects that came and went.
             self._live, self._low = (deque(filter(self._in_line, line)) for line in (self._live, self._low))
 
-    def _make_ready(self, key: K, entry: _Entry, priority: Priority, now: float) -> None:
+    def _make_ready(self, key: K, entry: _QueuedKey, priority: Priority, now: float) -> None:
         since = entry.queued if entry.ready_since is None else entry.ready_since
         self.adds += since is None
         self._leave_line(entry)
@@ -331,13 +331,13 @@ class Queue(Generic[K]):
         self._ready += 1
         (self._live if priority is Priority.LIVE else self._low).append((entry.ticket, key))
 
-    def _wait(self, key: K, entry: _Entry, due: float) -> None:
+    def _wait(self, key: K, entry: _QueuedKey, due: float) -> None:
         self._tickets += 1
         entry.place = (due, self._tickets, key, None)
         self._delayed += not entry.parked
         self._push(entry.place)
 
-    def _push(self, place: _Place[K]) -> None:
+    def _push(self, place: _Due[K]) -> None:
         heappush(self._waiting, place)
         if len(self._waiting) > 2 * (self._delayed + self._parked + len(self._timers)) + SLACK:
             # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times. Taken
@@ -346,14 +346,14 @@ class Queue(Generic[K]):
             self._waiting = [*self._timers.values(), *waiting]
             heapify(self._waiting)
 
-    def _stands(self, place: _Place[K]) -> bool:
+    def _stands(self, place: _Due[K]) -> bool:
         """Whether a place in the waiting line still means something."""
         if place[3] is not None:
             return self._timers.get(place[2]) is place
         entry = self._entries.get(place[2])
         return entry is not None and entry.place is place
 
-    def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _Entry] | None:
+    def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _QueuedKey] | None:
         """The first of a line that still stands there."""
         while line:
             entry = self._in_line(line[0])
@@ -362,7 +362,7 @@ class Queue(Generic[K]):
             line.popleft()
         return None
 
-    def _in_line(self, place: tuple[int, K]) -> _Entry | None:
+    def _in_line(self, place: tuple[int, K]) -> _QueuedKey | None:
         """The entry that stands at this place of the live or the low line; None when the place is void."""
         ticket, key = place
         entry = self._entries.get(key)
@@ -382,7 +382,7 @@ class Queue(Generic[K]):
                 entry = self._entries[key]
                 self._make_ready(key, entry, entry.priority, now)
 
-    def _release(self, key: K) -> _Entry:
+    def _release(self, key: K) -> _QueuedKey:
         entry = self._entries[key]
         if not entry.working:
             raise ValueError(f"{key} is not being worked on")
@@ -390,7 +390,7 @@ class Queue(Generic[K]):
         self._working -= 1
         return entry
 
-    def _settle(self, key: K, entry: _Entry, now: float) -> None:
+    def _settle(self, key: K, entry: _QueuedKey, now: float) -> None:
         if entry.again is not None:
             priority, entry.again = entry.again, None
             self._make_ready(key, entry, priority, now)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ..axn import Axn, Observation, Tasks
 from ..client.api import Client
-from ..core.ledger import Witness
+from ..core.ledger import AppliedRecord
 from ..core.objects import Item
 from ..errors import OptionError
 from ..events import Event
@@ -20,7 +20,7 @@ from ..steps.apply_descendants import ApplyDescendants
 from ..steps.apply_status import write_status
 from .router import Router
 
-__all__ = ["Desk", "Identity", "Mute", "Recorder"]
+__all__ = ["Desk", "Identity", "NullRecorder", "Recorder"]
 
 
 class Recorder(Protocol):
@@ -29,7 +29,7 @@ class Recorder(Protocol):
     def record(self, regarding: Resource, event: Event) -> None: ...
 
 
-class Mute:
+class NullRecorder:
     """A recorder for those who only look on: they leave nothing on the objects, and no events about them either."""
 
     def record(self, regarding: Resource, event: Event) -> None:
@@ -66,7 +66,7 @@ class Desk:
         self._tasks = tasks
         self._loop = asyncio.get_running_loop()
         self.owns: Sequence[Owned] = router.owns
-        self.witnesses: dict[tuple[Kind, Key], Witness] = router.ledger.witnesses.setdefault(key, {})
+        self.applied_records: dict[tuple[Kind, Key], AppliedRecord] = router.ledger.applied_records.setdefault(key, {})
         self.fights = router.fights
         self.wrote = False
         """Whether anything was written so far, as far as it is known here."""

@@ -280,7 +280,7 @@ class Router:
 
     def forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
-        for kind, child in self.ledger.witnesses.get(key, ()):
+        for kind, child in self.ledger.applied_records.get(key, ()):
             if (stream := self.stream_of(kind, child)) is not None:
                 self._memory[stream].writes.drop(child)
         for memory in self._memory.values():
@@ -289,10 +289,10 @@ class Router:
         self._unsure.discard(key)
         self.contest((), owner=key)
 
-    async def begin_anew(self) -> None:
+    async def requeue_all(self) -> None:
         """Forget what was handled and applied, and queue every object."""
         self.ledger.handled.clear()
-        self.ledger.witnesses.clear()
+        self.ledger.applied_records.clear()
         keys: list[Key] = []
         for stream in self._primary:
             keys += stream.store.keys()
@@ -301,9 +301,9 @@ class Router:
                 await asyncio.sleep(0)
             self._enqueue(key, Reason.ADDED, priority=Priority.LOW)
 
-    def forget_ends(self, *, before: float) -> None:
+    def remove_tombstones(self, *, before: float) -> None:
         """For a standby: what was gone before that moment (monotonic seconds) was the leader's to see to."""
-        for key in self.ledger.lift_before(before):
+        for key in self.ledger.remove_tombstones_before(before):
             if self.item(key) is None:
                 self.forget(key)
                 self.queue.forget(key)
@@ -357,7 +357,7 @@ class Router:
         """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
         self._memory[stream].writes.forget()
         self._memory[stream] = _Memory(self._memory[stream].writes)
-        self.ledger.forget_writes()
+        self.ledger.forget_versions()
         self._restoring.add(stream)
 
     def _is_own(self, stream: Stream, key: Key, item: Item) -> bool:
@@ -366,7 +366,7 @@ class Router:
     def _seen_primary(self, stream: Stream, delta: Delta, *, own: bool) -> None:
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
-            self.ledger.bury(delta.key, old, now=time.monotonic())
+            self.ledger.add_tombstone(delta.key, old, now=time.monotonic())
             self._enqueue(delta.key, Reason.DELETED)
         if new is None or own:
             return
@@ -418,8 +418,8 @@ class Router:
             for item in filter(None, (delta.old, delta.new)):
                 concerned.update(_keys(kind, kind.keys, item, namespaced=namespaced))
         else:
-            for stream in self._primary:
-                concerned |= stream.store.lookup(_index_of(kind), str(delta.key))
+            for primary in self._primary:
+                concerned |= primary.store.lookup(_index_of(kind), str(delta.key))
         for key in concerned:
             if self.item(key) is not None:
                 self._enqueue(key, Reason.RELATED, priority=Priority.LOW if first else Priority.LIVE)

@@ -132,7 +132,7 @@ class Stream:
             self._changed.clear()
             await self._changed.wait()
 
-    def begin_anew(self) -> None:
+    def distrust(self) -> None:
         """Let the next `run` list everything again, and trust what was told before. Only while it does not run."""
         self._ran = False
 

@@ -111,7 +111,7 @@ class Worker:
         if self._stopping:
             self._stopping = False
             self._stopped.clear()
-            await self.router.begin_anew()
+            await self.router.requeue_all()
         stopping.set(lambda: self._stopping)
         await self.router.wait_until_synced()
         wake = self.router.wake
@@ -203,7 +203,7 @@ class Worker:
             item = self.router.item(key)
             if item is None:
                 self._forget(key)
-            elif not self.router.ledger.is_settled(item.meta.uid):
+            elif not self.router.ledger.is_deleted(item.meta.uid):
                 await self._settle_object(item, work)
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
             await self._failed(work, error, seconds=time.monotonic() - began)
@@ -227,8 +227,8 @@ class Worker:
         except Terminal:
             self._stopped[key] = (epoch, state)
             raise
-        if not self.router.ledger.witnesses.get(key):
-            self.router.ledger.witnesses.pop(key, None)
+        if not self.router.ledger.applied_records.get(key):
+            self.router.ledger.applied_records.pop(key, None)
         if axn.applied is not None:
             self.router.contest((), owner=key)
         # While a server that was restored is listed, an equal generation may hide another content.
@@ -267,14 +267,14 @@ class Worker:
         ledger = self.router.ledger
         for stone in ledger.tombstones(key):
             uid = stone.item.meta.uid
-            if self._controller.handles(Action.DELETE) and not ledger.is_settled(uid) and await self._is_gone(stone):
+            if self._controller.handles(Action.DELETE) and not ledger.is_deleted(uid) and await self._is_gone(stone):
                 if time.monotonic() - stone.since > DELETE_SECONDS:
                     log.error("delete was given up", extra={"controller": self.name, "object": str(key)})
                 else:
                     await self._delete(stone)
                 if self.router.primary_stream(key).narrowed:
-                    ledger.settle(uid)
-            ledger.lift(key, stone)
+                    ledger.mark_deleted(uid)
+            ledger.remove_tombstone(key, stone)
             last = ledger.handled.get(key)
             if last is not None and last.uid == uid:
                 self.router.forget(key)

@@ -309,7 +309,7 @@ class Process:
         """
         for stream in self._shown_to_schedulers:
             await cancelled([self._following[stream]])
-            stream.begin_anew()
+            stream.distrust()
             self._following[stream] = self._spawn(stream)
 
     async def _finish(self) -> None:
@@ -405,7 +405,7 @@ class Process:
         while True:
             await asyncio.sleep(kept / 2)
             for worker in self.workers:
-                worker.router.forget_ends(before=time.monotonic() - kept)
+                worker.router.remove_tombstones(before=time.monotonic() - kept)
 
     async def _cancel(self) -> None:
         await cancelled([*self._work, *self._following.values(), *self._parts, *self._once], seconds=CANCEL_SECONDS)

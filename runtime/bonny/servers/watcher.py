@@ -23,7 +23,7 @@ from ..client.api import Client
 from ..controller import Controller
 from ..core.queue import QueueOptions
 from ..core.watch import WatchOptions
-from ..engine.context import Mute
+from ..engine.context import NullRecorder
 from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker
@@ -76,7 +76,7 @@ class Watcher(Server):
             controller=self._as_controller(),
             kind=kind,
             client=client,
-            recorder=Mute(),
+            recorder=NullRecorder(),
             router=Router(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
             pipeline=Pipeline((self._show,)),
         )

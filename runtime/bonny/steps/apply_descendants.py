@@ -28,7 +28,7 @@ from ..axn import Action, Axn, Descendant, State, Workplace
 from ..client.errors import Conflict, Invalid
 from ..controller import Controller
 from ..core.fields import digest, overridden, same
-from ..core.ledger import witness_of
+from ..core.ledger import applied_record
 from ..core.objects import Item
 from ..errors import ALSO, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType
@@ -73,9 +73,9 @@ class ApplyDescendants:
                 applied.update(await together(self._apply(axn, wanted) for wanted in group))
         finally:
             axn.mark_applied(State.DESCENDANTS_APPLIED)
-        witnesses = axn.workplace.witnesses
-        for dropped in witnesses.keys() - applied:
-            del witnesses[dropped]
+        applied_records = axn.workplace.applied_records
+        for dropped in applied_records.keys() - applied:
+            del applied_records[dropped]
         axn.applied = applied
 
     async def _apply(self, axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
@@ -96,7 +96,7 @@ class ApplyDescendants:
         ours = NOTHING_OWNED if live is None else await owned_part(live, place.manager)
         if live is not None and seen.known and _unchanged(place, kind, wanted, live, ours):
             return kind, key
-        last = place.witnesses.get((kind, key))
+        last = place.applied_records.get((kind, key))
         # What was applied before and is wanted as it was: another writer changed the object.
         drifted = last is not None and last.wanted == digest(wanted)
         wait = place.fights.wait((kind, key), now=time.monotonic()) if drifted else 0.0
@@ -200,17 +200,17 @@ def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> O
 def _unchanged(place: Workplace, kind: Owned, wanted: Resource, live: Resource, ours: OwnedPart) -> bool:
     """Whether the live object has what is wanted, and nothing of ours that is no longer wanted."""
     metadata = live["metadata"]
-    witness = place.witnesses.get((kind, key_of(wanted)))
-    known = witness is not None and witness.uid == metadata["uid"] and witness.wanted == digest(wanted)
+    record = place.applied_records.get((kind, key_of(wanted)))
+    known = record is not None and record.uid == metadata["uid"] and record.wanted == digest(wanted)
     if metadata.get("deletionTimestamp"):
         return False
     if kind.metadata_only:
         # Nothing to compare: only the very version that our apply made is known to be right.
-        return known and witness is not None and witness.version == metadata["resourceVersion"]
+        return known and record is not None and record.version == metadata["resourceVersion"]
     fields, held = ours
     if fields is None:
         return False
-    return same(held, _managed_part(wanted)) or (known and witness is not None and witness.stored == digest(held))
+    return same(held, _managed_part(wanted)) or (known and record is not None and record.stored == digest(held))
 
 
 def _managed_part(wanted: Resource) -> Resource:
@@ -236,7 +236,7 @@ async def _created_or_found(place: Workplace, kind: Owned, wanted: Resource) -> 
     """
     key = key_of(wanted)
     # What we made before and the stream does not show most likely exists: ask, as a refused write costs more.
-    live = await read(place, kind, key) if (kind, key) in place.witnesses else None
+    live = await read(place, kind, key) if (kind, key) in place.applied_records else None
     if live is not None:
         return live
     fenced = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": NO_VERSION}}
@@ -249,7 +249,7 @@ async def _created_or_found(place: Workplace, kind: Owned, wanted: Resource) -> 
         if live is None:
             raise
         return live
-    place.witnesses[kind, key] = witness_of(wanted, made, (await owned_part(made, place.manager))[1])
+    place.applied_records[kind, key] = applied_record(wanted, made, (await owned_part(made, place.manager))[1])
     return None
 
 
@@ -262,7 +262,7 @@ async def _change(
     The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
     """
     key, place = key_of(wanted), axn.workplace
-    last = place.witnesses.get((kind, key))
+    last = place.applied_records.get((kind, key))
     sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
     try:
         with place.writing(kind, key) as wrote:
@@ -284,7 +284,7 @@ async def _change(
             raise
         await _recreate(axn, kind, wanted, before=before)
         return CREATED
-    place.witnesses[kind, key] = witness_of(wanted, live, now[1])
+    place.applied_records[kind, key] = applied_record(wanted, live, now[1])
     return UPDATED if changed else None
 
 
@@ -307,6 +307,6 @@ async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Res
         raise Retry(f"{identify(axn.identity)} changed before {identify(wanted)} was deleted to be created anew")
     with place.deleting(kind, key, before["metadata"]["uid"]):
         await place.client.delete(kind, key, uid=before["metadata"]["uid"])
-    place.witnesses.pop((kind, key), None)
+    place.applied_records.pop((kind, key), None)
     if await _created_or_found(place, kind, wanted) is not None:
         raise Retry(f"{identify(wanted)} is deleted first, to be created anew")

@@ -17,7 +17,7 @@ from bonny.axn import Action, Axn, Observation, State
 from bonny.client.api import Client
 from bonny.controller import Controller
 from bonny.core.fights import Fights
-from bonny.core.ledger import Witness
+from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Item
 from bonny.core.queue import Reason
 from bonny.errors import OptionError
@@ -143,7 +143,7 @@ class _Bench:
 
     def __init__(self, observed: Sequence[Resource], *, namespace: str) -> None:
         self.owns: Sequence[Owned] = ()
-        self.witnesses: dict[tuple[Kind, Key], Witness] = {}
+        self.applied_records: dict[tuple[Kind, Key], AppliedRecord] = {}
         self.fights = Fights()
         self.recorded: list[Event] = []
         self._tasks = PeriodicTasks(cast("Any", None))
