@@ -729,7 +729,7 @@ class PanicException(BaseException):
     """As what extensions in Rust raise."""
 
 
-class NullRecorder(Exception):
+class Mute(Exception):
     """Its text cannot be made."""
 
     def __str__(self) -> str:
@@ -746,7 +746,7 @@ class MuteToo(BonnyError):
 
 
 RAISED = [ZeroDivisionError, PanicException, GeneratorExit, SystemExit, KeyboardInterrupt, asyncio.CancelledError]
-RAISED += [NullRecorder, MuteToo, StopIteration, RecursionError]
+RAISED += [Mute, MuteToo, StopIteration, RecursionError]
 
 
 class Raising(Choosy):
@@ -824,7 +824,7 @@ async def test_a_choice_that_cancels_its_own_task_ends_no_scheduler() -> None:
         assert not running.done()
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, PanicException, NullRecorder, MuteToo])
+@pytest.mark.parametrize("error", [ZeroDivisionError, PanicException, Mute, MuteToo])
 async def test_what_reporting_raises_costs_its_own_pod_only(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
