@@ -112,7 +112,7 @@ async def _on_the_loop(
         told = {"handler": name, "timeout_seconds": seconds}
         # Written in the context of the handler, so the line also says which object it is about.
         alarm = asyncio.get_running_loop().call_later(
-            seconds + OVERDUE_SECONDS, lambda: log.warning("a handler runs on after its timeout", extra=told)
+            seconds + OVERDUE_SECONDS, lambda: log.warning("handler still running after its timeout", extra=told)
         )
     try:
         async with limit:

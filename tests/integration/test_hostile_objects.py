@@ -376,7 +376,7 @@ class Scene:
             assert (str(stream), stream.lists, dict(stream.errors), stream.error) == (str(stream), 1, {}, None)
         records = self._caplog.records
         assert [known.getMessage() for known in records if known.levelno >= logging.ERROR] == []
-        said = {known.object for known in records if known.getMessage() == "handling failed"}  # type: ignore[attr-defined]
+        said = {known.object for known in records if known.getMessage() == "reconcile failed"}  # type: ignore[attr-defined]
         ordinary_ones = {f"{NAMESPACE}/{name}-{kind.kind.lower()}" for name in names for kind in FOLLOWED}
         assert said.isdisjoint(ordinary_ones)
         assert self.process.health().ok

@@ -532,7 +532,7 @@ def test_what_nobody_collects_is_named_once_although_it_is_applied_early(
         for name in ("t1", "t2"):
             sandbox.apply(thing(name, namespace=namespace))
             until_reconciled(sandbox, name, namespace)
-    told = [record for record in caplog.records if record.message == "these objects stay when their owner is deleted"]
+    told = [record for record in caplog.records if record.message == "descendants stay when their owner is deleted"]
     assert len(told) == 1
 
 

@@ -112,7 +112,7 @@ async def _costs_its_object_alone(
     async with at_work(worker):
         await until(lambda: worker.handled >= 2)
     assert seen.calls == {"good": 1, "bad": FAILURES + 1}
-    failures = logged(caplog, "handling failed")
+    failures = logged(caplog, "reconcile failed")
     assert [(failure["controller"], failure["object"]) for failure in failures] == FAILURES * [(worker.name, BAD)]
     assert all(failure["retry_in_seconds"] >= QUICK.backoff.base for failure in failures)
     assert worker.meters.errors == FAILURES

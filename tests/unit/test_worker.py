@@ -225,7 +225,7 @@ async def test_a_handler_that_swallows_its_cancellation_is_named_once(
             release.set()
         await until(lambda: worker.handled == 2)
     (late,) = caplog.records
-    assert late.getMessage() == "a handler runs on after its timeout"
+    assert late.getMessage() == "handler still running after its timeout"
     assert (vars(late)["handler"], vars(late)["timeout_seconds"]) == ("add of Swallows", 0.01)
     assert vars(late)["object"] == "default/w1"
 

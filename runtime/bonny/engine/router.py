@@ -203,7 +203,7 @@ class Router:
                 wait.cancel()
         if late:
             names = ", ".join(str(stream) for stream, wait in waits.items() if wait in late)
-            log.warning("objects are reconciled although streams are not in sync", extra={"streams": names})
+            log.warning("reconciling although streams are not in sync", extra={"streams": names})
 
     # --- own writes ---------------------------------------------------------------------------------------------------
 

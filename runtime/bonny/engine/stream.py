@@ -222,7 +222,7 @@ class Stream:
             try:
                 await self._client.connection(renew=True)
             except UsageError as error:
-                log.warning("credentials cannot be read", extra={"stream": str(self), "error": str(error)})
+                log.warning("cannot read credentials", extra={"stream": str(self), "error": str(error)})
 
     async def _step(self, event: watch.WatchInput) -> watch.Command:
         """Decide, and tell the subscribers what changed; with pauses when that is much."""
@@ -256,7 +256,10 @@ class Stream:
 
     def _applied(self, change: watch.Change) -> Iterable[Delta]:
         if isinstance(change, watch.Begin) and change.restored:
-            log.warning("versions went backwards: the server was restored", extra={"stream": str(self)})
+            log.warning(
+                "resource versions went backwards: the API server was restored from a backup",
+                extra={"stream": str(self)},
+            )
             for subscriber in self._subscribers:
                 subscriber.restored(self)
         return self.store.apply(change)
@@ -264,7 +267,7 @@ class Stream:
     def _report(self, before: watch.StreamError | None, after: watch.StreamError | None) -> None:
         if after is None:
             execute("bonny.watcher.trouble.finished", {}, self._told)
-            log.info("following again", extra={"stream": str(self)})
+            log.info("watch recovered", extra={"stream": str(self)})
             return
         extra = {"stream": str(self), "verb": after.verb, "status": after.status, "error": after.message}
         execute("bonny.watcher.trouble.started", {}, {**extra, "kind": after.kind.value})
@@ -274,7 +277,7 @@ class Stream:
         repeated = before is not None and before.kind is after.kind
         self.errors[after.kind] += not repeated
         level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
-        log.log(level, "cannot follow", extra={**extra, "kind": after.kind.value})
+        log.log(level, "watch failed", extra={**extra, "kind": after.kind.value})
 
 
 async def _first(chunks: AsyncIterator[bytes]) -> bytes:

@@ -269,7 +269,7 @@ class Worker:
             uid = stone.item.meta.uid
             if self._controller.handles(Action.DELETE) and not ledger.is_deleted(uid) and await self._is_gone(stone):
                 if time.monotonic() - stone.since > DELETE_SECONDS:
-                    log.error("delete was given up", extra={"controller": self.name, "object": str(key)})
+                    log.error("gave up calling delete", extra={"controller": self.name, "object": str(key)})
                 else:
                     await self._delete(stone)
                 if self.router.primary_stream(key).narrowed:
@@ -285,7 +285,7 @@ class Worker:
         except (Terminal, InvalidObject) as error:
             # It will never be different, and an object that took the name must not wait for it.
             extra = {"controller": self.name, "object": str(stone.item.key), "error": text_of(error, notes="")}
-            log.error("delete was given up", extra=extra)  # noqa: TRY400  no traceback: it was said on purpose
+            log.error("gave up calling delete", extra=extra)  # noqa: TRY400  no traceback: it was said on purpose
 
     async def _is_gone(self, stone: Tombstone) -> bool:
         """Whether the object does not exist any more; on a narrowed stream it may only have left the selection."""
@@ -334,7 +334,7 @@ class Worker:
         if log.isEnabledFor(level):
             extra = {"controller": self.name, "object": str(item.key), "action": action.value}
             seconds = round(time.monotonic() - began, 4)
-            log.log(level, "handled", extra={**extra, "reasons": ",".join(sorted(reasons)), "seconds": seconds})
+            log.log(level, "reconciled", extra={**extra, "reasons": ",".join(sorted(reasons)), "seconds": seconds})
         return axn
 
     def _decoded(self, item: Item, action: Action) -> Resource:
@@ -365,7 +365,7 @@ class Worker:
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be stopped: its key and its slot stay taken until it returns.
             if not error.thread.done():
-                log.warning("a handler runs on after its timeout", extra=extra)
+                log.warning("handler still running after its timeout", extra=extra)
             await asyncio.wait({error.thread})
             error.thread.exception()  # which nobody waits for; asyncio would call it forgotten
         # No await from here to where its time is told: what is no failure counts as a success (bonny.run.metrics).
@@ -374,12 +374,12 @@ class Worker:
         extra["seconds"] = round(seconds, 4)
         match error:
             case Terminal():
-                log.warning("stopped until it changes", extra=extra)
+                log.warning("stopped until the object changes", extra=extra)
                 queue.cancel_timer(key)
                 queue.done(key, now=now)
             case Retry(after=after):
                 wait = queue.retry(key, now=now, chance=random.random(), after=after, failed=False)
-                log.info("will try again", extra={**extra, "retry_in_seconds": round(wait, 3)})
+                log.info("retry requested", extra={**extra, "retry_in_seconds": round(wait, 3)})
             case _:
                 after = (
                     min(error.retry_after, LONGEST_ADVICE) if isinstance(error, Refusal) and error.retry_after else None
@@ -388,5 +388,5 @@ class Worker:
                 extra["retry_in_seconds"] = round(wait, 3)
                 # Errors of our own say all there is to say; where others come from is worth a traceback.
                 unexpected = not isinstance(error, BonnyError)
-                log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
+                log.warning("reconcile failed", extra=extra, exc_info=error if unexpected else None)
         self.router.wake.set()

@@ -136,7 +136,7 @@ def _report_fight(axn: Axn[Any], place: Workplace, wanted: Resource, shown: Item
 def _warn_of_uncollected(controller: str, kind: str) -> None:
     """Once for each controller and kind."""
     told = {"controller": controller, "kind": kind, "then": "define `finalize` on the controller"}
-    log.warning("these objects stay when their owner is deleted", extra=told)
+    log.warning("descendants stay when their owner is deleted", extra=told)
 
 
 def prepared(

@@ -99,5 +99,5 @@ async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> 
 
 def report_fight(axn: Axn[Any], message: str, *, related: Resource | None = None) -> None:
     """Log that another writer undoes what this controller writes, and emit an event on the handled object."""
-    log.warning("corrections wait: another writer undoes them", extra={"object": str(axn.key), "because": message})
+    log.warning("corrections delayed: another writer undoes them", extra={"object": str(axn.key), "because": message})
     axn.tell(Event(EventType.WARNING, "RepeatedDrift", "Correct", f"{message}; corrections now wait", related))
