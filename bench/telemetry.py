@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from bonny.axn import Action, Axn
 from bonny.client.metering import Requests
-from bonny.core.meters import Exemplar, Handlings, Histogram
+from bonny.core.meters import Exemplar, Histogram, ReconcileCounts
 from bonny.core.queue import Priority, Reason
 from bonny.pipeline import Pipeline
 from bonny.resource import Key
@@ -110,7 +110,7 @@ def events(seconds: float) -> Iterator[Row]:
 
 
 def figures(seconds: float) -> Iterator[Row]:
-    histogram, handlings, requests = Histogram(), Handlings(), Requests()
+    histogram, handlings, requests = Histogram(), ReconcileCounts(), Requests()
     exemplar = Exemplar("0" * 32, "0" * 16, at=0.0)
 
     def handling() -> None:

@@ -36,8 +36,8 @@ __all__ = [
     "Action",
     "Axn",
     "Descendant",
-    "HandlingFailure",
     "Observation",
+    "ReconcileFailure",
     "State",
     "StatusChange",
     "Step",
@@ -90,7 +90,7 @@ class Descendant:
 
 
 @dataclass(frozen=True, slots=True)
-class HandlingFailure:
+class ReconcileFailure:
     """Why a handling did not succeed, as the `Reconciled` condition tells it.
 
     `reason` is one word in CamelCase; `message` stays the same over retries and holds no content of objects.
@@ -236,7 +236,7 @@ class Axn(Generic[V_co]):
         """Whether a step or a handler called `halt`."""
         self.requeue_seconds: float | None = None
         """What `requeue_after` asked for."""
-        self.failure: HandlingFailure | None = None
+        self.failure: ReconcileFailure | None = None
         """Why the handling failed, for steps that report and for `register_after_processed`; None while it did not."""
         self.outdated = False
         """Set by steps: what the handler looked at was changed by this handling."""

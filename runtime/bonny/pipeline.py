@@ -18,7 +18,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from .axn import Axn, HandlingFailure, Step
+from .axn import Axn, ReconcileFailure, Step
 from .calling import add_note, as_failure, text_of
 from .client.errors import Forbidden, Invalid, Refusal
 from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
@@ -105,7 +105,7 @@ def step_name(step: Step) -> str:
     return getattr(step, "__name__", None) or type(step).__name__
 
 
-def failure_of(error: Exception) -> HandlingFailure:
+def failure_of(error: Exception) -> ReconcileFailure:
     """How an error reads in an object's status: the same over retries, and without content of objects.
 
     The text of a handler's own error may hold anything, so only its type is told; the log has the rest.
@@ -113,15 +113,15 @@ def failure_of(error: Exception) -> HandlingFailure:
     text = text_of(error, notes=ALSO)
     match error:
         case Retry() | Terminal():
-            return HandlingFailure(type(error).__name__, text)
+            return ReconcileFailure(type(error).__name__, text)
         case InvalidObject() | Invalid():
-            return HandlingFailure("Invalid", text)
+            return ReconcileFailure("Invalid", text)
         case ForeignObject():
-            return HandlingFailure("ForeignObject", text)
+            return ReconcileFailure("ForeignObject", text)
         case Forbidden() | UndeclaredKind():
-            return HandlingFailure("Forbidden", text)
+            return ReconcileFailure("Forbidden", text)
         case BonnyError() if isinstance(error, TimeoutError):
-            return HandlingFailure("Timeout", text)
+            return ReconcileFailure("Timeout", text)
         case Refusal() | BonnyError():
-            return HandlingFailure("HandlerFailed", text)
-    return HandlingFailure("HandlerFailed", f"{type(error).__name__}: see the operator's log")
+            return ReconcileFailure("HandlerFailed", text)
+    return ReconcileFailure("HandlerFailed", f"{type(error).__name__}: see the operator's log")

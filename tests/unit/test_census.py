@@ -130,7 +130,7 @@ class QueueOfALeader(Life):
             queue.add(name, reason, now=now, priority=self.random.choice([*Priority]))
         queue.set_timer(self.some(), Reason.RESYNC, at=now + self.random.choice([1.0, 36_000.0]))
         if gone is not None and gone not in self.held:
-            queue.forget(gone)
+            queue.discard(gone)
         queue.unpark(self.some(), now=now)
         while len(self.held) < 5 and (work := queue.take(now=now)) is not None:
             self.held.add(work.key)
@@ -144,7 +144,7 @@ class QueueOfALeader(Life):
             ]
             self.random.choice(give_back)()
             if key not in self.live:
-                queue.forget(key)
+                queue.discard(key)
 
 
 class QueueOfAStandby(QueueOfALeader):
@@ -154,7 +154,7 @@ class QueueOfAStandby(QueueOfALeader):
             priority = self.random.choice([*Priority])
             self.roots_.add(name, Reason.ADDED, now=self.clock.now, priority=priority)
         if gone is not None:
-            self.roots_.forget(gone)
+            self.roots_.discard(gone)
 
 
 def key(name: str) -> Key:
@@ -186,7 +186,7 @@ class LedgerOfALeader(Life):
             self.roots_.mark_deleted(stone.item.meta.uid)
             self.roots_.remove_tombstone(key(name), stone)
         if name not in self.live:
-            self.roots_.forget(key(name))
+            self.roots_.drop(key(name))
 
 
 class LedgerOfAStandby(LedgerOfALeader):
@@ -194,7 +194,7 @@ class LedgerOfAStandby(LedgerOfALeader):
         self.roots_.add_tombstone(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
         for forgotten in self.roots_.remove_tombstones_before(self.clock.now - 5.0):
             if forgotten.name not in self.live:
-                self.roots_.forget(forgotten)
+                self.roots_.drop(forgotten)
 
 
 class Writes(Life):
@@ -227,7 +227,7 @@ class Writes(Life):
         self.ends.drop(key(self.some()))
         if gone is not None:
             # The owner is gone; of the child nothing is known while its stream is blocked.
-            self.ends.forget(key(gone))
+            self.ends.cancel(key(gone))
             if not self.blocked:
                 self.writes.drop(key(gone))
         if not self.blocked:

@@ -13,7 +13,7 @@ import pytest
 
 from bonny import Axn, Retry, calling
 from bonny.axn import Action
-from bonny.core.meters import Handlings, Histogram
+from bonny.core.meters import Histogram
 from bonny.core.queue import Reason
 from bonny.engine.worker import Worker
 from bonny.resource import Key, Resource

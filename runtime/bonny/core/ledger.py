@@ -172,7 +172,7 @@ class Ledger:
         """Whether `uid` is known to be gone for good."""
         return uid in self._deleted
 
-    def forget(self, key: Key) -> None:
+    def drop(self, key: Key) -> None:
         """The object is gone and its deletion is settled."""
         self.handled.pop(key, None)
         self.applied_records.pop(key, None)
@@ -215,7 +215,7 @@ class OwnWrites:
     def __len__(self) -> int:
         return len(self._writes)
 
-    def forget(self) -> None:
+    def forget_versions(self) -> None:
         """The server's versions fell: no version means anything any more. Writes under way stay known."""
         self._shown = 0
         self._order.clear()
@@ -346,11 +346,11 @@ class Ends:
 
     def expect(self, key: Key, uid: str, *, owner: Key) -> None:
         """The handling of `owner` is about to delete `key`."""
-        self.forget(key)
+        self.cancel(key)
         self._expected[key] = (uid, owner)
         self._waiting[owner] += 1
 
-    def forget(self, key: Key) -> Key | None:
+    def cancel(self, key: Key) -> Key | None:
         """It ended, or it does not; returns who waited for that."""
         _, owner = self._expected.pop(key, ("", None))
         if owner is not None:
@@ -366,7 +366,7 @@ class Ends:
         """Stop waiting for what `owner` deleted."""
         if self.blocks(owner):
             for key in [key for key, (_, waiting) in self._expected.items() if waiting == owner]:
-                self.forget(key)
+                self.cancel(key)
 
     def is_end(self, key: Key, old: Item | None, new: Item | None) -> bool:
         """Whether `key` went from `old` to `new` because we deleted it: gone, or under deletion from now on."""

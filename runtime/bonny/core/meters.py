@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ..errors import BonnyError, Retry, Terminal
 
-__all__ = ["BOUNDS", "Exemplar", "Handlings", "Histogram"]
+__all__ = ["BOUNDS", "Exemplar", "Histogram", "ReconcileCounts"]
 
 # From a handler that only compares to one that waits for a machine to be bought; half a decade a bucket, because each
 # bucket is a series for each controller.
@@ -52,7 +52,7 @@ class Histogram:
         return sum(self.counts)
 
 
-class Handlings:
+class ReconcileCounts:
     """How the keys of one controller were worked off. What is in none of the counts succeeded."""
 
     __slots__ = ("errors", "queued", "requeued", "requeued_after", "seconds", "terminal", "timeouts")

@@ -265,7 +265,7 @@ class Queue(Generic[K]):
         if entry is not None and entry.parked:
             self._make_ready(key, entry, entry.priority, now)
 
-    def forget(self, key: K) -> None:
+    def discard(self, key: K) -> None:
         """Drop `key`, its timer and all that is known of it, unless a worker holds it."""
         self.cancel_timer(key)
         entry = self._entries.get(key)

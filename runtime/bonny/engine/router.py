@@ -235,7 +235,7 @@ class Router:
         """It was not deleted, or nobody knows."""
         stream = self._stream_showing(kind, key, owner=owner)
         if stream is not None:
-            self._memory[stream].ends.forget(key)
+            self._memory[stream].ends.cancel(key)
 
     def park(self, key: Key, *, now: float) -> bool:
         """Give `key` back to the queue if a stream has yet to show what its last handling wrote; returns whether.
@@ -285,7 +285,7 @@ class Router:
                 self._memory[stream].writes.drop(child)
         for memory in self._memory.values():
             memory.late.drop(key)
-        self.ledger.forget(key)
+        self.ledger.drop(key)
         self._unsure.discard(key)
         self.contest((), owner=key)
 
@@ -306,7 +306,7 @@ class Router:
         for key in self.ledger.remove_tombstones_before(before):
             if self.item(key) is None:
                 self.forget(key)
-                self.queue.forget(key)
+                self.queue.discard(key)
 
     def _stream_showing(self, kind: Kind, key: Key, *, owner: Key) -> Stream | None:
         """Where a write shows: on the primary stream if it is the handled object, else on that of the owned kind.
@@ -325,7 +325,7 @@ class Router:
         own = delta.live and delta.new is not None and self._is_own(stream, delta.key, delta.new)
         if self._memory[stream].ends.is_end(delta.key, delta.old, delta.new):
             own = own or delta.live
-            self._unpark(self._memory[stream].ends.forget(delta.key))
+            self._unpark(self._memory[stream].ends.cancel(delta.key))
         if delta.new is None:
             self._memory[stream].writes.drop(delta.key)
         if stream in self._primary:
@@ -355,7 +355,7 @@ class Router:
 
     def restored(self, stream: Stream) -> None:
         """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
-        self._memory[stream].writes.forget()
+        self._memory[stream].writes.forget_versions()
         self._memory[stream] = _Memory(self._memory[stream].writes)
         self.ledger.forget_versions()
         self._restoring.add(stream)

@@ -257,7 +257,7 @@ class Stream:
     def _applied(self, change: watch.Change) -> Iterable[Delta]:
         if isinstance(change, watch.Begin) and change.restored:
             log.warning(
-                "resource versions went backwards: the API server was restored from a backup",
+                "versions went backwards: the API server was restored from a backup",
                 extra={"stream": str(self)},
             )
             for subscriber in self._subscribers:

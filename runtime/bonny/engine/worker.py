@@ -29,7 +29,6 @@ from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
 from ..core.ledger import Handled, Tombstone, handled_state
-from ..core.meters import Handlings
 from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
@@ -77,7 +76,7 @@ class Worker:
         self.router = router
         self.handled = 0
         """Handlings that succeeded, since the start."""
-        self.meters = Handlings()
+        self.meters = ReconcileCounts()
         self.max_concurrent = controller.max_concurrent
         self.restart = Restart(controller.restart)
         finalizer = controller.finalizer_of(operator=operator, group=group)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..axn import Action, Axn, HandlingFailure, State
+from ..axn import Action, Axn, ReconcileFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
 from ..controller import Controller
 from ..core.conditions import condition, with_condition
@@ -111,7 +111,7 @@ def _with_own_parts(status: Resource, axn: Axn[Any]) -> Resource:
     return status
 
 
-def _withdrawn(wanted: Resource, base: Resource, failure: HandlingFailure) -> Resource:
+def _withdrawn(wanted: Resource, base: Resource, failure: ReconcileFailure) -> Resource:
     """`wanted` without the summaries that a failed handling claimed before its descendants were applied."""
     stood = {known.get("type"): known for known in base.get("conditions", ())}
     conditions = [

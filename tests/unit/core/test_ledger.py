@@ -149,7 +149,7 @@ def test_after_a_restore_only_what_is_under_way_is_known() -> None:
     writes.begin(W2)
     assert writes.is_own(W2, "501")
 
-    writes.forget()
+    writes.forget_versions()
 
     assert len(writes) == 1
     assert writes.end(W2, "20") == []
@@ -330,7 +330,7 @@ def test_forgetting_an_object_leaves_its_deletion_owed() -> None:
     ledger.applied_records[W1] = {}
     ledger.add_tombstone(item().key, item(), now=1.0)
 
-    ledger.forget(W1)
+    ledger.drop(W1)
 
     assert (ledger.handled, ledger.applied_records, len(ledger.tombstones(W1))) == ({}, {}, 1)
 
