@@ -13,7 +13,7 @@ import pytest
 
 from bonny import Axn, Retry, calling
 from bonny.axn import Action
-from bonny.core.meters import Histogram
+from bonny.core.meters import Histogram, ReconcileCounts
 from bonny.core.queue import Reason
 from bonny.engine.worker import Worker
 from bonny.resource import Key, Resource
@@ -108,7 +108,7 @@ async def test_what_the_report_of_a_failure_raises_leaves_no_key_behind(monkeypa
         def observe(self, seconds: float, exemplar: object = None) -> None:
             raise PanicException
 
-    class Broken(Handlings):
+    class Broken(ReconcileCounts):
         def __init__(self, method: str) -> None:
             super().__init__()
             self.method = method

@@ -29,6 +29,7 @@ from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
 from ..core.ledger import Handled, Tombstone, handled_state
+from ..core.meters import ReconcileCounts
 from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
