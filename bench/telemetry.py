@@ -31,6 +31,7 @@ from bonny.telemetry import attach, detach, execute, measure, span, tracing
 from bonny.telemetry.otel import OtelSpans
 from bonny.telemetry.prometheus import Format
 from tests.support.metered import parts
+from tests.support.tokens import token_of
 
 ROUNDS: Final = 7
 SECONDS: Final = 0.1
@@ -156,7 +157,7 @@ def step(axn: Axn[Any]) -> None:
 
 def axn() -> Axn[Any]:
     metadata = {"name": "m", "namespace": "n", "uid": "u"}
-    return Axn(action=Action.MODIFY, resource={"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    return token_of({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, action=Action.MODIFY)
 
 
 async def handled(pipeline: Pipeline, requests: Requests) -> None:

@@ -10,38 +10,38 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from .api import Version
 from .client.api import Client
 from .core.conditions import condition, steadied, with_condition
-from .core.fights import Fights
-from .core.ledger import AppliedRecord
 from .core.objects import Item, decode_item
 from .core.queue import Reason
+from .engine.context import ReconcileContext, Tasks
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
-from .kinds import Kind, Owned
+from .kinds import Kind
 from .resource import Key, Resource, identify, key_of
+
+if TYPE_CHECKING:
+    # A controller's handlers take an Axn, and an Axn names its controller: one of the two imports is for types alone.
+    from .controller import Controller
 
 __all__ = [
     "Action",
     "Axn",
     "Descendant",
-    "Observation",
     "ReconcileFailure",
     "State",
     "StatusChange",
     "Step",
-    "Workplace",
 ]
 
 S = TypeVar("S")
@@ -100,85 +100,6 @@ class ReconcileFailure:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What is known of a live object. `known` is False while its kind is not followed or not in sync."""
-
-    known: bool
-    item: Item | None
-
-
-class Tasks(Protocol):
-    """Where periodic tasks are registered; see `bonny.servers.periodic`."""
-
-    def register(self, task: Any, /) -> bool:
-        """Let a `PeriodicTask` run from now on; returns whether its id was new."""
-
-    def unregister(self, id: str, /) -> bool:  # noqa: A002  the name of the field
-        """Let it end; returns whether there was one."""
-
-
-class Workplace(Protocol):
-    """What the handling of one object may use of the running operator."""
-
-    operator: str
-    """The operator's name; its descendants carry it as app.kubernetes.io/managed-by."""
-
-    manager: str
-    """The field manager of all writes: `<operator>/<controller>`."""
-
-    finalizer: str
-    """The finalizer of the controller's own `finalize`."""
-
-    owns: Sequence[Owned]
-    applied_records: dict[tuple[Kind, Key], AppliedRecord]
-    fights: Fights
-    """Corrections of this controller that other writers undo."""
-
-    wrote: bool
-    """Whether this handling changed anything in the cluster so far."""
-
-    @property
-    def client(self) -> Client:
-        """Requests as the operator's identity."""
-
-    @property
-    def tasks(self) -> Tasks:
-        """The operator's periodic tasks."""
-
-    def observe(self, kind: Kind, key: Key) -> Observation:
-        """What the stores know of an owned object."""
-
-    def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
-        """The live object of the kind and name of `descendant`, decoded anew."""
-
-    def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
-        """What carries the label of that owner; None while a stream of an owned kind is not in sync: then the handled
-        object is run again once all are."""
-
-    @property
-    def up_to_date(self) -> bool:
-        """Whether the stream of the handled object shows what the server shows."""
-
-    def contested(self, kind: Kind, key: Key) -> None:
-        """The name is taken by an object that is not ours: when that changes, the handled object is run again."""
-
-    def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
-        """Surrounds a write to an object; what it yields is called with the version that the write made."""
-
-    def deleting(self, kind: Kind, key: Key, uid: str) -> AbstractContextManager[None]:
-        """Surrounds the deletion of an object."""
-
-    def record(self, regarding: Resource, event: Event) -> None:
-        """Hand an event to the recorder, which sends it when it can. From any thread."""
-
-    async def apply_descendants(self, axn: Axn[Any], *, create_events: bool) -> None:
-        """What `Axn.apply_descendants` does."""
-
-    async def apply_status(self, axn: Axn[Any], *, strict: bool) -> None:
-        """What `Axn.apply_status` and `Axn.safe_apply_status` do."""
-
-
 BeforeApplyDescendants: TypeAlias = "Callable[[list[Resource], Axn[Any]], list[Resource]]"
 BeforeApplyStatus: TypeAlias = "Callable[[Resource, Axn[Any]], Resource]"
 BeforeEmitEvent: TypeAlias = "Callable[[Event, Axn[Any]], Event]"
@@ -205,14 +126,13 @@ class Axn(Generic[V_co]):
         *,
         action: Action,
         resource: Resource,
+        kind: Kind,
+        controller: Controller[Any],
         version: type[Version] | None = None,
         reasons: frozenset[Reason] = frozenset(),
         tries: int = 0,
-        controller: object = None,
-        options: Mapping[str, Any] | None = None,
-        kind: Kind | None = None,
         shown: Item | None = None,
-        workplace: Workplace | None = None,
+        context: ReconcileContext,
     ) -> None:
         self.action = action
         """What happened to the object."""
@@ -224,10 +144,12 @@ class Axn(Generic[V_co]):
         """Tries for this before, in a row, that failed or asked for another one."""
         self.controller = controller
         """Whose handler runs."""
-        self.options: Mapping[str, Any] = options or {}
+        self.options = controller.options
         """The controller's own options."""
         self.kind = kind
-        """Of which kind the object is; None in tests that do not say it."""
+        """The kind of the object."""
+        self.context = context
+        """For steps: what a reconcile may use of the running operator."""
         self.assigns: dict[str, Any] = {}
         """For users' steps: what they hand to later steps."""
         self.private: dict[str, Any] = {}
@@ -248,7 +170,6 @@ class Axn(Generic[V_co]):
         """Set by `ApplyStatus`: the object as its last write left it."""
         self._version = version
         self._spec: object = None
-        self._workplace = workplace
         self._descendants: list[Descendant] = []
         self._status_changes: list[StatusChange] = []
         self._events: list[_Registered] = []
@@ -300,34 +221,27 @@ class Axn(Generic[V_co]):
     @property
     def identity(self) -> Resource:
         """For steps: type, name, UID and generation of the object, whatever a handler did to `resource`."""
-        meta, kind = self.shown.meta, self.kind
+        meta = self.shown.meta
         return {
-            "apiVersion": kind.api_version if kind else self.resource.get("apiVersion", ""),
-            "kind": kind.kind if kind else self.resource.get("kind", ""),
+            "apiVersion": self.kind.api_version,
+            "kind": self.kind.kind,
             "metadata": {name: getattr(meta, name) for name in ("name", "namespace", "uid", "generation")},
         }
 
     @property
-    def workplace(self) -> Workplace:
-        """For steps. Raises: `OptionError` in a handler test that sends something."""
-        if self._workplace is None:
-            raise OptionError("this Axn was built without a workplace: run what sends requests against a sandbox")
-        return self._workplace
-
-    @property
     def client(self) -> Client:
         """Requests beyond descendants and status. The controller's `rules` must allow them."""
-        return self.workplace.client
+        return self.context.client
 
     @property
     def tasks(self) -> Tasks:
         """The operator's periodic tasks: `axn.tasks.register(PeriodicTask(...))`, from any thread."""
-        return self.workplace.tasks
+        return self.context.tasks
 
     @property
     def operator(self) -> str:
         """The operator's name."""
-        return self.workplace.operator
+        return self.context.operator
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of that kind and name as the watch last told it, or None. The mapping is yours to change.
@@ -340,7 +254,7 @@ class Axn(Generic[V_co]):
         namespace = metadata.get("namespace") or self.key.namespace
         wanted = {**descendant, "metadata": {**metadata, "namespace": namespace}}
         self._looked_at.add(self._named(wanted))
-        return self.workplace.observed(wanted)
+        return self.context.observed(wanted)
 
     def looked_at(self, resource: Mapping[str, Any]) -> bool:
         """For steps: whether the handler asked for this object by `observed`."""
@@ -354,8 +268,7 @@ class Axn(Generic[V_co]):
 
     def identifier(self) -> tuple[str, str, str]:
         """(namespace/name, apiVersion, Kind/action), for logs."""
-        named = self.identity
-        return str(self.key), named["apiVersion"], f"{named['kind']}/{self.action}"
+        return str(self.key), self.kind.api_version, f"{self.kind.kind}/{self.action}"
 
     def call(self, coroutine: Coroutine[Any, Any, R]) -> R:
         """Run `coroutine` on the operator's loop from a `def` handler's thread, and wait for its result.
@@ -549,14 +462,14 @@ class Axn(Generic[V_co]):
         event = registered.event
         for hook in reversed(self._before_emit_event):
             event = hook(event, self)
-        self.workplace.record(self.identity, event)
+        self.context.record(self.identity, event)
 
     def tell(self, event: Event) -> None:
         """For the pipeline: emit it at the end, whatever the handler did with its own."""
         self._events.append(_Registered(event, only_if_changed=False))
 
     def _is_news(self) -> bool:
-        return self.failure is None and (self.action is Action.DELETE or self.workplace.wrote)
+        return self.failure is None and (self.action is Action.DELETE or self.context.wrote)
 
     # --- sending early ------------------------------------------------------------------------------------------------
 
@@ -566,17 +479,17 @@ class Axn(Generic[V_co]):
         `create_events` tells of each that was created or changed. Raises: as the step; `AlreadyApplied`.
         """
         self._may_change(State.DESCENDANTS_APPLIED)
-        await self.workplace.apply_descendants(self, create_events=create_events)
+        await self.context.apply_descendants(self, create_events=create_events)
 
     async def apply_status(self) -> None:
         """Write the registered status now; nothing is sent where none is registered. Raises: as `ApplyStatus`."""
         self._may_change(State.STATUS_APPLIED)
-        await self.workplace.apply_status(self, strict=True)
+        await self.context.apply_status(self, strict=True)
 
     async def safe_apply_status(self) -> None:
         """As `apply_status`, but that the object is gone is logged as a warning, and no error."""
         self._may_change(State.STATUS_APPLIED)
-        await self.workplace.apply_status(self, strict=False)
+        await self.context.apply_status(self, strict=False)
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 

@@ -13,19 +13,20 @@ finds the reason in `axn.failure`.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .axn import Axn, ReconcileFailure, Step
-from .calling import add_note, as_failure, text_of
+from .calling import add_note, as_failure, call, text_of
 from .client.errors import Forbidden, Invalid, Refusal
 from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
 from .events import Event, EventType
 from .telemetry import tracing
 
-__all__ = ["Pipeline", "Step", "run_step", "step_name"]
+__all__ = ["Pipeline", "Step", "call_handler", "run_step", "step_name"]
 
 log = logging.getLogger("bonny.pipeline")
 
@@ -98,6 +99,19 @@ async def run_step(axn: Axn[Any], step: Step) -> None:
         failed = as_failure(error)
         failed.add_note(f"in step {step_name(step)}")
         raise failed from error
+
+
+async def call_handler(handler: Callable[[Axn[Any]], Any], axn: Axn[Any], *, seconds: float, name: str) -> None:
+    """Call a handler with its axn, which is sealed when the time is over: it takes nothing more then.
+
+    `name` says in messages what the handler is. Raises: what it raises; `HandlerTimeout`.
+    """
+    if not inspect.iscoroutinefunction(handler):
+        axn.lend_loop(asyncio.get_running_loop())
+    try:
+        await call(handler, axn, seconds=seconds, name=name, late=axn.seal)
+    finally:
+        axn.lend_loop(None)
 
 
 def step_name(step: Step) -> str:

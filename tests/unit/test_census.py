@@ -30,10 +30,9 @@ from bonny.core.series import Correlator
 from bonny.core.store import Store
 from bonny.core.watch import Begin, Gone, Put, Sweep
 from bonny.engine import router as router_module
-from bonny.engine.context import NullRecorder
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
-from bonny.engine.worker import Worker
+from bonny.engine.worker import NullRecorder, Worker
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
@@ -594,7 +593,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
 
     def handle(self, axn: Axn[Any]) -> None:
         """What a handler and the steps behind it do."""
-        place, child = axn.workplace, axn.key
+        place, child = axn.context, axn.key
         if axn.action is Action.DELETE:
             return
         if place.children(axn.uid) is None and not self.blocked:

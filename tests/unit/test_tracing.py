@@ -30,6 +30,7 @@ from bonny.steps.delegate import DelegateToController
 from bonny.telemetry import tracing
 from bonny.telemetry.logging import about, reconcile_id
 from bonny.telemetry.otel import path_template
+from tests.support.tokens import token_of
 from tests.support.traced import Collected, collecting, told
 from tests.support.waiting import running, until
 
@@ -63,7 +64,7 @@ class Maps(Controller[Any]):
 
 def axn_of(controller: Controller[Any] | None = None, **fields: Any) -> Axn[Any]:
     reasons = frozenset({Reason.CHANGED, Reason.CHILD})
-    return Axn(action=Action.MODIFY, resource=MAP, reasons=reasons, tries=2, controller=controller, **fields)
+    return token_of(MAP, action=Action.MODIFY, reasons=reasons, tries=2, controller=controller, **fields)
 
 
 async def handled(*steps: Step, axn: Axn[Any] | None = None) -> Axn[Any]:

@@ -301,7 +301,7 @@ class Core(RuleBasedStateMachine):
         """A write of our own, whose event may come before its answer."""
         if axn.resource["metadata"]["uid"] not in self.server.uids():
             return "ok"
-        with axn.workplace.writing(self.stream.kind, axn.key) as wrote:
+        with axn.context.writing(self.stream.kind, axn.key) as wrote:
             version = self.server.write_status(axn.key.name)
             outcome = await self.until_told(axn)
             wrote(version)

@@ -145,7 +145,7 @@ class Router:
     def streams_of(self, kind: Kind, key: Key) -> Iterator[Stream]:
         """The streams that can show the object `key` of an owned or related kind: those of owned ones first."""
         for known, streams in (*self._owned.items(), *self._related.items()):
-            if (known.api_version, known.kind) == (kind.api_version, kind.kind):
+            if known.gvk == kind.gvk:
                 found = _for_namespace(streams, key)
                 if found is not None:
                     yield found
@@ -315,7 +315,7 @@ class Router:
         to handle.
         """
         primary = self.primary_stream(key)
-        own = key == owner and (primary.kind.api_version, primary.kind.kind) == (kind.api_version, kind.kind)
+        own = key == owner and primary.kind.gvk == kind.gvk
         return primary if own else self.stream_of(kind, key)
 
     # --- what streams tell --------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class Stream:
         self._path = path_of(kind, self.namespace)
         self._selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
         self._subscribers: list[Subscriber] = []
-        shown = PARTIAL if kind.metadata_only else (kind.api_version, kind.kind)
+        shown = PARTIAL if kind.metadata_only else kind.gvk
         self._stream = watch.start(self._options, of=shown).stream
         self._changed = asyncio.Event()
         self._ran = False

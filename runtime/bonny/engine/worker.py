@@ -21,9 +21,10 @@ import random
 import time
 import zlib
 from collections.abc import Collection
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol
 
-from ..axn import Action, Axn, Tasks
+from ..axn import Action, Axn
 from ..calling import HandlerTimeout, as_failure, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
@@ -33,16 +34,19 @@ from ..core.meters import ReconcileCounts
 from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
+from ..events import Event
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
+from ..steps.apply_descendants import apply_descendants_early
+from ..steps.apply_status import apply_status_early
 from ..steps.finalizer import finalizers_of
 from ..telemetry import tracing
 from ..telemetry.logging import about
-from .context import Desk, Identity, Recorder
+from .context import ReconcileContext, Tasks
 from .router import Router
 
-__all__ = ["Worker"]
+__all__ = ["NullRecorder", "Recorder", "Worker"]
 
 # A delete handler that still fails after an hour will hardly ever succeed; it is reported and given up.
 DELETE_SECONDS: Final = 3600.0
@@ -54,6 +58,19 @@ OTHERS: Final = frozenset({Reason.CHILD, Reason.RELATED})
 WAKING: Final = OTHERS | {Reason.REQUEUE, Reason.RESYNC}
 
 log = logging.getLogger("bonny.engine.worker")
+
+
+class Recorder(Protocol):
+    """Sends events when it can: `bonny.events.EventRecorder`, or none at all."""
+
+    def record(self, regarding: Resource, event: Event) -> None: ...
+
+
+class NullRecorder:
+    """Drops events: a watcher leaves nothing on the objects that it shows."""
+
+    def record(self, regarding: Resource, event: Event) -> None:
+        """Drop it."""
 
 
 class Worker:
@@ -80,8 +97,18 @@ class Worker:
         self.meters = ReconcileCounts()
         self.max_concurrent = controller.max_concurrent
         self.restart = Restart(controller.restart)
-        finalizer = controller.finalizer_of(operator=operator, group=group)
-        self._identity = Identity(operator, manager=f"{operator}/{self.name}", finalizer=finalizer)
+        # What every reconcile of this worker has in common.
+        self._context = partial(
+            ReconcileContext,
+            operator=operator,
+            manager=f"{operator}/{self.name}",
+            finalizer=controller.finalizer_of(operator=operator, group=group),
+            client=client,
+            router=router,
+            periodic_tasks=tasks,
+            apply_descendants=apply_descendants_early,
+            apply_status=apply_status_early,
+        )
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
         named = [known for known in controller.resources() if isinstance(known, type)]
@@ -92,7 +119,6 @@ class Worker:
 
         self._client = client
         self._recorder = recorder
-        self._tasks = tasks
         self._pipeline = pipeline
         self._running: dict[asyncio.Task[None], float] = {}
         """What runs, and since when."""
@@ -307,30 +333,25 @@ class Worker:
         # The items of a list have no type of their own, and metadata alone comes with that of its envelope.
         decoded = self._decoded(item, action)
         resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
-        desk = Desk(
-            identity=self._identity,
-            client=self._client,
-            recorder=self._recorder,
-            tasks=self._tasks,
-            router=self.router,
-            key=item.key,
+        loop = asyncio.get_running_loop()
+        context = self._context(
+            key=item.key, record=lambda *event: loop.call_soon_threadsafe(self._recorder.record, *event)
         )
         axn: Axn[Any] = Axn(
             action=action,
             resource=resource,
+            kind=self.kind,
+            controller=self._controller,
             version=self._version,
             reasons=reasons,
             tries=tries,
-            controller=self._controller,
-            options=self._controller.options,
-            kind=self.kind,
             shown=item,
-            workplace=desk,
+            context=context,
         )
         with tracing.OFF if tracing.spans is None else tracing.spans.handling(axn, controller=self.name):
             await self._pipeline.run(axn)
         # What changed nothing is no news: a restart handles everything, and so does every period.
-        level = logging.INFO if desk.wrote or action is Action.DELETE else logging.DEBUG
+        level = logging.INFO if context.wrote or action is Action.DELETE else logging.DEBUG
         if log.isEnabledFor(level):
             extra = {"controller": self.name, "object": str(item.key), "action": action.value}
             seconds = round(time.monotonic() - began, 4)

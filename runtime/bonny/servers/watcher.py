@@ -23,10 +23,9 @@ from ..client.api import Client
 from ..controller import Controller
 from ..core.queue import QueueOptions
 from ..core.watch import WatchOptions
-from ..engine.context import NullRecorder
 from ..engine.router import Router
 from ..engine.stream import Stream
-from ..engine.worker import Worker
+from ..engine.worker import NullRecorder, Worker
 from ..errors import Retry
 from ..pipeline import Pipeline
 from ..resource import Resource
