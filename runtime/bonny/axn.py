@@ -34,16 +34,6 @@ if TYPE_CHECKING:
     # A controller's handlers take an Axn, and an Axn names its controller: one of the two imports is for types alone.
     from .controller import Controller
 
-__all__ = [
-    "Action",
-    "Axn",
-    "Descendant",
-    "ReconcileFailure",
-    "State",
-    "StatusChange",
-    "Step",
-]
-
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
 R = TypeVar("R")
@@ -144,7 +134,7 @@ class Axn(Generic[V_co]):
         """Tries for this before, in a row, that failed or asked for another one."""
         self.controller = controller
         """Whose handler runs."""
-        self.options = controller.options
+        self.options: Mapping[str, Any] = controller.options
         """The controller's own options."""
         self.kind = kind
         """The kind of the object."""

@@ -19,10 +19,6 @@ from typing import Any, Final
 
 from .errors import BonnyError, OptionError
 
-__all__ = ["HANDLER_THREAD", "HandlerTimeout", "add_note", "as_failure", "call", "comes_from_outside", "no_exit",
-           "report", "stopping", "text_of"]  # fmt: skip
-
-
 HANDLER_THREAD: Final = "handler"
 """The name of the threads in which handlers run; a replica that lost its lease waits for them."""
 

@@ -31,8 +31,6 @@ from .kinds import Kind, Owned, Related
 from .naming import check_finalizer, check_tuple, kebab_case
 from .resource import Resource
 
-__all__ = ["Controller", "Restart"]
-
 V_co = TypeVar("V_co", covariant=True)
 C = TypeVar("C", bound="Controller[Any]")
 

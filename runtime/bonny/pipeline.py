@@ -26,8 +26,6 @@ from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Termi
 from .events import Event, EventType
 from .telemetry import tracing
 
-__all__ = ["Pipeline", "Step", "call_handler", "run_step", "step_name"]
-
 log = logging.getLogger("bonny.pipeline")
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from bonny import Axn, Controller, Kind, Scope
+from bonny.axn import Step
 from bonny.client.api import Client
 from bonny.core import watch
 from bonny.core.backoff import Backoff
@@ -14,7 +15,7 @@ from bonny.core.queue import QueueOptions
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
-from bonny.pipeline import Pipeline, Step
+from bonny.pipeline import Pipeline
 from bonny.resource import Resource
 from tests.support.core import line, page
 from tests.support.recorder import KeptEvents

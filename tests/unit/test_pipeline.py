@@ -11,11 +11,11 @@ from typing import Any, cast
 import pytest
 
 from bonny import Axn, Controller, Reason, Retry, Terminal
-from bonny.axn import Action
+from bonny.axn import Action, Step
 from bonny.calling import HandlerTimeout
 from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
-from bonny.pipeline import Pipeline, Step, failure_of
+from bonny.pipeline import Pipeline, failure_of
 from bonny.steps import AddManagedByLabelToDescendants, AddMissingGVK, Finalizer, Logger, SkipObservedGenerations
 from bonny.steps.apply_status import ApplyStatus
 from bonny.steps.delegate import DelegateToController

@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 
 from bonny import Action, Axn, Controller, Spec, Version
+from bonny.axn import Step
 from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
@@ -25,7 +26,7 @@ from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.errors import Terminal
 from bonny.kinds import Kind, Owned, Related, Scope
-from bonny.pipeline import Pipeline, Step
+from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
 from bonny.steps.delegate import DelegateToController
 from tests.support.recorder import KeptEvents

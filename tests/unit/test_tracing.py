@@ -18,12 +18,12 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, StatusCode
 
 from bonny import Axn, Controller, Kind, PeriodicTask, Retry, TaskRun, Terminal
-from bonny.axn import Action
+from bonny.axn import Action, Step
 from bonny.client.api import path_of
 from bonny.client.metering import Requests
 from bonny.core.queue import Reason
 from bonny.errors import UsageError
-from bonny.pipeline import Pipeline, Step
+from bonny.pipeline import Pipeline
 from bonny.resource import Resource
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController

@@ -41,24 +41,6 @@ from msgspec.structs import replace
 
 from ..errors import OptionError
 
-__all__ = [
-    "Candidate",
-    "Done",
-    "Failed",
-    "Found",
-    "LeaseCommand",
-    "LeaseInput",
-    "LeaseTick",
-    "LeaseTiming",
-    "LeaseWait",
-    "Read",
-    "Record",
-    "Release",
-    "Stored",
-    "Write",
-    "step",
-]
-
 NEVER: Final = float("-inf")
 # What client-go writes with the empty holder: the API server wants more than 0. A holder that was removed by hand
 # leaves the longer duration behind, and that is how the two are told apart.

@@ -27,19 +27,6 @@ from ..resource import Key
 from .fields import digest
 from .objects import UNREADABLE, Item, OwnerRef, version_number
 
-__all__ = [
-    "AppliedRecord",
-    "Barriers",
-    "Ends",
-    "Handled",
-    "Ledger",
-    "OwnWrites",
-    "Tombstone",
-    "applied_record",
-    "handled_state",
-]
-
-
 # What does not count as content: bookkeeping, what has a field of its own, and the type, which a list leaves out.
 NO_CONTENT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 

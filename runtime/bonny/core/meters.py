@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 
 from ..errors import BonnyError, Retry, Terminal
 
-__all__ = ["BOUNDS", "Exemplar", "Histogram", "ReconcileCounts"]
-
 # From a handler that only compares to one that waits for a machine to be bought; half a decade a bucket, because each
 # bucket is a series for each controller.
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)

@@ -15,24 +15,6 @@ import msgspec
 from ..errors import InvalidObject
 from ..resource import Key
 
-__all__ = [
-    "UNREADABLE",
-    "Cause",
-    "Failure",
-    "Item",
-    "Meta",
-    "OwnerRef",
-    "Page",
-    "decode_bookmark",
-    "decode_cut",
-    "decode_event",
-    "decode_failure",
-    "decode_item",
-    "decode_page",
-    "version_number",
-]
-
-
 # What decoding raises. Deep nesting is dealt with; what is left of RecursionError are events inside of events.
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 # The API server takes objects of 10,000 levels; interpreters follow about 1,000, less what is on their stack by then.

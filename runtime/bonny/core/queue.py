@@ -29,8 +29,6 @@ import msgspec
 from ..errors import OptionError
 from .backoff import Backoff
 
-__all__ = ["Priority", "Queue", "QueueOptions", "Reason", "Statistics", "Work"]
-
 # Long enough for a burst of live changes to pass, short enough that a person who waits does not notice.
 AGEING_SECONDS: Final = 10.0
 LIVE_IN_A_ROW: Final = 3

@@ -48,40 +48,6 @@ from .objects import (
     version_number,
 )
 
-__all__ = [
-    "Begin",
-    "Broken",
-    "Change",
-    "Closed",
-    "Command",
-    "Confirming",
-    "Decision",
-    "ErrorKind",
-    "Gone",
-    "Heard",
-    "Line",
-    "ListPage",
-    "Listing",
-    "Phase",
-    "Put",
-    "Reply",
-    "Rewritten",
-    "Silent",
-    "StreamError",
-    "Sweep",
-    "Tick",
-    "TooLarge",
-    "Wait",
-    "Waiting",
-    "Watch",
-    "WatchInput",
-    "WatchOptions",
-    "WatchState",
-    "Watching",
-    "start",
-    "step",
-]
-
 EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 # The page size of client-go (tools/pager): larger pages cost the API server memory, smaller ones round trips.
 LIST_PAGE: Final = 500

@@ -20,8 +20,6 @@ from ..kinds import Kind, Owned
 from ..resource import Key, Resource, gvk_of, identify, key_of
 from .router import Router
 
-__all__ = ["Observation", "ReconcileContext", "Tasks"]
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:

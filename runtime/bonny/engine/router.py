@@ -26,8 +26,6 @@ from ..kinds import Kind, Names, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
 from .stream import Stream
 
-__all__ = ["Router"]
-
 # The store shows an own write within milliseconds. A stream that does not must not hold its keys for longer than this.
 BARRIER_SECONDS: Final = 5.0
 # A stream is in sync again a second after it came back; how long it takes to come back nobody knows.

@@ -26,8 +26,6 @@ from ..errors import UsageError
 from ..kinds import Kind
 from ..telemetry import execute, lifetime
 
-__all__ = ["Stream", "Subscriber"]
-
 # Trouble of these kinds is nobody's to mend: streams end early when a client or the CPU is slow, and versions expire.
 ORDINARY = (watch.ErrorKind.EXPIRED, watch.ErrorKind.SHORT, watch.ErrorKind.SILENT)
 # Trouble of these kinds lasts until a person acts; the rest of the operator does not wait for it.

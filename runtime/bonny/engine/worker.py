@@ -46,8 +46,6 @@ from ..telemetry.logging import about
 from .context import ReconcileContext, Tasks
 from .router import Router
 
-__all__ = ["NullRecorder", "Recorder", "Worker"]
-
 # A delete handler that still fails after an hour will hardly ever succeed; it is reported and given up.
 DELETE_SECONDS: Final = 3600.0
 # A proxy that asks for hours must not silence a key for longer than its own backoff would.

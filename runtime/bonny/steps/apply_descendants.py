@@ -36,8 +36,6 @@ from ..kinds import Kind, Owned
 from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, gvk_of, identify, key_of, owner_reference, owners_of
 from .live import NOTHING_OWNED, OwnedPart, owned_part, owner_is_as_shown, read, read_owner, report_fight, together
 
-__all__ = ["ApplyDescendants", "apply_descendants_early", "prepared"]
-
 # etcd counts from 1 before anything is stored, so no object has this version: an apply that names it creates, or is
 # refused with a conflict. There is no other "create only" for server-side apply.
 NO_VERSION: Final = "1"

@@ -28,8 +28,6 @@ from ..pipeline import failure_of
 from ..resource import Resource
 from .live import owned_part, read_owner
 
-__all__ = ["RECONCILED", "ApplyStatus", "apply_status_early"]
-
 RECONCILED: Final = "Reconciled"
 # kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
 SUMMARIES: Final = ("Ready", "Available")

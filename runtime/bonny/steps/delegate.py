@@ -14,8 +14,6 @@ from ..axn import Action, Axn
 from ..controller import Controller
 from ..pipeline import call_handler, run_step
 
-__all__ = ["DelegateToController"]
-
 
 class DelegateToController:
     """Usage: `DelegateToController()`, before the steps that apply."""

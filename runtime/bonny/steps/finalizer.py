@@ -30,8 +30,6 @@ from ..pipeline import call_handler
 from ..resource import Resource, identify
 from .live import TRIES, delete_children, read_owner, report_fight
 
-__all__ = ["Finalizer", "finalizers_of"]
-
 
 class Finalizer:
     """Usage: `Finalizer()` before `DelegateToController`; several with names of their own, or in `Controller.steps`.

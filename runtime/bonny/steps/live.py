@@ -23,9 +23,6 @@ from ..events import Event, EventType
 from ..kinds import Kind
 from ..resource import Key, Resource, owners_of
 
-__all__ = ["NOTHING_OWNED", "OwnedPart", "delete_children", "owned_part", "owner_is_as_shown", "read", "read_owner",
-           "report_fight", "together"]  # fmt: skip
-
 T = TypeVar("T")
 OwnedPart: TypeAlias = tuple[Mapping[str, Any] | None, Resource]
 NOTHING_OWNED: Final[OwnedPart] = (None, {})

@@ -18,8 +18,6 @@ from ..core.fields import owned_fields
 from ..core.objects import Item
 from .live import delete_children, owner_is_as_shown
 
-__all__ = ["PruneDescendants"]
-
 # An event tells of the owner's change, but not when it was changed back meanwhile.
 LATER_SECONDS: Final = 30.0
 
