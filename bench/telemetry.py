@@ -163,7 +163,7 @@ def axn() -> Axn[Any]:
 async def handled(pipeline: Pipeline, requests: Requests) -> None:
     """What a worker does with one key, but for the queue: eight steps, the first of which sends two requests."""
     made = axn()
-    with tracing.OFF if tracing.spans is None else tracing.spans.handling(made, controller="Bench"):
+    with tracing.handling(made, controller="Bench"):
         for _ in range(2):
             with requests.under_way("PATCH", "/api/v1/namespaces/n/configmaps/m") as request:
                 request.answered(200)
@@ -173,7 +173,7 @@ async def handled(pipeline: Pipeline, requests: Requests) -> None:
 def places() -> None:
     """What is asked on the way of the same handling while nobody wants traces."""
     for _ in range(STEPS + 1):
-        with tracing.OFF if tracing.spans is None else tracing.spans.step("never"):
+        with tracing.step("never"):
             pass
     for _ in range(2):
         if tracing.spans is not None:

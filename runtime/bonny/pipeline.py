@@ -86,7 +86,7 @@ async def run_step(axn: Axn[Any], step: Step) -> None:
     must neither end the operator for all, nor stay with a worker that is gone.
     """
     try:
-        with tracing.OFF if tracing.spans is None else tracing.spans.step(step_name(step)):
+        with tracing.step(step_name(step)):
             result = step(axn)
             if result is not None and inspect.isawaitable(result):
                 await result

@@ -71,9 +71,13 @@ class ReconcileCounts:
     def failed(self, error: Exception) -> None:
         """Count a handling that ended with `error`, which may only ask for another one."""
         if isinstance(error, Retry):
-            self.requeued += error.after is None
-            self.requeued_after += error.after is not None
+            if error.after is None:
+                self.requeued += 1
+            else:
+                self.requeued_after += 1
             return
         self.errors += 1
-        self.terminal += isinstance(error, Terminal)
-        self.timeouts += isinstance(error, BonnyError) and isinstance(error, TimeoutError)
+        if isinstance(error, Terminal):
+            self.terminal += 1
+        if isinstance(error, BonnyError) and isinstance(error, TimeoutError):
+            self.timeouts += 1

@@ -243,7 +243,8 @@ class Router:
         if not self._waits(key):
             self._parked.pop(key, None)
             return False
-        self.barrier_waits += key not in self._parked
+        if key not in self._parked:
+            self.barrier_waits += 1
         until = self._parked.setdefault(key, now) + BARRIER_SECONDS
         if now < until:
             self.queue.park(key, until=until)

@@ -241,7 +241,8 @@ class Stream:
         if before.error != outcome.stream.error:
             self._report(before.error, outcome.stream.error)
         complete = bool(outcome.changes) and isinstance(outcome.changes[-1], watch.Sweep)
-        self.lists += complete
+        if complete:
+            self.lists += 1
         if complete or before.version != outcome.stream.version:
             for subscriber in self._subscribers:
                 subscriber.advanced(self)
@@ -273,7 +274,8 @@ class Stream:
             verbs = ("get", "list", "watch")
             extra["missing_rule"] = missing_rule(group=self.kind.group, plural=self.kind.plural, verbs=verbs)
         repeated = before is not None and before.kind is after.kind
-        self.errors[after.kind] += not repeated
+        if not repeated:
+            self.errors[after.kind] += 1
         level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
         log.log(level, "watch failed", extra={**extra, "kind": after.kind.value})
 

@@ -346,7 +346,7 @@ class Worker:
             shown=item,
             context=context,
         )
-        with tracing.OFF if tracing.spans is None else tracing.spans.handling(axn, controller=self.name):
+        with tracing.handling(axn, controller=self.name):
             await self._pipeline.run(axn)
         # What changed nothing is no news: a restart handles everything, and so does every period.
         level = logging.INFO if context.wrote or action is Action.DELETE else logging.DEBUG
@@ -400,10 +400,8 @@ class Worker:
                 wait = queue.retry(key, now=now, chance=random.random(), after=after, failed=False)
                 log.info("retry requested", extra={**extra, "retry_in_seconds": round(wait, 3)})
             case _:
-                after = (
-                    min(error.retry_after, LONGEST_ADVICE) if isinstance(error, Refusal) and error.retry_after else None
-                )
-                wait = queue.retry(key, now=now, chance=random.random(), after=after)
+                advice = error.retry_after if isinstance(error, Refusal) else None
+                wait = queue.retry(key, now=now, chance=random.random(), after=min(advice or 0.0, LONGEST_ADVICE))
                 extra["retry_in_seconds"] = round(wait, 3)
                 # Errors of our own say all there is to say; where others come from is worth a traceback.
                 unexpected = not isinstance(error, BonnyError)
