@@ -309,7 +309,7 @@ class Process:
         """
         for stream in self._shown_to_schedulers:
             await cancelled([self._following[stream]])
-            stream.distrust()
+            stream.prepare_relist()
             self._following[stream] = self._spawn(stream)
 
     async def _finish(self) -> None:
