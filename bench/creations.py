@@ -42,7 +42,7 @@ def widget(number: int) -> Resource:
 def fewest(process: OperatorProcess) -> int:
     """How often the least handled object was handled."""
     counts: dict[str, int] = {f"default/w{number}": 0 for number in range(OBJECTS)}
-    for line in process.lines("handled"):
+    for line in process.lines("reconciled"):
         if line["object"] in counts:
             counts[line["object"]] += 1
     return min(counts.values())

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from bonny.axn import Action, Axn
 from bonny.client.metering import Requests
-from bonny.core.meters import Exemplar, Handlings, Histogram
+from bonny.core.meters import Exemplar, Histogram, ReconcileCounts
 from bonny.core.queue import Priority, Reason
 from bonny.pipeline import Pipeline
 from bonny.resource import Key
@@ -31,6 +31,7 @@ from bonny.telemetry import attach, detach, execute, measure, span, tracing
 from bonny.telemetry.otel import OtelSpans
 from bonny.telemetry.prometheus import Format
 from tests.support.metered import parts
+from tests.support.tokens import token_of
 
 ROUNDS: Final = 7
 SECONDS: Final = 0.1
@@ -110,7 +111,7 @@ def events(seconds: float) -> Iterator[Row]:
 
 
 def figures(seconds: float) -> Iterator[Row]:
-    histogram, handlings, requests = Histogram(), Handlings(), Requests()
+    histogram, handlings, requests = Histogram(), ReconcileCounts(), Requests()
     exemplar = Exemplar("0" * 32, "0" * 16, at=0.0)
 
     def handling() -> None:
@@ -136,7 +137,7 @@ def figures(seconds: float) -> Iterator[Row]:
     for priority, told in ((Priority.LOW, "of a first list"), (Priority.LIVE, "that changed")):
         made = asyncio.run(parts())
         for number in range(KEYS):
-            made.workers[0].intake.queue.add(Key("n", str(number)), Reason.CHANGED, now=0.0, priority=priority)
+            made.workers[0].router.queue.add(Key("n", str(number)), Reason.CHANGED, now=0.0, priority=priority)
         yield Row(f"the same with {KEYS:,} keys {told} in a queue", fastest(partial(text, made), seconds=seconds))
 
 
@@ -156,13 +157,13 @@ def step(axn: Axn[Any]) -> None:
 
 def axn() -> Axn[Any]:
     metadata = {"name": "m", "namespace": "n", "uid": "u"}
-    return Axn(action=Action.MODIFY, resource={"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    return token_of({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, action=Action.MODIFY)
 
 
 async def handled(pipeline: Pipeline, requests: Requests) -> None:
     """What a worker does with one key, but for the queue: eight steps, the first of which sends two requests."""
     made = axn()
-    with tracing.OFF if tracing.spans is None else tracing.spans.handling(made, controller="Bench"):
+    with tracing.handling(made, controller="Bench"):
         for _ in range(2):
             with requests.under_way("PATCH", "/api/v1/namespaces/n/configmaps/m") as request:
                 request.answered(200)
@@ -172,7 +173,7 @@ async def handled(pipeline: Pipeline, requests: Requests) -> None:
 def places() -> None:
     """What is asked on the way of the same handling while nobody wants traces."""
     for _ in range(STEPS + 1):
-        with tracing.OFF if tracing.spans is None else tracing.spans.step("never"):
+        with tracing.step("never"):
             pass
     for _ in range(2):
         if tracing.spans is not None:

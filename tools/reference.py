@@ -77,7 +77,7 @@ PAGES: Final = (
         "bonny/axn.py",
         (
             Part("bonny/axn.py", ("Axn",), methods=True),
-            Part("bonny/axn.py", ("Action", "State", "HandlingFailure")),
+            Part("bonny/axn.py", ("Action", "State", "ReconcileFailure")),
             Part("bonny/core/queue.py", ("Reason",)),
             Part("bonny/events.py", ("Event", "EventType")),
         ),

@@ -93,6 +93,11 @@ class Kind:
         object.__setattr__(self, "scope", scope)
 
     @property
+    def gvk(self) -> tuple[str, str]:
+        """API version and kind as objects write them: `("apps/v1", "Deployment")`."""
+        return self.api_version, self.kind
+
+    @property
     def group(self) -> str:
         """`apps` of `apps/v1`, the empty string for the core group."""
         return self.api_version.rpartition("/")[0]

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 from .api import Version
+from .axn import Step
 from .controller import Controller
 from .core.lease import LeaseTiming
 from .core.watch import WatchOptions
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
 from .naming import check_dns_label, check_finalizer, check_group
-from .pipeline import Step
 from .resource import Resource
 from .servers.periodic import PeriodicTask
 from .servers.server import Server

@@ -14,6 +14,7 @@ __all__ = [
     "OWNER_UID",
     "Key",
     "Resource",
+    "gvk_of",
     "has_all_of",
     "identify",
     "key_of",
@@ -46,6 +47,11 @@ def key_of(resource: Mapping[str, Any]) -> Key:
     """The (namespace, name) of `resource`."""
     metadata = resource["metadata"]
     return Key(metadata.get("namespace") or "", metadata["name"])
+
+
+def gvk_of(resource: Mapping[str, Any]) -> tuple[str, str]:
+    """The (apiVersion, kind) of `resource`, to be compared with `Kind.gvk`."""
+    return resource["apiVersion"], resource["kind"]
 
 
 def identify(resource: Mapping[str, Any]) -> str:

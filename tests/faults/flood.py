@@ -65,7 +65,7 @@ class Flood(Scene):
 
     def handled_names(self, action: str = "add") -> set[str]:
         """The names of all objects that were handled in this way."""
-        lines = self.operator.lines("handled")
+        lines = self.operator.lines("reconciled")
         return {line["object"].partition("/")[2] for line in lines if line["action"] == action}
 
     def held(self, *, since: float = 0.0) -> Sequence[Hold]:

@@ -204,7 +204,7 @@ class Scene:
 
     def handled(self, name: str, *, action: str = "") -> list[dict[str, Any]]:
         """The successful handlings of the object so far."""
-        lines = [line for line in self.operator.lines("handled") if line["object"] == f"{self.namespace}/{name}"]
+        lines = [line for line in self.operator.lines("reconciled") if line["object"] == f"{self.namespace}/{name}"]
         return [line for line in lines if action in ("", line["action"])]
 
 

@@ -227,7 +227,7 @@ def test_a2_a_server_that_refuses_connections_for_a_minute_is_waited_for(start_o
             return time.monotonic() > ends
 
         own.eventually(over, within_seconds=90)
-        attempts = [line["stream"] for line in at_work.lines("cannot follow")]
+        attempts = [line["stream"] for line in at_work.lines("watch failed")]
         status, told = at_work.probe("/readyz")
         assert (status, "unreachable" in told) == (503, True)
         # Waits of 0.8 s up to a bound that doubles: about eight in a minute. Without the doubling there would be 75.
@@ -332,7 +332,7 @@ def test_a4_a_single_401_is_not_even_noticed(scene: Scene) -> None:
     scene.apply("w", size=2)
     scene.until("w", 2, within_seconds=5)
     assert fault.hits == 1
-    assert not scene.operator.lines("handling failed")
+    assert not scene.operator.lines("reconcile failed")
 
 
 # --- A5: not allowed --------------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def test_a5_without_leave_to_watch_children_a_handler_that_looks_at_them_does_no
     scene.sandbox.eventually(lambda: scene.operator.text.count("default/w") > 3)
     scene.sandbox.delete(f"{GROUP}/v1", "Region", "r")
 
-    assert len([line for line in scene.operator.lines("handled") if line["object"] == "r"]) < 5
+    assert len([line for line in scene.operator.lines("reconciled") if line["object"] == "r"]) < 5
 
 
 # --- A7: restarted ----------------------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def test_a7_a_server_that_restarts_in_the_middle_of_the_work_loses_no_update(
             scene.delete("goes")
             restarted = getattr(own, server)
             getattr(restarted, how)()
-            handled = len({line["object"] for line in scene.operator.lines("handled") if line["action"] == "modify"})
+            handled = len({line["object"] for line in scene.operator.lines("reconciled") if line["action"] == "modify"})
             assert handled < len(names), "it goes down in the middle of the work"
             restarted.start()
             patch(own, [f"{NAMESPACED}/{name}" for name in names[:50]], {"spec": {"size": 3}})

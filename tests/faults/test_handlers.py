@@ -11,7 +11,7 @@ def test_p1_one_object_that_always_fails_waits_longer_each_time_and_holds_up_nob
     scene.ready()
     began = time.monotonic()
     scene.sandbox.apply(widget("bad", mode="raises"))
-    failures = lambda: scene.operator.lines("handling failed")  # noqa: E731
+    failures = lambda: scene.operator.lines("reconcile failed")  # noqa: E731
     scene.sandbox.eventually(failures)
     scene.apply(*(f"good{number}" for number in range(10)), size=1)
 

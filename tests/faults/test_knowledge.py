@@ -96,7 +96,7 @@ def test_u2_a_child_of_an_owner_that_is_gone_is_not_made_again_and_again(scene: 
     gone = time.monotonic()
     scene.sandbox.delete("v1", "ConfigMap", "w")
 
-    scene.sandbox.eventually(lambda: len(scene.operator.lines("will try again")) >= TRIES, within_seconds=SEEN_SECONDS)
+    scene.sandbox.eventually(lambda: len(scene.operator.lines("retry requested")) >= TRIES, within_seconds=SEEN_SECONDS)
     assert scene.proxy.count(apply_of_the_child, since=gone) == 0
     assert scene.sandbox.get("v1", "ConfigMap", "w") is None
 
@@ -117,7 +117,7 @@ def test_u2_a_child_of_an_owner_that_is_gone_is_not_made_again_while_the_owners_
     gone = time.monotonic()
     scene.sandbox.delete("v1", "ConfigMap", "w")
 
-    scene.sandbox.eventually(lambda: len(scene.operator.lines("will try again")) >= TRIES, within_seconds=SEEN_SECONDS)
+    scene.sandbox.eventually(lambda: len(scene.operator.lines("retry requested")) >= TRIES, within_seconds=SEEN_SECONDS)
     assert scene.proxy.count(apply_of_the_child, since=gone) == 0
     assert isinstance(second_page.effect, Hold)
     second_page.effect.until.set()
@@ -139,7 +139,9 @@ def test_s3_a_child_that_somebody_else_re_created_behind_a_lagging_stream_is_not
 
     scene.apply("w", size=2)
 
-    scene.sandbox.eventually(lambda: len(scene.operator.lines("handling failed")) >= TRIES, within_seconds=SEEN_SECONDS)
+    scene.sandbox.eventually(
+        lambda: len(scene.operator.lines("reconcile failed")) >= TRIES, within_seconds=SEEN_SECONDS
+    )
     assert scene.sandbox.get("v1", "ConfigMap", "w") == before
 
 
@@ -157,7 +159,7 @@ def test_s2_what_somebody_else_creates_while_we_are_about_to_is_not_taken_over(s
     assert isinstance(on_its_way.effect, Hold)
     on_its_way.effect.until.set()
 
-    scene.sandbox.eventually(lambda: len(scene.operator.lines("handling failed")) >= 3)
+    scene.sandbox.eventually(lambda: len(scene.operator.lines("reconcile failed")) >= 3)
     assert scene.sandbox.get("v1", "ConfigMap", "w") == before
     assert failing.hits == 1
 

@@ -515,8 +515,8 @@ def test_p3_many_objects_at_once_cost_a_finalizer_an_apply_and_a_status_each(
     seconds = time.monotonic() - began
     asked = Counter((r.method, r.path) for r in list(pipeline.proxy.requests) if f"/namespaces/{namespace}/" in r.path)
     print(f"{objects} objects in {seconds:.1f} s, {sum(asked.values())} requests")
-    assert Counter(line["action"] for line in pipeline.operator.lines("handled")) == {"add": objects}
-    assert pipeline.operator.lines("handling failed") == []
+    assert Counter(line["action"] for line in pipeline.operator.lines("reconciled")) == {"add": objects}
+    assert pipeline.operator.lines("reconcile failed") == []
     assert set(asked.values()) == {1}, "nothing is asked or written twice"
     assert Counter(method for method, _ in asked) == {"PATCH": 3 * objects}
     assert names(pipeline.sandbox, namespace) == {f"c{number}" for number in range(objects)}

@@ -151,7 +151,7 @@ def test_w3_compacted_history_is_survived(start_operator: Start) -> None:
 
             scene.until("stays", 2)
             scene.until_deleted("goes", size=1)
-            troubles = [line["kind"] for line in scene.operator.lines("cannot follow") if "widgets" in line["stream"]]
+            troubles = [line["kind"] for line in scene.operator.lines("watch failed") if "widgets" in line["stream"]]
             assert "expired" in troubles, "the history was really gone"
 
 

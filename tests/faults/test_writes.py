@@ -30,7 +30,7 @@ def test_i2_a_status_that_nobody_served_is_written_by_the_next_try(scene: Scene)
     scene.sandbox.eventually(lambda: scene.status("w")["observedGeneration"] == 1)
 
     assert nobody.hits == 1
-    (failed,) = scene.operator.lines("handling failed")
+    (failed,) = scene.operator.lines("reconcile failed")
     assert "404" in failed["error"]
     assert scene.operator.lines("object is gone, status not written") == []
 

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from bonny.axn import Action, Axn, Observation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import Conflict
 from bonny.core.fights import Fights
-from bonny.core.ledger import Witness
+from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Item, decode_item
+from bonny.engine.context import Observation
 from bonny.errors import ForeignObject
 from bonny.kinds import Kind, Owned, Scope
 from bonny.resource import Key, Resource
@@ -23,6 +23,7 @@ from bonny.steps.apply_descendants import NO_VERSION, ApplyDescendants
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support import handwritten
+from tests.support.tokens import token_of
 
 DEPLOYMENT = Owned("apps/v1", "Deployment")
 CONFIG_MAP = Owned("v1", "ConfigMap")
@@ -36,7 +37,7 @@ OWNER = {
 
 
 class Place:
-    """A workplace whose store shows what the test says, and which notes the versions that were called own."""
+    """A context whose store shows what the test says, and which notes the versions that were called own."""
 
     operator = "op"
     manager = "op/Noted"
@@ -45,7 +46,7 @@ class Place:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.witnesses: dict[tuple[Kind, Key], Witness] = {}
+        self.applied_records: dict[tuple[Kind, Key], AppliedRecord] = {}
         self.fights = Fights()
         self.shown: Item | None = None
         self.own: list[str] = []
@@ -53,7 +54,7 @@ class Place:
         """Names that are taken by somebody else."""
 
     def observe(self, kind: Kind, key: Key) -> Observation:
-        return Observation(known=True, item=self.shown)
+        return Observation(synced=True, item=self.shown)
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return None
@@ -77,7 +78,7 @@ async def apply(place: Place, *, image: str) -> None:
     labels = {"app": CHILD.name}
     container = {"name": "main", "image": image, "resources": {"limits": {"cpu": "1000m"}}}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    axn: Axn[Any] = Axn(action=Action.RECONCILE, resource=OWNER, workplace=place)
+    axn = token_of(OWNER, context=place)
     axn.register_descendant(
         {
             "apiVersion": "apps/v1",
@@ -98,7 +99,7 @@ async def test_the_version_of_an_apply_that_changed_nothing_is_not_called_own(pl
     assert place.own == [created["metadata"]["resourceVersion"]]
     # The store has yet to show what somebody else does; what was sent last time is forgotten, as after a restart.
     place.shown = decode_item(msgspec.json.encode(created))
-    place.witnesses.clear()
+    place.applied_records.clear()
     status = {"status": {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}}
     foreign = await place.client.merge_patch(DEPLOYMENT, CHILD, status, subresource="status")
 
@@ -118,7 +119,7 @@ async def test_the_version_of_an_apply_that_changed_nothing_is_not_called_own(pl
 
 async def first_apply(place: Place, *, size: str) -> None:
     """A handling whose stream shows no such child, whatever there is."""
-    axn: Axn[Any] = Axn(action=Action.RECONCILE, resource=OWNER, workplace=place)
+    axn = token_of(OWNER, context=place)
     axn.register_descendant(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "first"}, "data": {"size": size}},
         omit_owner_ref=True,
@@ -188,7 +189,7 @@ async def test_our_own_child_that_a_stream_does_not_show_stays_as_it_is(
     assert before is not None
     for restarted in (True, False):
         if restarted:
-            place.witnesses.clear()
+            place.applied_records.clear()
         await first_apply(place, size="1")
         assert first() == before
 

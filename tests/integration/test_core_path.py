@@ -249,7 +249,7 @@ def test_an_object_that_is_nested_too_deeply_fails_alone(
 
     until_data(sandbox, "good", {"size": "2"})
     for process in (at_work, again):
-        failed = {line["object"]: line["error"] for line in process.lines("handling failed")}
+        failed = {line["object"]: line["error"] for line in process.lines("reconcile failed")}
         assert failed == {"default/bad": "default/bad is nested deeper than 400 levels: make it flatter"}
 
 
@@ -312,7 +312,7 @@ def test_at_rest_and_after_a_restart_nothing_is_written(sandbox: Sandbox, start_
     before = writes(sandbox, "widgets", "configmaps")
 
     def times(process: OperatorProcess) -> int:
-        handled = [line["object"] for line in process.lines("handled")]
+        handled = [line["object"] for line in process.lines("reconciled")]
         return min(handled.count(f"default/{name}") for name in names)
 
     sandbox.eventually(lambda: times(first) >= 5, within_seconds=30)
@@ -405,7 +405,7 @@ def test_a_delete_that_gives_up_does_not_hold_up_who_takes_the_name(sandbox: San
     sandbox.apply(widget("w1", size=3))
 
     until_data(sandbox, "w1", {"size": "3"})
-    assert at_work.lines("delete was given up")
+    assert at_work.lines("gave up calling delete")
 
 
 def test_a_strangers_status_does_not_cut_short_a_failing_objects_wait(
@@ -413,7 +413,7 @@ def test_a_strangers_status_does_not_cut_short_a_failing_objects_wait(
 ) -> None:
     """Regression: every status write of another controller made a failing handler run again at once."""
     sandbox.apply(widget("bad", mode="raises"))
-    sandbox.eventually(lambda: len(at_work.lines("handling failed")) >= 4)
+    sandbox.eventually(lambda: len(at_work.lines("reconcile failed")) >= 4)
     path = f"{WIDGETS}/bad/status"
     for number in range(40):
         change = {"status": {"observedGeneration": number % 2}}
@@ -421,7 +421,7 @@ def test_a_strangers_status_does_not_cut_short_a_failing_objects_wait(
     sandbox.apply(widget("good"))
     until_data(sandbox, "good", {"size": "1"})
 
-    assert len(at_work.lines("handling failed")) < 20
+    assert len(at_work.lines("reconcile failed")) < 20
 
 
 def test_the_probes_say_what_is_followed(sandbox: Sandbox, at_work: OperatorProcess) -> None:

@@ -113,7 +113,7 @@ def test_uninstall_lets_finalizers_run_and_leaves_nothing(
     done = run("uninstall", "--yes")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert not operator.lines("handling failed")
+    assert not operator.lines("reconcile failed")
     deleted = [line.removeprefix("deleted ").split()[0] for line in done.stdout.splitlines()[1:]]
     assert deleted[:3] == ["Widget", "Widget", "Deployment"]
     assert deleted[-2:] == ["CustomResourceDefinition", "Namespace"]

@@ -399,7 +399,7 @@ def test_my_operator_gets_options_and_only_pods_that_fit_its_schema(
         return [line for line in lines(caplog, "pod") if line["object"].endswith("/of-a-team")]
 
     def failed() -> list[dict[str, Any]]:
-        return [line for line in lines(caplog, "handling failed") if line["object"] == "default/nobodys"]
+        return [line for line in lines(caplog, "reconcile failed") if line["object"] == "default/nobodys"]
 
     (pod,) = stage.samples
     nobodys = {**pod, "metadata": {"name": "nobodys"}}

@@ -185,7 +185,7 @@ def test_what_a_user_wants_next_does_not_wait_for_a_fight(sandbox: Sandbox, name
         until_reconciled(sandbox, "t1", namespace)
         (worker,) = at_work.process.workers
         # As in the middle of a fight that has lasted for long.
-        worker.intake.fights.wait = lambda *_, **__: 3600.0  # type: ignore[method-assign]
+        worker.router.fights.wait = lambda *_, **__: 3600.0  # type: ignore[method-assign]
         handled = worker.handled
         sandbox.request("PATCH", child_path(namespace), {"data": {"size": "0"}}, content_type=MERGE)
         sandbox.eventually(lambda: worker.handled > handled)

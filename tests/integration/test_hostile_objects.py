@@ -370,13 +370,13 @@ class Scene:
         for name in names:
             assert set(self.counts(name).values()) == {1}, (name, self.counts(name))
         watchers = [
-            stream for server in self.process.servers if isinstance(server, Watcher) for stream in server.reflectors
+            stream for server in self.process.servers if isinstance(server, Watcher) for stream in server.streams
         ]
-        for stream in (*self.process.reflectors.values(), *watchers):
-            assert (str(stream), stream.lists, dict(stream.troubles), stream.trouble) == (str(stream), 1, {}, None)
+        for stream in (*self.process.streams.values(), *watchers):
+            assert (str(stream), stream.lists, dict(stream.errors), stream.error) == (str(stream), 1, {}, None)
         records = self._caplog.records
         assert [known.getMessage() for known in records if known.levelno >= logging.ERROR] == []
-        said = {known.object for known in records if known.getMessage() == "handling failed"}  # type: ignore[attr-defined]
+        said = {known.object for known in records if known.getMessage() == "reconcile failed"}  # type: ignore[attr-defined]
         ordinary_ones = {f"{NAMESPACE}/{name}-{kind.kind.lower()}" for name in names for kind in FOLLOWED}
         assert said.isdisjoint(ordinary_ones)
         assert self.process.health().ok

@@ -56,6 +56,6 @@ def test_all_lines_of_one_handling_share_an_id_that_no_other_has(
     for line in lines:
         assert (line["controller"], line["object"]) == ("Maps", handlings[line["reconcile_id"]])
         assert line["reasons"] == "added"
-    failed = [line for line in lines if line["message"] == "handling failed"]
+    failed = [line for line in lines if line["message"] == "reconcile failed"]
     assert len({line["reconcile_id"] for line in failed}) == 2
     assert "s3cr3t" not in at_work.text

@@ -119,7 +119,7 @@ def test_a_controller_that_fails_outside_of_its_handlers_is_started_again_unless
     with serving(operator, sandbox.kubeconfig) as at_work:
         worker = at_work.process.workers[0]
         runs = []
-        real = worker.intake.queue.take
+        real = worker.router.queue.take
 
         def fails(*, now: float) -> object:
             runs.append(now)
@@ -127,7 +127,7 @@ def test_a_controller_that_fails_outside_of_its_handlers_is_started_again_unless
                 raise RuntimeError("a defect of ours")
             return real(now=now)
 
-        worker.intake.queue.take = fails  # type: ignore[method-assign, assignment]
+        worker.router.queue.take = fails  # type: ignore[method-assign, assignment]
         sandbox.apply(config_map(f"wakes-{restart}", namespace="default"))
         sandbox.eventually(lambda: runs)
         if restart is Restart.TEMPORARY:

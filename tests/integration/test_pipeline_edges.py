@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from bonny import Axn, Controller, Kind, Owned, Resource, Retry, Terminal
-from bonny.engine import router as intake
+from bonny.engine import router
 from bonny.engine.worker import Worker
 from bonny.kinds import Related
 from bonny_dev.crd.definition import crds
@@ -302,7 +302,7 @@ def test_what_was_dropped_before_its_stream_showed_it_is_pruned_later(
     sandbox: Sandbox, namespace: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: its event was that of an own write, and woke nobody."""
-    monkeypatch.setattr(intake, "BARRIER_SECONDS", 0.5)
+    monkeypatch.setattr(router, "BARRIER_SECONDS", 0.5)
     with serving(operator_of(PartsController), proxy.kubeconfig):
         sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
         until_reconciled(sandbox, "t1", namespace)
@@ -442,25 +442,25 @@ def test_nothing_is_left_in_memory_of_objects_that_are_gone(sandbox: Sandbox, na
 
 
 def left_in(worker: Worker) -> dict[str, object]:
-    intake = worker.intake
+    router = worker.router
     now = time.monotonic()
     held = {
-        "handled": intake.ledger.handled,
-        "witnesses": intake.ledger.witnesses,
-        "tombstones": intake.ledger._tombstones,
-        "contested": intake._contested,
-        "parked": intake._parked,
-        "unsure": intake._unsure,
+        "handled": router.ledger.handled,
+        "applied_records": router.ledger.applied_records,
+        "tombstones": router.ledger._tombstones,
+        "contested": router._contested,
+        "parked": router._parked,
+        "unsure": router._unsure,
         "stopped": worker._stopped,
         "running": worker._running,
-        "queued": intake.queue._entries,
-        "timers": intake.queue._timers,
-        "children": [item for source in intake.owned_sources for item in source.store],
+        "queued": router.queue._entries,
+        "timers": router.queue._timers,
+        "children": [item for source in router.owned_streams for item in source.store],
     }
-    for source, memory in intake._memory.items():
+    for source, memory in router._memory.items():
         waiting = (memory.writes, memory.barriers, memory.ends, memory.late)
         held[f"{source}"] = [known for known in waiting if len(known)]
-    assert intake.queue.statistics(now=now).working == 0
+    assert router.queue.statistics(now=now).working == 0
     return {name: known for name, known in held.items() if known}
 
 
@@ -532,7 +532,7 @@ def test_what_nobody_collects_is_named_once_although_it_is_applied_early(
         for name in ("t1", "t2"):
             sandbox.apply(thing(name, namespace=namespace))
             until_reconciled(sandbox, name, namespace)
-    told = [record for record in caplog.records if record.message == "these objects stay when their owner is deleted"]
+    told = [record for record in caplog.records if record.message == "descendants stay when their owner is deleted"]
     assert len(told) == 1
 
 

@@ -280,7 +280,7 @@ def test_without_a_finalizer_they_are_named_in_a_warning(
         )
     told = [(record.message, vars(record).get("kind")) for record in caplog.records if record.levelname == "WARNING"]
     assert ("cluster-scoped children stay when their owner is deleted", "persistentvolumes") in told
-    assert ("these objects stay when their owner is deleted", "configmaps") in told
+    assert ("descendants stay when their owner is deleted", "configmaps") in told
 
 
 # --- pruning ----------------------------------------------------------------------------------------------------------

@@ -148,8 +148,8 @@ def test_a_rendered_operator_serves_its_kinds_with_the_rights_of_its_manifest(
     # SIGTERM
     code, seconds = operator.stop()
     assert (code, seconds < 5) == (0, True)
-    assert not operator.lines("cannot follow")
-    assert not operator.lines("handling failed")
+    assert not operator.lines("watch failed")
+    assert not operator.lines("reconcile failed")
 
 
 def web(name: str, **labels: str) -> Resource:
@@ -191,7 +191,7 @@ def test_a_generated_controller_of_a_kind_of_others_handles_what_has_its_label_a
     assert plain is not None
     assert "finalizers" not in plain["metadata"]
     assert published("plain") is None
-    assert not operator.lines("handling failed")
+    assert not operator.lines("reconcile failed")
 
 
 def watched_versions(sandbox: Sandbox, plural: str) -> set[str]:
@@ -238,7 +238,7 @@ def test_objects_of_two_generated_versions_are_readable_as_each_other_and_the_hu
     assert crd is not None
     assert crd["status"]["storedVersions"] == ["v2alpha1"]
     assert crd["spec"]["names"]["shortNames"] == ["wd"]
-    assert not operator.lines("cannot follow")
+    assert not operator.lines("watch failed")
 
 
 def test_a_restart_takes_up_what_is_there_and_what_changed_meanwhile(own: Sandbox, project: Path, start: Any) -> None:
@@ -264,7 +264,7 @@ def test_without_its_role_it_names_the_missing_rule_and_goes_on_when_it_is_grant
     python = str(project / ".venv/bin/python")
     operator = start_operator([python, "-m", "widgets_operator"], kubeconfig=identity, cwd=project)
 
-    told = own.eventually(lambda: operator.lines("cannot follow"))
+    told = own.eventually(lambda: operator.lines("watch failed"))
     rules = {line["missing_rule"] for line in told}
     assert '- {apiGroups: ["example.com"], resources: ["widgets"], verbs: [get, list, watch]}' in rules
     own.eventually(lambda: operator.probe("/readyz")[0] == 503)

@@ -90,7 +90,7 @@ def test_a_child_followed_by_its_metadata_alone_does_not_spin_while_its_stream_i
         sandbox.eventually(lambda: "configmaps: server" in started.probe("/readyz")[1])
 
         def reasons() -> list[str]:
-            return [line["reasons"] for line in started.lines("handled") if line["object"] == "default/s"]
+            return [line["reasons"] for line in started.lines("reconciled") if line["object"] == "default/s"]
 
         before, applied = len(reasons()), proxy.count(is_child_apply)
         sandbox.eventually(lambda: reasons()[before:].count("resync") >= 4, within_seconds=20)
@@ -111,8 +111,8 @@ def test_the_status_of_what_is_followed_by_its_metadata_alone_is_not_written_at_
 
     before = sandbox.eventually(ready)
     assert [known["type"] for known in before["status"]["conditions"]] == ["Ready"]
-    handled = len(started.lines("handled"))
-    sandbox.eventually(lambda: len(started.lines("handled")) >= handled + 4)
+    handled = len(started.lines("reconciled"))
+    sandbox.eventually(lambda: len(started.lines("reconciled")) >= handled + 4)
 
     assert ready() == before
 

@@ -75,7 +75,7 @@ def test_a_handlers_task_that_calls_exit_costs_its_own_object_and_a_callback_sto
 
     metadata = {"namespace": "default", "labels": {"of": "terms"}}
     sandbox.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "name": "task"}}])
-    Sandbox.eventually(lambda: at_work.text.count("handling failed") > 1)
+    Sandbox.eventually(lambda: at_work.text.count("reconcile failed") > 1)
     assert at_work.process.poll() is None
     assert "sys.exit was called" in at_work.text
 

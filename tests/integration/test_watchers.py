@@ -206,7 +206,7 @@ async def test_a_stream_that_ends_by_an_error_of_our_own_is_told_as_down(sandbox
 
     async with place(sandbox, Breaks.rules()) as here:
         logger = Breaks(here)
-        logger.reflectors[0].subscribe(logger)
+        logger.streams[0].subscribe(logger)
         with pytest.raises(ExceptionGroup):
             await logger.run()
 

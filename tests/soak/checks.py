@@ -224,5 +224,5 @@ def alive(*, red: int, probes: int, ready: str, stop_code: int, stop_seconds: fl
 
 def log_lines(messages: Mapping[str, int], complaints: Sequence[str]) -> Check:
     """No error, no traceback, no "please report": trouble of others is a warning."""
-    figures = f"{sum(messages.values()):,} lines, {messages.get('handling failed', 0):,} failed handlings made good"
+    figures = f"{sum(messages.values()):,} lines, {messages.get('reconcile failed', 0):,} failed handlings made good"
     return Check("nothing in the log is a fault of its own", figures, tuple(complaints))

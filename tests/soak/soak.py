@@ -186,7 +186,7 @@ class Soak:
         log = self._operator.log.read()
         return (
             f"{seconds:5.0f} s  {self._chaos.struck.total()} faults, {self._world.changes.total():,} changes, "
-            f"{log.messages['handled']:,} handled, {log.messages['handling failed']:,} failed, "
+            f"{log.messages['reconciled']:,} handled, {log.messages['reconcile failed']:,} failed, "
             f"{self._traffic.total:,} requests, {self._operator.resident:.0f} MB; now: {self._chaos.now}"
         )
 
@@ -230,13 +230,13 @@ class Soak:
     def _rest(self) -> Check:
         """Leave everything alone, and count writes and handlings."""
         began, seconds = time.monotonic(), self._options.rest_seconds
-        at_server, handled = self._writes_at_server(), self._operator.log.read().messages["handled"]
+        at_server, handled = self._writes_at_server(), self._operator.log.read().messages["reconciled"]
         time.sleep(seconds)
         return checks.rest(
             seconds=seconds,
             through_proxy=self._proxy.count(lambda request: is_write(request) and _is_work(request), since=began),
             at_server=self._writes_at_server() - at_server,
-            handled=self._operator.log.read().messages["handled"] - handled,
+            handled=self._operator.log.read().messages["reconciled"] - handled,
         )
 
     def _writes_at_server(self) -> int:

@@ -9,7 +9,7 @@ import msgspec
 
 from bonny.core import watch
 from bonny.core.objects import Item, decode_item
-from bonny.core.watch import Change, Command, Event, Step, Stream, WatchOptions
+from bonny.core.watch import Change, Command, Decision, WatchInput, WatchOptions, WatchState
 from bonny.resource import Resource
 
 
@@ -74,11 +74,11 @@ class Led:
         self.chance = chance
         self.now = 1000.0
         first = watch.start(self.options)
-        self.stream: Stream = first.stream
+        self.stream: WatchState = first.stream
         self.command: Command = first.command
         self.changes: list[Change] = []
 
-    def tell(self, *events: Event, after: float = 0.0) -> Step:
+    def tell(self, *events: WatchInput, after: float = 0.0) -> Decision:
         """Let `events` happen, `after` seconds from now; returns the outcome of the last."""
         self.now += after
         for event in events:
@@ -87,15 +87,15 @@ class Led:
             self.changes += outcome.changes
         return outcome
 
-    def lists(self, *things: Resource, version: int = 10) -> Step:
+    def lists(self, *things: Resource, version: int = 10) -> Decision:
         """A complete list in one page."""
         return self.tell(watch.Reply(200, page(*things, version=version)))
 
-    def opens(self) -> Step:
+    def opens(self) -> Decision:
         """The server accepts the watch."""
         return self.tell(watch.Heard())
 
-    def waits_out(self) -> Step:
+    def waits_out(self) -> Decision:
         """The wait that was asked for passes; where the server's version is asked for then, it is the known one."""
         assert isinstance(self.command, watch.Wait), self.command
         step = self.tell(watch.Tick(), after=self.command.seconds)

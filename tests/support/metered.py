@@ -55,6 +55,6 @@ async def parts(*schedulers: type[Scheduler]) -> Parts:
     client = Client(Nowhere(), user_agent="test")
     process._assemble(client)
     await client.close()
-    streams = list(process.reflectors.values())
+    streams = list(process.streams.values())
     others = (process.servers, process.recorder, process.tasks, client.requests, process.monitor, process.schedulers)
     return Parts("op", process.workers, streams, *others)

@@ -14,7 +14,7 @@ from bonny import telemetry
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.core.watch import WatchOptions
-from bonny.engine.stream import Reflector
+from bonny.engine.stream import Stream
 from bonny.events import EventRecorder
 from bonny.kinds import Kind
 from bonny.resource import Resource
@@ -77,12 +77,12 @@ class AtWork:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         try:
             async with Client(Kubeconfig(str(self._kubeconfig)), user_agent="schedulers/1.0.0", timeout=10.0) as client:
-                streams: dict[Kind, Reflector] = {}
+                streams: dict[Kind, Stream] = {}
 
-                def follow(kind: Kind) -> Reflector:
+                def follow(kind: Kind) -> Stream:
                     if kind not in streams:
                         options = WatchOptions(timeout=(3.0, 3.0), grace=3.0)
-                        streams[kind] = Reflector(client, kind, namespace=None, options=options)
+                        streams[kind] = Stream(client, kind, namespace=None, options=options)
                     return streams[kind]
 
                 cluster, recorder = Cluster(follow), EventRecorder(client, controller="schedulers", instance="tests")

@@ -13,14 +13,15 @@ from typing import Any, cast
 import msgspec
 
 from bonny import Axn, Kind, Owned, Resource
-from bonny.axn import Action, Observation
 from bonny.client.errors import Refusal, refusal
 from bonny.core.fights import Fights
-from bonny.core.ledger import Witness
+from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Failure, Item, decode_item
+from bonny.engine.context import Observation
 from bonny.events import Event
 from bonny.kinds import Scope
 from bonny.resource import Key
+from tests.support.tokens import token_of
 from tests.support.widget import Widget, widget
 
 MANAGER = "op/WidgetController"
@@ -45,7 +46,7 @@ def owned(resource: Resource, fields: Resource, *, subresource: str = "") -> Res
 
 
 class Script:
-    """A workplace and its client in one. Each answer is given once; one that is an exception is raised."""
+    """A context and its client in one. Each answer is given once; one that is an exception is raised."""
 
     operator = "op"
     manager = MANAGER
@@ -55,7 +56,7 @@ class Script:
 
     def __init__(self, *answers: Resource | Exception | None, children: Sequence[Resource] = ()) -> None:
         self.owns: Sequence[Owned] = (CONFIG_MAP,)
-        self.witnesses: dict[tuple[Kind, Key], Witness] = {}
+        self.applied_records: dict[tuple[Kind, Key], AppliedRecord] = {}
         self.fights = Fights()
         self.requests: list[tuple[str, Any]] = []
         """Verb, and what was sent."""
@@ -89,7 +90,7 @@ class Script:
 
     def observe(self, kind: Kind, key: Key) -> Observation:
         found = [item(child) for child in self._children if (child["kind"], item(child).key) == (kind.kind, key)]
-        return Observation(known=True, item=next(iter(found), None))
+        return Observation(synced=True, item=next(iter(found), None))
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
         return [(CONFIG_MAP, item(child)) for child in self._children]
@@ -111,13 +112,5 @@ class Script:
 def token(script: Script, resource: Resource | None = None, **fields: Any) -> Axn[Any]:
     """The token of a reconcile of a Widget, as a worker makes it."""
     shown = resource or widget()
-    made: Axn[Any] = Axn(
-        action=fields.pop("action", Action.RECONCILE),
-        resource=msgspec.json.decode(msgspec.json.encode(shown)),
-        version=Widget,
-        kind=WIDGET,
-        shown=item(shown),
-        workplace=cast("Any", script),
-        **fields,
-    )
-    return made
+    handled = msgspec.json.decode(msgspec.json.encode(shown))
+    return token_of(handled, version=Widget, kind=WIDGET, shown=item(shown), context=script, **fields)

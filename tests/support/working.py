@@ -7,14 +7,15 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from bonny import Axn, Controller, Kind, Scope
+from bonny.axn import Step
 from bonny.client.api import Client
 from bonny.core import watch
 from bonny.core.backoff import Backoff
 from bonny.core.queue import QueueOptions
-from bonny.engine.router import Intake
-from bonny.engine.stream import Reflector
+from bonny.engine.router import Router
+from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
-from bonny.pipeline import Pipeline, Step
+from bonny.pipeline import Pipeline
 from bonny.resource import Resource
 from tests.support.core import line, page
 from tests.support.recorder import KeptEvents
@@ -35,7 +36,7 @@ class Quiet(Controller[Any]):
 
 
 def worker_of(*steps: Step, controller: Controller[Any] | None = None, client: object = None) -> Worker:
-    reflector = Reflector(NO_CLIENT, WIDGET, namespace=None, options=watch.WatchOptions())
+    stream = Stream(NO_CLIENT, WIDGET, namespace=None, options=watch.WatchOptions())
     return Worker(
         operator="op",
         group="example.com",
@@ -43,12 +44,12 @@ def worker_of(*steps: Step, controller: Controller[Any] | None = None, client: o
         kind=WIDGET,
         client=cast("Client", client),
         recorder=KeptEvents(),
-        intake=Intake(primary=[reflector], owned={}, options=QUICK, on_status=False),
+        router=Router(primary=[stream], owned={}, options=QUICK, on_status=False),
         pipeline=Pipeline(steps),
     )
 
 
-async def lists(stream: Reflector, *things: Resource) -> None:
+async def lists(stream: Stream, *things: Resource) -> None:
     await stream._step(watch.Reply(200, page(*things)))
     await stream._step(watch.Heard())
 
@@ -60,6 +61,6 @@ async def at_work(worker: Worker) -> AsyncIterator[None]:
     await worker.drain(seconds=0)
 
 
-async def says(stream: Reflector, event: str, thing: Resource) -> None:
+async def says(stream: Stream, event: str, thing: Resource) -> None:
     """An event of the watch."""
     await stream._step(watch.Line(line(event, {**TYPE, **thing})))

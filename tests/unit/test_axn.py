@@ -15,6 +15,7 @@ from bonny.axn import Action, State
 from bonny.errors import AlreadyApplied, OptionError
 from bonny.pipeline import Pipeline
 from tests.support.recorder import KeptEvents
+from tests.support.tokens import token_of
 
 BEFORE = "2020-01-01T00:00:00Z"
 
@@ -22,7 +23,7 @@ BEFORE = "2020-01-01T00:00:00Z"
 def token(**fields: Any) -> Axn[Any]:
     metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
     resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
-    return Axn(action=Action.RECONCILE, resource=resource, **fields)
+    return token_of(resource, **fields)
 
 
 def child(**metadata: str) -> Resource:
@@ -175,7 +176,7 @@ def test_a_sealed_token_takes_nothing_of_any_sort(register: Callable[[Axn[Any]],
 
 
 class Told(KeptEvents):
-    """A workplace, as far as events need one."""
+    """A context, as far as events need one."""
 
     wrote = True
     operator = "o"
@@ -186,7 +187,7 @@ def told(action: Action = Action.ADD, *, wrote: bool = True) -> tuple[Axn[Any], 
     place.wrote = wrote
     metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
     resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
-    return Axn(action=action, resource=resource, workplace=cast("Any", place)), place
+    return token_of(resource, action=action, context=place), place
 
 
 def reasons(place: Told) -> list[str]:

@@ -24,16 +24,15 @@ from bonny.core import ledger as ledger_module
 from bonny.core import watch
 from bonny.core.fights import Fights
 from bonny.core.framing import Lines
-from bonny.core.ledger import Barriers, Ends, Ledger, OwnWrites, handled_state, witness_of
+from bonny.core.ledger import Barriers, Ends, Ledger, OwnWrites, applied_record, handled_state
 from bonny.core.queue import Priority, Queue, QueueOptions, Reason
 from bonny.core.series import Correlator
 from bonny.core.store import Store
 from bonny.core.watch import Begin, Gone, Put, Sweep
-from bonny.engine import router as intake_module
-from bonny.engine.context import Mute
-from bonny.engine.router import Intake
-from bonny.engine.stream import Reflector
-from bonny.engine.worker import Worker
+from bonny.engine import router as router_module
+from bonny.engine.router import Router
+from bonny.engine.stream import Stream
+from bonny.engine.worker import NullRecorder, Worker
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
@@ -130,7 +129,7 @@ class QueueOfALeader(Life):
             queue.add(name, reason, now=now, priority=self.random.choice([*Priority]))
         queue.set_timer(self.some(), Reason.RESYNC, at=now + self.random.choice([1.0, 36_000.0]))
         if gone is not None and gone not in self.held:
-            queue.forget(gone)
+            queue.discard(gone)
         queue.unpark(self.some(), now=now)
         while len(self.held) < 5 and (work := queue.take(now=now)) is not None:
             self.held.add(work.key)
@@ -144,7 +143,7 @@ class QueueOfALeader(Life):
             ]
             self.random.choice(give_back)()
             if key not in self.live:
-                queue.forget(key)
+                queue.discard(key)
 
 
 class QueueOfAStandby(QueueOfALeader):
@@ -154,7 +153,7 @@ class QueueOfAStandby(QueueOfALeader):
             priority = self.random.choice([*Priority])
             self.roots_.add(name, Reason.ADDED, now=self.clock.now, priority=priority)
         if gone is not None:
-            self.roots_.forget(gone)
+            self.roots_.discard(gone)
 
 
 def key(name: str) -> Key:
@@ -175,26 +174,26 @@ class LedgerOfALeader(Life):
         new, gone = self.turn_over()
         known = item(new, uid=f"uid-{next(self.uids)}", generation=1)
         self.roots_.handled[key(new)] = handled_state(known, with_status=False)
-        witness = witness_of({}, thing(new, version=1), {})
-        self.roots_.witnesses.setdefault(key(new), {})[CHILD, key(new)] = witness
+        record = applied_record({}, thing(new, version=1), {})
+        self.roots_.applied_records.setdefault(key(new), {})[CHILD, key(new)] = record
         if gone is not None:
             self.ended(gone)
 
     def ended(self, name: str) -> None:
-        self.roots_.bury(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
+        self.roots_.add_tombstone(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
         for stone in self.roots_.tombstones(key(name)):
-            self.roots_.settle(stone.item.meta.uid)
-            self.roots_.lift(key(name), stone)
+            self.roots_.mark_deleted(stone.item.meta.uid)
+            self.roots_.remove_tombstone(key(name), stone)
         if name not in self.live:
-            self.roots_.forget(key(name))
+            self.roots_.drop(key(name))
 
 
 class LedgerOfAStandby(LedgerOfALeader):
     def ended(self, name: str) -> None:
-        self.roots_.bury(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
-        for forgotten in self.roots_.lift_before(self.clock.now - 5.0):
+        self.roots_.add_tombstone(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
+        for forgotten in self.roots_.remove_tombstones_before(self.clock.now - 5.0):
             if forgotten.name not in self.live:
-                self.roots_.forget(forgotten)
+                self.roots_.drop(forgotten)
 
 
 class Writes(Life):
@@ -227,7 +226,7 @@ class Writes(Life):
         self.ends.drop(key(self.some()))
         if gone is not None:
             # The owner is gone; of the child nothing is known while its stream is blocked.
-            self.ends.forget(key(gone))
+            self.ends.cancel(key(gone))
             if not self.blocked:
                 self.writes.drop(key(gone))
         if not self.blocked:
@@ -428,7 +427,7 @@ class SchedulerThatStandsBy(Life):
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.streams: dict[str, Reflector] = {}
+        self.streams: dict[str, Stream] = {}
         self.cluster = Cluster(self.follow)
         self.server = SchedulerServer(
             Picks(), cast("Any", None), cluster=self.cluster, recorder=cast("Any", KeptEvents())
@@ -437,8 +436,8 @@ class SchedulerThatStandsBy(Life):
         for stream in self.streams.values():
             tells(stream, watch.Reply(200, page(version=10)), watch.Heard())
 
-    def follow(self, kind: Kind) -> Reflector:
-        made = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+    def follow(self, kind: Kind) -> Stream:
+        made = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
         return self.streams.setdefault(kind.plural, made)
 
     @property
@@ -464,7 +463,7 @@ class SchedulerThatStandsBy(Life):
 # --- a controller -----------------------------------------------------------------------------------------------------
 
 
-def tells(stream: Reflector, *events: watch.Event) -> None:
+def tells(stream: Stream, *events: watch.WatchInput) -> None:
     """Each step is carried out to its end; its pauses are not waited for."""
     for event in events:
         step = stream._step(event)
@@ -487,17 +486,17 @@ class ControllerThatStandsBy(Life):
         self.version = 10
         self.alive: dict[str, str] = {}
         self.widgets, self.children, self.secrets = (
-            Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+            Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
             for kind in (WIDGET, CHILD, SECRET)
         )
-        self.intake = Intake(
+        self.router = Router(
             primary=[self.widgets],
             owned={CHILD: [self.children]},
             related={SECRET: [self.secrets]},
             options=QueueOptions(),
             on_status=True,
         )
-        for stream in self.intake.sources:
+        for stream in self.router.streams:
             if self.blocked and stream is self.children:
                 tells(stream, watch.Reply(403, b"{}"))
             else:
@@ -505,7 +504,7 @@ class ControllerThatStandsBy(Life):
 
     @property
     def roots(self) -> object:
-        return self.intake
+        return self.router
 
     def event(self) -> None:
         new, gone = self.turn_over()
@@ -523,9 +522,9 @@ class ControllerThatStandsBy(Life):
 
     def happens(self, name: str) -> None:
         """What else happens to one that lives."""
-        self.intake.forget_ends(before=self.clock.now - 30.0)
+        self.router.remove_tombstones(before=self.clock.now - 30.0)
 
-    def says(self, stream: Reflector, event: str, name: str, **fields: Any) -> None:
+    def says(self, stream: Stream, event: str, name: str, **fields: Any) -> None:
         self.version += 1
         if stream.blocked:
             return
@@ -537,7 +536,7 @@ class ControllerThatStandsBy(Life):
         if self.chance(0.01):
             self.breaks(stream)
 
-    def breaks(self, stream: Reflector) -> None:
+    def breaks(self, stream: Stream) -> None:
         """Its watch breaks, and is resumed or replaced by a list that lacks one that ended meanwhile."""
         self.version += 1
         tells(stream, self.random.choice([watch.Broken("reset"), watch.Silent(), watch.Closed()]))
@@ -575,8 +574,8 @@ class ControllerThatLeads(ControllerThatStandsBy):
             controller=self.Widgets(),
             kind=WIDGET,
             client=cast("Any", None),
-            recorder=Mute(),
-            intake=self.intake,
+            recorder=NullRecorder(),
+            router=self.router,
             pipeline=Pipeline([self.handle]),
         )
         self.task = asyncio.create_task(self.worker.run())
@@ -594,7 +593,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
 
     def handle(self, axn: Axn[Any]) -> None:
         """What a handler and the steps behind it do."""
-        place, child = axn.workplace, axn.key
+        place, child = axn.context, axn.key
         if axn.action is Action.DELETE:
             return
         if place.children(axn.uid) is None and not self.blocked:
@@ -619,7 +618,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
             made = thing(child.name, version=version, generation=version, **fields)
             named = {"apiVersion": stream.kind.api_version, "kind": stream.kind.kind, **made}
             tells(stream, watch.Line(line("MODIFIED", named)))
-        place.witnesses[CHILD, child] = witness_of({}, thing(child.name, version=1), {})
+        place.applied_records[CHILD, child] = applied_record({}, thing(child.name, version=1), {})
         if self.chance(0.1):
             axn.requeue_after(30.0)
         axn.applied = set()
@@ -744,7 +743,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(periodic, "REMEMBERED_HALTS", CAPS)
     monkeypatch.setattr(api, "WARNINGS_KEPT", CAPS)
     monkeypatch.setattr(nodes_module, "REMEMBERED", CAPS * POPULATION)
-    monkeypatch.setattr(intake_module, "IN_SYNC_SECONDS", 1.0)
+    monkeypatch.setattr(router_module, "IN_SYNC_SECONDS", 1.0)
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)

@@ -20,14 +20,14 @@ from bonny.client.errors import Forbidden, refusal
 from bonny.core.objects import Failure
 from bonny.errors import AlreadyApplied, BonnyError, ForeignObject, InvalidObject, OptionError, UndeclaredKind
 from bonny.operator import Operator
-from bonny.pipeline import Pipeline, failure_of, run_step
+from bonny.pipeline import Pipeline, call_handler, failure_of, run_step
 from bonny.resource import Resource
 from bonny.run.discovery import discover
 from bonny.steps.apply_descendants import ApplyDescendants, prepared
-from bonny.steps.calling import call_handler
 from bonny.steps.delegate import DelegateToController
 from bonny.steps.finalizer import Finalizer
 from bonny_dev import testing
+from tests.support.tokens import token_of
 from tests.support.widget import Widget, widget
 
 
@@ -108,7 +108,7 @@ def test_a_handler_sees_what_the_test_says_is_there(token: Axn[Widget]) -> None:
 
 def test_of_an_object_that_is_gone_nothing_can_be_made() -> None:
     token = testing.axn(widget(), version=Widget, action="delete")
-    with pytest.raises(OptionError, match="going"):
+    with pytest.raises(OptionError, match="being deleted"):
         token.register_descendant(config_map())
 
 
@@ -122,7 +122,7 @@ def test_a_requeue_after_an_impossible_time_is_refused(token: Axn[Widget], secon
 
 
 def sent(descendant: Resource, *, owner: Resource, namespaced: bool, **options: Any) -> Resource:
-    token: Axn[Any] = Axn(action=Action.ADD, resource=owner)
+    token = token_of(owner, action=Action.ADD)
     token.register_descendant(descendant, **options)
     ((made,),) = token.descendant_groups()
     kind = Owned(descendant["apiVersion"], descendant["kind"])
@@ -266,7 +266,7 @@ async def test_a_failed_handling_leaves_nothing_in_memory(controller: type[Contr
 
 
 async def delegated(controller: Controller[Any], *, action: str = "add") -> Axn[Any]:
-    token: Axn[Any] = Axn(action=Action(action), resource=widget(), version=Widget, controller=controller)
+    token = token_of(widget(), action=Action(action), version=Widget, controller=controller)
     await run_step(token, DelegateToController())
     return token
 
@@ -315,7 +315,7 @@ class PanicsInAThread(Controller[Widget]):
 @pytest.mark.parametrize("controller", [Panics(), PanicsInAThread()])
 async def test_what_is_no_exception_is_a_failure_of_its_handling(controller: Controller[Widget]) -> None:
     """Regression: nobody caught it, and the key stayed with a worker that was gone; from a thread it ended the loop."""
-    with pytest.raises(BonnyError, match="PanicException was raised, which is no Exception") as caught:
+    with pytest.raises(BonnyError, match="PanicException was raised, which is not an Exception") as caught:
         await delegated(controller)
     assert "lost" not in failure_of(caught.value).message
     assert caught.value.__notes__ == ["it said: lost", "in step DelegateToController"]

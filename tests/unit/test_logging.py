@@ -133,31 +133,31 @@ def worker_line(level: int, message: str, **extra: object) -> str:
     [
         (
             logging.INFO,
-            "handled",
+            "reconciled",
             {"action": "add", "seconds": 0.0214},
             "applied   Widgets  n/a  add        added       21 ms",
         ),
         (
             logging.DEBUG,
-            "handled",
+            "reconciled",
             {"action": "add", "seconds": 0.0},
             "unchanged Widgets  n/a  add        added        0 ms",
         ),
         (
             logging.WARNING,
-            "handling failed",
+            "reconcile failed",
             {"seconds": 1.5, "error": 'two\nlines \x1b[31m"quoted"', "retry_in_seconds": 0.25},
             'failed    Widgets  n/a             added     1500 ms  two\\nlines \\u001b[31m"quoted"; next try in 0.2 s',
         ),
         (
             logging.INFO,
-            "will try again",
+            "retry requested",
             {"seconds": 0.001, "error": "not yet", "retry_in_seconds": 5.0},
             "waits     Widgets  n/a             added        1 ms  not yet; next try in 5.0 s",
         ),
         (
             logging.WARNING,
-            "stopped until it changes",
+            "stopped until the object changes",
             {"seconds": 0.001, "error": "never"},
             "stopped   Widgets  n/a             added        1 ms  never",
         ),
@@ -223,11 +223,11 @@ def test_a_text_that_cannot_be_encoded_is_logged_with_escapes(
         raise RuntimeError("file \udcff")
     except RuntimeError as error:
         extra = {"error": str(error), "\udc80": "key", "seconds": 0.5}
-        logging.getLogger(logger).warning("handling failed", extra=extra, exc_info=True)
+        logging.getLogger(logger).warning("reconcile failed", extra=extra, exc_info=True)
 
     told.seek(0)
     text = told.read()
-    assert "handling failed" in text or "failed" in text
+    assert "reconcile failed" in text or "failed" in text
     assert text.replace("\\\\", "\\").count("file \\udcff") >= 2
     assert capsys.readouterr().err == ""
     if form is LogFormat.JSON:
@@ -245,7 +245,7 @@ def test_a_line_is_bounded_and_says_how_much_was_left_out(form: LogFormat, logge
     try:
         raise RuntimeError(long)
     except RuntimeError:
-        logging.getLogger(logger).warning("handling failed", extra={"error": long, "seconds": 0.5}, exc_info=True)
+        logging.getLogger(logger).warning("reconcile failed", extra={"error": long, "seconds": 0.5}, exc_info=True)
 
     text = told.getvalue()
     assert len(text) < 3 * ours.LONGEST

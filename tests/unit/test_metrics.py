@@ -10,7 +10,7 @@ import prometheus_client.openmetrics.parser
 import prometheus_client.parser
 import pytest
 
-from bonny.core.meters import BOUNDS, Exemplar, Handlings, Histogram
+from bonny.core.meters import BOUNDS, Exemplar, Histogram, ReconcileCounts
 from bonny.core.objects import decode_item
 from bonny.core.queue import Priority, Reason
 from bonny.core.watch import Gone, Put
@@ -129,7 +129,7 @@ async def test_every_series_of_a_scheduler_is_there_from_the_start_by_the_names_
     ],
 )
 def test_how_a_handling_ended_is_counted(error: Exception, counts: tuple[int, ...]) -> None:
-    meters = Handlings()
+    meters = ReconcileCounts()
     meters.failed(error)
     found = (meters.errors, meters.terminal, meters.timeouts, meters.requeued, meters.requeued_after)
     assert found == counts
@@ -138,7 +138,7 @@ def test_how_a_handling_ended_is_counted(error: Exception, counts: tuple[int, ..
 def test_a_handler_that_ran_out_of_time_is_counted_as_such() -> None:
     class Late(BonnyError, TimeoutError): ...
 
-    meters = Handlings()
+    meters = ReconcileCounts()
     meters.failed(Late("late"))
     assert (meters.errors, meters.timeouts) == (1, 1)
 
@@ -238,7 +238,7 @@ def test_the_last_handling_of_each_bucket_leads_to_its_trace_and_only_openmetric
 
 async def test_a_scrape_does_not_hold_the_loop_however_many_objects_and_keys_there_are() -> None:
     made = await parts()
-    queue, store = made.workers[0].intake.queue, made.streams[0].store
+    queue, store = made.workers[0].router.queue, made.streams[0].store
     item = decode_item(b'{"metadata":{"name":"one","namespace":"n","uid":"u","resourceVersion":"1"}}')
     store._items = {Key("n", str(number)): item for number in range(MANY)}
     for number in range(MANY):

@@ -11,23 +11,24 @@ from typing import Any, cast
 import pytest
 
 from bonny import Axn, Controller, Reason, Retry, Terminal
-from bonny.axn import Action
+from bonny.axn import Action, Step
 from bonny.calling import HandlerTimeout
 from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
-from bonny.pipeline import Pipeline, Step, failure_of
+from bonny.pipeline import Pipeline, failure_of
 from bonny.steps import AddManagedByLabelToDescendants, AddMissingGVK, Finalizer, Logger, SkipObservedGenerations
 from bonny.steps.apply_status import ApplyStatus
 from bonny.steps.delegate import DelegateToController
 from bonny_dev import testing
 from tests.support.raising import Frozen, Hostile, PanicException, Unprintable, UnprintablePanic
 from tests.support.recorder import KeptEvents
+from tests.support.tokens import token_of
 
 
 def token(**fields: Any) -> Axn[Any]:
     metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
     resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
-    return Axn(action=Action.RECONCILE, resource=resource, **fields)
+    return token_of(resource, **fields)
 
 
 class Reporting:
@@ -201,7 +202,7 @@ async def test_a_coroutine_that_nobody_awaits_is_no_success() -> None:
 
 
 class Telling(KeptEvents):
-    """A workplace, as far as the end of a pipeline needs one."""
+    """A context, as far as the end of a pipeline needs one."""
 
     wrote = True
 
@@ -218,7 +219,7 @@ async def test_what_a_handling_failed_of_is_an_event_and_asking_for_another_try_
     error: Exception, told: list[tuple[str, str, str]]
 ) -> None:
     place = Telling()
-    axn = token(workplace=place)
+    axn = token(context=place)
     axn.success_event(reason="Applied")
 
     with pytest.raises(type(error)):
@@ -229,7 +230,7 @@ async def test_what_a_handling_failed_of_is_an_event_and_asking_for_another_try_
 
 async def test_events_and_last_hooks_come_at_the_end_also_when_a_step_halts() -> None:
     place = Telling()
-    axn = token(workplace=place)
+    axn = token(context=place)
     order: list[str] = []
     axn.register_before_emit_event(lambda event, _: order.append("event") or event)
     axn.register_after_processed(lambda _: order.append("processed"))
@@ -245,7 +246,7 @@ async def test_events_and_last_hooks_come_at_the_end_also_when_a_step_halts() ->
 
 
 async def test_a_hook_that_fails_at_the_end_fails_nothing_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    axn = token(workplace=Telling())
+    axn = token(context=Telling())
 
     def fails(axn: Axn[Any]) -> None:
         raise ValueError("no")
@@ -275,7 +276,7 @@ def modified(observed: int | None, action: Action = Action.MODIFY, **fields: Any
         "metadata": metadata,
         "status": {"observedGeneration": observed},
     }
-    return Axn(action=action, resource=resource, **{"reasons": frozenset({Reason.CHANGED}), **fields})
+    return token_of(resource, action=action, **{"reasons": frozenset({Reason.CHANGED}), **fields})
 
 
 @pytest.mark.parametrize(
@@ -351,7 +352,7 @@ def test_a_finalizer_has_a_name_and_an_implementation_or_none_of_both(options: d
 
 
 def recorded(axn: Axn[Any]) -> list[tuple[str, str]]:
-    return [(event.type.value, event.reason) for event in cast("Any", axn.workplace).recorded]
+    return [(event.type.value, event.reason) for event in cast("Any", axn.context).recorded]
 
 
 @pytest.mark.parametrize(("error", "told"), [(ValueError("x"), [("Warning", "HandlerFailed")]), (Retry("later"), [])])

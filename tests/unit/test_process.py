@@ -141,7 +141,7 @@ async def test_a_stream_is_stuck_a_minute_after_its_longest_request_or_wait(
     """Regression: with watches of more than five minutes, a quiet cluster got its operator killed by the probe."""
     made = process(timeout=timeout)
     made._assemble(cast("Any", None))
-    (stream,) = made.reflectors.values()
+    (stream,) = made.streams.values()
 
     stream.last_contact = time.monotonic() - silent
 
@@ -263,7 +263,7 @@ async def test_a_stream_that_never_comes_into_sync_does_not_freeze_garbage(monke
     monkeypatch.setattr(process_module, "FREEZE_SECONDS", 0.01)
     made = process()
     made._assemble(cast("Any", None))
-    (stream,) = made.reflectors.values()
+    (stream,) = made.streams.values()
     await stream._step(watch.Reply(503, b""))
     syncing = asyncio.create_task(made._after_first_sync(time.monotonic()))
     await asyncio.sleep(0.05)
@@ -291,7 +291,7 @@ async def test_what_a_long_list_has_brought_is_frozen_before_its_end(monkeypatch
     monkeypatch.setattr(process_module, "FREEZE_SECONDS", 0.01)
     made = process()
     made._assemble(cast("Any", None))
-    (stream,) = made.reflectors.values()
+    (stream,) = made.streams.values()
     syncing = asyncio.create_task(made._after_first_sync(time.monotonic()))
     before = gc.get_freeze_count()
 

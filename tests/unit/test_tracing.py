@@ -18,18 +18,19 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, StatusCode
 
 from bonny import Axn, Controller, Kind, PeriodicTask, Retry, TaskRun, Terminal
-from bonny.axn import Action
+from bonny.axn import Action, Step
 from bonny.client.api import path_of
 from bonny.client.metering import Requests
 from bonny.core.queue import Reason
 from bonny.errors import UsageError
-from bonny.pipeline import Pipeline, Step
+from bonny.pipeline import Pipeline
 from bonny.resource import Resource
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 from bonny.telemetry import tracing
 from bonny.telemetry.logging import about, reconcile_id
 from bonny.telemetry.otel import path_template
+from tests.support.tokens import token_of
 from tests.support.traced import Collected, collecting, told
 from tests.support.waiting import running, until
 
@@ -63,7 +64,7 @@ class Maps(Controller[Any]):
 
 def axn_of(controller: Controller[Any] | None = None, **fields: Any) -> Axn[Any]:
     reasons = frozenset({Reason.CHANGED, Reason.CHILD})
-    return Axn(action=Action.MODIFY, resource=MAP, reasons=reasons, tries=2, controller=controller, **fields)
+    return token_of(MAP, action=Action.MODIFY, reasons=reasons, tries=2, controller=controller, **fields)
 
 
 async def handled(*steps: Step, axn: Axn[Any] | None = None) -> Axn[Any]:

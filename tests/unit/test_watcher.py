@@ -59,11 +59,11 @@ class Pods(Watcher):
     # --- what the server says -----------------------------------------------------------------------------------------
 
     async def lists(self, *things: Resource, version: int = 10) -> None:
-        await self.reflectors[0]._step(watch.Reply(200, page(*things, version=version)))
-        await self.reflectors[0]._step(watch.Heard())
+        await self.streams[0]._step(watch.Reply(200, page(*things, version=version)))
+        await self.streams[0]._step(watch.Heard())
 
     async def says(self, event: str, pod: Resource) -> None:
-        await self.reflectors[0]._step(watch.Line(line(event, {**TYPE, **pod})))
+        await self.streams[0]._step(watch.Line(line(event, {**TYPE, **pod})))
 
     async def until(self, *shown: tuple[str, str, Any]) -> None:
         """Return when exactly this was shown."""
@@ -179,7 +179,7 @@ async def test_after_stop_nothing_more_is_shown_and_what_runs_goes_on_to_its_end
 ) -> None:
     pods, go_on = Pods(), asyncio.Event()
     pods.act = lambda action, pod: go_on.wait()
-    monkeypatch.setattr(pods.reflectors[0], "run", asyncio.Event().wait)
+    monkeypatch.setattr(pods.streams[0], "run", asyncio.Event().wait)
     await pods.lists(thing("a"))
     running = asyncio.create_task(pods.run())
     await until(lambda: pods.worker._running)

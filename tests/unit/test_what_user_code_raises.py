@@ -20,8 +20,8 @@ from bonny import Axn, Kind, telemetry
 from bonny.calling import LONGEST_TEXT
 from bonny.core import watch
 from bonny.core.queue import Reason, Statistics
-from bonny.engine.router import Intake
-from bonny.engine.stream import Reflector
+from bonny.engine.router import Router
+from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.kinds import List, Related
 from bonny.resource import Key, Resource
@@ -108,15 +108,15 @@ async def _awaits(axn: Axn[Any]) -> None:
 async def _costs_its_object_alone(
     worker: Worker, seen: Seen, caplog: pytest.LogCaptureFixture, *things: Resource
 ) -> None:
-    await lists(worker.intake.primary[0], *(things or (thing("bad"), thing("good"))))
+    await lists(worker.router.primary[0], *(things or (thing("bad"), thing("good"))))
     async with at_work(worker):
         await until(lambda: worker.handled >= 2)
     assert seen.calls == {"good": 1, "bad": FAILURES + 1}
-    failures = logged(caplog, "handling failed")
+    failures = logged(caplog, "reconcile failed")
     assert [(failure["controller"], failure["object"]) for failure in failures] == FAILURES * [(worker.name, BAD)]
     assert all(failure["retry_in_seconds"] >= QUICK.backoff.base for failure in failures)
     assert worker.meters.errors == FAILURES
-    left = worker.intake.queue.statistics(now=0.0)
+    left = worker.router.queue.statistics(now=0.0)
     assert left == Statistics(0, 0, 0, 0, timers=left.timers, oldest=0.0)
 
 
@@ -239,7 +239,7 @@ async def test_a_hook_after_the_work_does_not_undo_it(
         axn.register_after_processed(lambda axn: seen.act(axn.key.name))
 
     worker = worker_of(registers)
-    await lists(worker.intake.primary[0], thing("bad"), thing("good"))
+    await lists(worker.router.primary[0], thing("bad"), thing("good"))
     async with at_work(worker):
         await until(lambda: worker.handled == 2)
     assert seen.calls == {"bad": 1, "good": 1}
@@ -273,7 +273,7 @@ async def test_a_def_handler_of_a_watcher(raises: Callable[[], None], caplog: py
 
 
 def _quick(watcher: Watcher) -> Worker:
-    watcher.worker.intake.queue._options = QUICK
+    watcher.worker.router.queue._options = QUICK
     return watcher.worker
 
 
@@ -292,20 +292,20 @@ async def test_a_function_of_related(by: str, raises: Callable[[], None], caplog
 
     related = Related("v1", "Secret", **{by: names})
     primary, secrets = (
-        Reflector(NO_CLIENT, kind, namespace=None, options=watch.WatchOptions()) for kind in (WIDGET, related)
+        Stream(NO_CLIENT, kind, namespace=None, options=watch.WatchOptions()) for kind in (WIDGET, related)
     )
-    intake = Intake(primary=[primary], owned={}, related={related: [secrets]}, options=QUICK, on_status=False)
+    router = Router(primary=[primary], owned={}, related={related: [secrets]}, options=QUICK, on_status=False)
     await lists(primary, thing("bad"), thing("good"))
     await lists(secrets)
-    while (work := intake.queue.take(now=1e9)) is not None:
-        intake.queue.done(work.key, now=1e9)
+    while (work := router.queue.take(now=1e9)) is not None:
+        router.queue.done(work.key, now=1e9)
 
     for name in ("bad", "good"):
         await secrets._step(
             watch.Line(line("ADDED", {"apiVersion": "v1", "kind": "Secret", **thing(name, version=11)}))
         )
 
-    work = intake.queue.take(now=1e9)
+    work = router.queue.take(now=1e9)
     assert work is not None
     assert (work.key, work.reasons) == (Key("default", "good"), {Reason.RELATED})
     assert [line["object"] for line in logged(caplog, "a function of Related failed")] == [BAD]

@@ -1,4 +1,4 @@
-"""The core as a whole, in virtual time: stream, store, intake, queue, ledger and worker against the protocol.
+"""The core as a whole, in virtual time: stream, store, router, queue, ledger and worker against the protocol.
 
 hypothesis changes the server, cuts the stream, lets time pass, and decides when a handling ends and how. Whatever the
 order: the last state of every object is handled, no key is held twice at a time, a failed one comes back, and `delete`
@@ -25,12 +25,25 @@ from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason, Work
-from bonny.core.watch import Broken, Closed, Command, Event, Heard, Line, List, Silent, Tick, Wait, Watch, WatchOptions
-from bonny.engine import router as intake_module
-from bonny.engine import stream as reflector_module
+from bonny.core.watch import (
+    Broken,
+    Closed,
+    Command,
+    Heard,
+    Line,
+    ListPage,
+    Silent,
+    Tick,
+    Wait,
+    Watch,
+    WatchInput,
+    WatchOptions,
+)
+from bonny.engine import router as router_module
+from bonny.engine import stream as stream_module
 from bonny.engine import worker as worker_module
-from bonny.engine.router import Intake
-from bonny.engine.stream import Reflector
+from bonny.engine.router import Router
+from bonny.engine.stream import Stream
 from bonny.engine.worker import DELETE_SECONDS, Worker
 from bonny.kinds import Scope
 from bonny.pipeline import Pipeline
@@ -48,9 +61,9 @@ CLOCK = SimpleNamespace(monotonic=lambda: CLOCK.now, now=START)
 
 @pytest.fixture(autouse=True)
 def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (intake_module, reflector_module, worker_module):
+    for module in (router_module, stream_module, worker_module):
         monkeypatch.setattr(module, "time", CLOCK)
-    for module in (reflector_module, worker_module):
+    for module in (stream_module, worker_module):
         monkeypatch.setattr(module, "random", SimpleNamespace(random=lambda: 0.5))
 
 
@@ -120,8 +133,8 @@ class Core(RuleBasedStateMachine):
         self.asked = Asked(self.server)
         client = cast("Any", self.asked)
         options = WatchOptions(page_size=2)
-        self.reflector = Reflector(client, kind, namespace=None, options=options)
-        self.intake = Intake(primary=[self.reflector], owned={}, options=QueueOptions(), on_status=False)
+        self.stream = Stream(client, kind, namespace=None, options=options)
+        self.router = Router(primary=[self.stream], owned={}, options=QueueOptions(), on_status=False)
         self.worker = Worker(
             operator="o",
             group="example.com",
@@ -129,13 +142,13 @@ class Core(RuleBasedStateMachine):
             kind=kind,
             client=client,
             recorder=KeptEvents(),
-            intake=self.intake,
+            router=self.router,
             pipeline=Pipeline([self.handle]),
         )
         self.command: Command = watch.start(options).command
         for name in there:
             self.server.write(name)
-        while there and isinstance(self.command, List):
+        while there and isinstance(self.command, ListPage):
             self.tell(self.server.list(self.command.limit, self.command.continue_token))
 
     # --- the server's side --------------------------------------------------------------------------------------------
@@ -188,7 +201,7 @@ class Core(RuleBasedStateMachine):
             case Wait(seconds):
                 CLOCK.now += seconds
                 self.tell(Tick())
-            case List(limit, token):
+            case ListPage(limit, token):
                 lost = data.draw(st.sampled_from([False, False, False, True]))
                 self.tell(Broken("reset") if lost else self.server.list(limit, token))
             case Watch(version):
@@ -202,9 +215,9 @@ class Core(RuleBasedStateMachine):
                         self.work(data)
                 self.tell(data.draw(st.sampled_from([Closed(), Silent(), Broken("reset")])))
 
-    def tell(self, event: Event) -> None:
-        self.command = self.loop.run_until_complete(self.reflector._step(event))
-        held = {item.meta.uid for item in self.reflector.store}
+    def tell(self, event: WatchInput) -> None:
+        self.command = self.loop.run_until_complete(self.stream._step(event))
+        held = {item.meta.uid for item in self.stream.store}
         self.seen_uids |= held
         self.asked.left -= held
 
@@ -221,7 +234,7 @@ class Core(RuleBasedStateMachine):
                 self.take()
 
     def take(self) -> Work[Key] | None:
-        work = self.intake.queue.take(now=CLOCK.now)
+        work = self.router.queue.take(now=CLOCK.now)
         if work is not None:
             task = self.loop.create_task(self.worker._handle(work))
             self.tasks.add(task)
@@ -288,7 +301,7 @@ class Core(RuleBasedStateMachine):
         """A write of our own, whose event may come before its answer."""
         if axn.resource["metadata"]["uid"] not in self.server.uids():
             return "ok"
-        with axn.workplace.writing(self.reflector.kind, axn.key) as wrote:
+        with axn.context.writing(self.stream.kind, axn.key) as wrote:
             version = self.server.write_status(axn.key.name)
             outcome = await self.until_told(axn)
             wrote(version)
@@ -326,8 +339,8 @@ class Core(RuleBasedStateMachine):
     def rests(self) -> None:
         """What is looked at again and has not changed is not handled again."""
         before = self.handlings
-        for key in list(self.reflector.store.keys()):
-            self.intake.queue.add(key, Reason.CHANGED, now=CLOCK.now)
+        for key in list(self.stream.store.keys()):
+            self.router.queue.add(key, Reason.CHANGED, now=CLOCK.now)
         self.work_off()
         assert self.handlings == before
 
@@ -336,7 +349,7 @@ class Core(RuleBasedStateMachine):
             match self.command:
                 case Wait():
                     self.tell(Tick())
-                case List(limit, token):
+                case ListPage(limit, token):
                     self.tell(self.server.list(limit, token))
                 case Watch(version):
                     self.tell(Heard())
@@ -354,7 +367,7 @@ class Core(RuleBasedStateMachine):
             if self.running:
                 self.end(min(self.running), "ok")
             elif self.take() is None:
-                due = self.intake.queue.next_due()
+                due = self.router.queue.next_due()
                 if due is None or due - CLOCK.now > LONGEST_WAIT:
                     assert not self.tasks
                     return

@@ -13,7 +13,7 @@ import pytest
 
 from bonny import Axn, Retry, calling
 from bonny.axn import Action
-from bonny.core.meters import Handlings, Histogram
+from bonny.core.meters import Histogram, ReconcileCounts
 from bonny.core.queue import Reason
 from bonny.engine.worker import Worker
 from bonny.resource import Key, Resource
@@ -29,7 +29,7 @@ W1 = Key("default", "w1")
 
 def states(worker: Worker) -> tuple[int, int]:
     """How many keys are held by workers, and how many wait for another try."""
-    statistics = worker.intake.queue.statistics(now=time.monotonic())
+    statistics = worker.router.queue.statistics(now=time.monotonic())
     return statistics.working, statistics.ready + statistics.delayed
 
 
@@ -61,7 +61,7 @@ async def test_a_thread_whose_time_is_over_keeps_its_key_and_its_slot_until_it_r
                 running["all"] -= 1
 
     worker = worker_of(DelegateToController(), controller=Hangs())
-    stream = worker.intake.primary[0]
+    stream = worker.router.primary[0]
     await lists(stream, thing("hangs", generation=1))
     try:
         async with at_work(worker):
@@ -90,7 +90,7 @@ async def test_a_handling_that_is_cancelled_by_the_end_of_a_term_gives_its_key_b
         await asyncio.Event().wait()
 
     worker = worker_of(hangs)
-    await lists(worker.intake.primary[0], thing("w1"))
+    await lists(worker.router.primary[0], thing("w1"))
     async with at_work(worker):
         await began.wait()
         assert states(worker) == (1, 0)
@@ -108,7 +108,7 @@ async def test_what_the_report_of_a_failure_raises_leaves_no_key_behind(monkeypa
         def observe(self, seconds: float, exemplar: object = None) -> None:
             raise PanicException
 
-    class Broken(Handlings):
+    class Broken(ReconcileCounts):
         def __init__(self, method: str) -> None:
             super().__init__()
             self.method = method
@@ -121,8 +121,8 @@ async def test_what_the_report_of_a_failure_raises_leaves_no_key_behind(monkeypa
     for method in ("failed", "observe"):
         worker = worker_of(fails)
         monkeypatch.setattr(worker, "meters", Broken(method))
-        await lists(worker.intake.primary[0], thing("w1"))
-        work = worker.intake.queue.take(now=time.monotonic())
+        await lists(worker.router.primary[0], thing("w1"))
+        work = worker.router.queue.take(now=time.monotonic())
         assert work is not None
         with pytest.raises(PanicException):
             await worker._handle(work)
@@ -137,7 +137,7 @@ async def test_a_second_term_handles_everything_again() -> None:
         handled[f"{axn.action} {axn.key.name}"] += 1
 
     worker = worker_of(handle)
-    await lists(worker.intake.primary[0], thing("a"), thing("b"))
+    await lists(worker.router.primary[0], thing("a"), thing("b"))
     async with at_work(worker):
         await until(lambda: worker.handled == 2)
     async with at_work(worker):
@@ -155,15 +155,15 @@ async def test_what_a_finalizers_patch_left_counts_as_handled_and_not_what_was_q
         axn.renew({**axn.resource, "metadata": {**axn.resource["metadata"], **PATCHED}})
 
     worker = worker_of(patches)
-    stream = worker.intake.primary[0]
+    stream = worker.router.primary[0]
     await lists(stream, thing("w1", version=5, generation=1))
     async with at_work(worker):
         await until(lambda: worker.handled == 1)
         patched = thing("w1", version=11, generation=1)
         patched["metadata"]["finalizers"] = ["example.com/x"]
         await says(stream, "MODIFIED", patched)
-        worker.intake.queue.add(W1, Reason.CHILD, now=time.monotonic())
-        worker.intake.wake.set()
+        worker.router.queue.add(W1, Reason.CHILD, now=time.monotonic())
+        worker.router.wake.set()
         await until(lambda: worker.handled == 2)
     assert actions == [Action.ADD, Action.RECONCILE]
 
@@ -191,7 +191,7 @@ async def test_a_handler_that_cancels_its_own_task_at_its_very_end_fails_itself(
             reported.append("none" if axn.failure is None else axn.failure.message)
 
     worker = worker_of(DelegateToController(), Reports(), controller=Cancels())
-    await lists(worker.intake.primary[0], thing("w1"))
+    await lists(worker.router.primary[0], thing("w1"))
     async with at_work(worker):
         await until(lambda: worker.handled)
     assert reported == ["it was cancelled from within", "none"]
@@ -216,7 +216,7 @@ async def test_a_handler_that_swallows_its_cancellation_is_named_once(
                     continue
 
     worker = worker_of(DelegateToController(), controller=Swallows())
-    await lists(worker.intake.primary[0], thing("w1"), thing("other"))
+    await lists(worker.router.primary[0], thing("w1"), thing("other"))
     async with at_work(worker):
         try:
             await until(lambda: caplog.records, within=5.0)
@@ -225,7 +225,7 @@ async def test_a_handler_that_swallows_its_cancellation_is_named_once(
             release.set()
         await until(lambda: worker.handled == 2)
     (late,) = caplog.records
-    assert late.getMessage() == "a handler runs on after its timeout"
+    assert late.getMessage() == "handler still running after its timeout"
     assert (vars(late)["handler"], vars(late)["timeout_seconds"]) == ("add of Swallows", 0.01)
     assert vars(late)["object"] == "default/w1"
 
@@ -243,8 +243,8 @@ async def test_a_retry_of_any_make_is_one(error: Retry) -> None:
         raise error
 
     worker = worker_of(asks)
-    await lists(worker.intake.primary[0], thing("w1"))
-    work = worker.intake.queue.take(now=time.monotonic())
+    await lists(worker.router.primary[0], thing("w1"))
+    work = worker.router.queue.take(now=time.monotonic())
     assert work is not None
     await worker._handle(work)
     assert states(worker) == (0, 1)

@@ -318,9 +318,9 @@ async def states() -> None:
 # --- for steps --------------------------------------------------------------------------------------------------------
 
 
-def workplace() -> None:
+def context() -> None:
     axn = testing.axn(widget(), version=Widget)
-    assert axn.workplace.finalizer == "test.example.com/controller"
+    assert axn.context.finalizer == "test.example.com/controller"
 
 
 def looked_at() -> None:

@@ -1,7 +1,7 @@
 """Pages: reads all objects of a kind piece by piece, for those who look at each once and keep none.
 
 You need it to go through a kind of any size: memory holds one page.
-You do not need it to follow a kind: a reflector lists and watches. `Client.list` collects everything.
+You do not need it to follow a kind: a stream lists and watches. `Client.list` collects everything.
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from ..errors import OptionError
 
-__all__ = ["Backoff"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:

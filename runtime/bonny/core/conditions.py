@@ -13,8 +13,6 @@ from typing import Final
 from ..errors import OptionError
 from ..resource import Resource
 
-__all__ = ["condition", "steadied", "with_condition"]
-
 # The limit in the schema of a condition: a longer message would make the API server refuse the whole status.
 LONGEST_MESSAGE: Final = 32_768
 

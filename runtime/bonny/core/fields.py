@@ -14,8 +14,6 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["digest", "overridden", "owned_fields", "project", "same"]
-
 # JSON that does not depend on the order of a mapping's keys.
 _text: Final = msgspec.json.Encoder(order="deterministic").encode
 

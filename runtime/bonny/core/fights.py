@@ -18,8 +18,6 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Final
 
-__all__ = ["Fights"]
-
 AT_ONCE: Final = 5
 GAP_SECONDS: Final = 10.0
 # Short enough that what the other writer leaves is soon right; long enough that 1,000 fights cost 17 requests a second.

@@ -3,9 +3,9 @@
 `step` makes every decision: a candidate and something that happened in; a candidate and one command out. The shell that
 talks to the server is `bonny.run.leader`.
 
-    Read --Found, held--> Wait --Tick--> Read
-    Read --Found, free--> Write --Stored--> leads until `until`; Wait --Tick--> Write
-    Read or Write --Failed--> Wait --Tick--> Read
+    Read --Found, held--> LeaseWait --LeaseTick--> Read
+    Read --Found, free--> Write --Stored--> leads until `until`; LeaseWait --LeaseTick--> Write
+    Read or Write --Failed--> LeaseWait --LeaseTick--> Read
 
 Rules worth knowing:
 - A term lasts `renew_deadline` from the moment when a write that was stored was *sent*. Only the answer to a write
@@ -40,24 +40,6 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import OptionError
-
-__all__ = [
-    "Candidate",
-    "Command",
-    "Done",
-    "Event",
-    "Failed",
-    "Found",
-    "LeaseTiming",
-    "Read",
-    "Record",
-    "Release",
-    "Stored",
-    "Tick",
-    "Wait",
-    "Write",
-    "step",
-]
 
 NEVER: Final = float("-inf")
 # What client-go writes with the empty holder: the API server wants more than 0. A holder that was removed by hand
@@ -145,7 +127,7 @@ class Candidate(msgspec.Struct, frozen=True):
 # --- what can happen --------------------------------------------------------------------------------------------------
 
 
-class Tick(msgspec.Struct, frozen=True):
+class LeaseTick(msgspec.Struct, frozen=True):
     """The wait is over, or this is the first step."""
 
 
@@ -170,7 +152,7 @@ class Release(msgspec.Struct, frozen=True):
     """All work has stopped, and this candidate leaves."""
 
 
-Event: TypeAlias = Tick | Found | Stored | Failed | Release
+LeaseInput: TypeAlias = LeaseTick | Found | Stored | Failed | Release
 
 # --- what to do -------------------------------------------------------------------------------------------------------
 
@@ -194,8 +176,8 @@ class Write(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Wait(msgspec.Struct, frozen=True):
-    """Do nothing for so long, then answer with `Tick`."""
+class LeaseWait(msgspec.Struct, frozen=True):
+    """Do nothing for so long, then answer with `LeaseTick`."""
 
     seconds: float
 
@@ -204,10 +186,10 @@ class Done(msgspec.Struct, frozen=True):
     """The Lease is released, or not ours: nothing is left to do."""
 
 
-Command: TypeAlias = Read | Write | Wait | Done
+LeaseCommand: TypeAlias = Read | Write | LeaseWait | Done
 
 
-def step(candidate: Candidate, event: Event, *, now: float, chance: float) -> tuple[Candidate, Command]:
+def step(candidate: Candidate, event: LeaseInput, *, now: float, chance: float) -> tuple[Candidate, LeaseCommand]:
     """Decide what follows from `event`.
 
     `now` is in seconds, on a clock that goes on while the machine sleeps; `chance` is a uniform draw from [0, 1).
@@ -224,13 +206,13 @@ def step(candidate: Candidate, event: Event, *, now: float, chance: float) -> tu
             candidate = _seen(candidate, record, now)
         case Stored() | Failed():
             # What was stored in another form than it was sent is no success either.
-            return replace(candidate, known=False), Wait(_within_term(candidate, look, now))
+            return replace(candidate, known=False), LeaseWait(_within_term(candidate, look, now))
         case Release():
             candidate = replace(candidate, until=NEVER, releasing=True)
     return _decided(candidate, look, now)
 
 
-def _decided(candidate: Candidate, look: float, now: float) -> tuple[Candidate, Command]:
+def _decided(candidate: Candidate, look: float, now: float) -> tuple[Candidate, LeaseCommand]:
     record, timing = candidate.record, candidate.timing
     seconds = _within_term(candidate, timing.request_seconds, now)
     if record is None or not candidate.known:
@@ -240,13 +222,13 @@ def _decided(candidate: Candidate, look: float, now: float) -> tuple[Candidate, 
         released = replace(record, holder="", duration=RELEASED_SECONDS)
         return candidate, Write(released, acquires=False, seconds=seconds) if ours else Done()
     if ours and leads and now < candidate.renews:
-        return candidate, Wait(_within_term(candidate, candidate.renews - now, now))
+        return candidate, LeaseWait(_within_term(candidate, candidate.renews - now, now))
     vacant = not record.holder and record.duration <= RELEASED_SECONDS
     held = record.duration or timing.lease_duration
     wait = 0.0 if ours or leads or vacant else candidate.since + held - now
     if wait > 0.0:
         # Where it ends within a look, what is known then is good enough for a write: it names the version.
-        return replace(candidate, known=wait <= look), Wait(min(wait, look))
+        return replace(candidate, known=wait <= look), LeaseWait(min(wait, look))
     transitions = record.transitions if ours or not record.version else record.transitions + 1
     wanted = replace(record, holder=candidate.identity, duration=timing.lease_duration, transitions=transitions)
     return candidate, Write(wanted, acquires=not ours, seconds=seconds)

@@ -4,7 +4,7 @@ Four kinds of entries, all in memory and all about one kind's keys:
 
 - handled states: what the last successful handling of a key saw; equal means nothing to do.
 - tombstones: objects that are gone and whose `delete` has not succeeded yet.
-- witnesses: what an applied descendant looked like in the parts that we own; equal means no request.
+- applied records: what an applied descendant looked like in the parts that we own; equal means no request.
 - own writes: versions that our writes made, what we deleted, and who waits for a stream to show it.
 
 Versions are used to wait, and to recognise exactly the event of an own write; never to drop anything older: events
@@ -26,9 +26,6 @@ from ..kinds import Kind
 from ..resource import Key
 from .fields import digest
 from .objects import UNREADABLE, Item, OwnerRef, version_number
-
-__all__ = ["Barriers", "Ends", "Handled", "Ledger", "OwnWrites", "Tombstone", "Witness", "handled_state", "witness_of"]
-
 
 # What does not count as content: bookkeeping, what has a field of its own, and the type, which a list leaves out.
 NO_CONTENT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
@@ -94,7 +91,7 @@ class Tombstone(msgspec.Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class AppliedRecord:
     """What we applied and how the server stored it, in the parts that we own."""
 
     wanted: bytes
@@ -115,17 +112,17 @@ class Ledger:
 
     def __init__(self) -> None:
         self.handled: dict[Key, Handled] = {}
-        self.witnesses: dict[Key, dict[tuple[Kind, Key], Witness]] = {}
+        self.applied_records: dict[Key, dict[tuple[Kind, Key], AppliedRecord]] = {}
         """By handled key, then by kind and key of the descendant."""
 
         self._tombstones: dict[Key, dict[str, Tombstone]] = {}
-        self._settled: dict[str, None] = {}
+        self._deleted: dict[str, None] = {}
         self.epoch = 0
         """Rises when the server's versions fell: what was decided before does not hold any longer."""
 
     # --- tombstones ---------------------------------------------------------------------------------------------------
 
-    def bury(self, key: Key, item: Item, *, now: float) -> None:
+    def add_tombstone(self, key: Key, item: Item, *, now: float) -> None:
         """The object `key` is gone; its `delete` is owed. A UID that is already buried keeps its time."""
         stones = self._tombstones.setdefault(key, {})
         known = stones.get(item.meta.uid)
@@ -135,7 +132,7 @@ class Ledger:
         """What is buried under `key`, oldest first."""
         return tuple(self._tombstones.get(key, {}).values())
 
-    def lift(self, key: Key, stone: Tombstone) -> None:
+    def remove_tombstone(self, key: Key, stone: Tombstone) -> None:
         """The `delete` of this UID succeeded, was given up, or was never owed. One buried anew meanwhile stays."""
         stones = self._tombstones.get(key, {})
         if stones.get(stone.item.meta.uid) is stone:
@@ -143,7 +140,7 @@ class Ledger:
         if not stones:
             self._tombstones.pop(key, None)
 
-    def lift_before(self, moment: float) -> list[Key]:
+    def remove_tombstones_before(self, moment: float) -> list[Key]:
         """Forget what was buried before `moment`; returns the keys of which nothing is buried any more."""
         for key, stones in self._tombstones.items():
             self._tombstones[key] = {uid: stone for uid, stone in stones.items() if stone.since >= moment}
@@ -152,27 +149,27 @@ class Ledger:
             del self._tombstones[key]
         return empty
 
-    def settle(self, uid: str) -> None:
+    def mark_deleted(self, uid: str) -> None:
         """By the server `uid` is gone, and its `delete` is settled; a stream that is behind may show it again."""
-        self._settled[uid] = None
-        if len(self._settled) > REMEMBERED_ENDS:
-            del self._settled[next(iter(self._settled))]
+        self._deleted[uid] = None
+        if len(self._deleted) > REMEMBERED_ENDS:
+            del self._deleted[next(iter(self._deleted))]
 
-    def is_settled(self, uid: str) -> bool:
+    def is_deleted(self, uid: str) -> bool:
         """Whether `uid` is known to be gone for good."""
-        return uid in self._settled
+        return uid in self._deleted
 
-    def forget(self, key: Key) -> None:
+    def drop(self, key: Key) -> None:
         """The object is gone and its deletion is settled."""
         self.handled.pop(key, None)
-        self.witnesses.pop(key, None)
+        self.applied_records.pop(key, None)
 
-    def forget_writes(self) -> None:
+    def forget_versions(self) -> None:
         """The server's versions went backwards: nothing that we remember of our writes holds any longer."""
         self.epoch += 1
         self.handled.clear()
-        self.witnesses.clear()
-        self._settled.clear()
+        self.applied_records.clear()
+        self._deleted.clear()
 
 
 # Void places below this number are not worth a clean-up.
@@ -205,7 +202,7 @@ class OwnWrites:
     def __len__(self) -> int:
         return len(self._writes)
 
-    def forget(self) -> None:
+    def forget_versions(self) -> None:
         """The server's versions fell: no version means anything any more. Writes under way stay known."""
         self._shown = 0
         self._order.clear()
@@ -336,11 +333,11 @@ class Ends:
 
     def expect(self, key: Key, uid: str, *, owner: Key) -> None:
         """The handling of `owner` is about to delete `key`."""
-        self.forget(key)
+        self.cancel(key)
         self._expected[key] = (uid, owner)
         self._waiting[owner] += 1
 
-    def forget(self, key: Key) -> Key | None:
+    def cancel(self, key: Key) -> Key | None:
         """It ended, or it does not; returns who waited for that."""
         _, owner = self._expected.pop(key, ("", None))
         if owner is not None:
@@ -356,7 +353,7 @@ class Ends:
         """Stop waiting for what `owner` deleted."""
         if self.blocks(owner):
             for key in [key for key, (_, waiting) in self._expected.items() if waiting == owner]:
-                self.forget(key)
+                self.cancel(key)
 
     def is_end(self, key: Key, old: Item | None, new: Item | None) -> bool:
         """Whether `key` went from `old` to `new` because we deleted it: gone, or under deletion from now on."""
@@ -366,7 +363,7 @@ class Ends:
         return gone or (new is not None and new.meta.deletion_timestamp != old.meta.deletion_timestamp)
 
 
-def witness_of(wanted: Any, live: Mapping[str, Any], owned: Any) -> Witness:
-    """A witness from what was sent, the answer, and the part of the answer that we own."""
+def applied_record(wanted: Any, live: Mapping[str, Any], owned: Any) -> AppliedRecord:
+    """A record from what was sent, the answer, and the part of the answer that we own."""
     metadata = live["metadata"]
-    return Witness(digest(wanted), metadata["uid"], metadata["resourceVersion"], digest(owned))
+    return AppliedRecord(digest(wanted), metadata["uid"], metadata["resourceVersion"], digest(owned))

@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 
 from ..errors import BonnyError, Retry, Terminal
 
-__all__ = ["BOUNDS", "Exemplar", "Handlings", "Histogram"]
-
 # From a handler that only compares to one that waits for a machine to be bought; half a decade a bucket, because each
 # bucket is a series for each controller.
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -52,7 +50,7 @@ class Histogram:
         return sum(self.counts)
 
 
-class Handlings:
+class ReconcileCounts:
     """How the keys of one controller were worked off. What is in none of the counts succeeded."""
 
     __slots__ = ("errors", "queued", "requeued", "requeued_after", "seconds", "terminal", "timeouts")
@@ -73,9 +71,13 @@ class Handlings:
     def failed(self, error: Exception) -> None:
         """Count a handling that ended with `error`, which may only ask for another one."""
         if isinstance(error, Retry):
-            self.requeued += error.after is None
-            self.requeued_after += error.after is not None
+            if error.after is None:
+                self.requeued += 1
+            else:
+                self.requeued_after += 1
             return
         self.errors += 1
-        self.terminal += isinstance(error, Terminal)
-        self.timeouts += isinstance(error, BonnyError) and isinstance(error, TimeoutError)
+        if isinstance(error, Terminal):
+            self.terminal += 1
+        if isinstance(error, BonnyError) and isinstance(error, TimeoutError):
+            self.timeouts += 1

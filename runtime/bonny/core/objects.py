@@ -15,24 +15,6 @@ import msgspec
 from ..errors import InvalidObject
 from ..resource import Key
 
-__all__ = [
-    "UNREADABLE",
-    "Cause",
-    "Failure",
-    "Item",
-    "Meta",
-    "OwnerRef",
-    "Page",
-    "decode_bookmark",
-    "decode_cut",
-    "decode_event",
-    "decode_failure",
-    "decode_item",
-    "decode_page",
-    "version_number",
-]
-
-
 # What decoding raises. Deep nesting is dealt with; what is left of RecursionError are events inside of events.
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 # The API server takes objects of 10,000 levels; interpreters follow about 1,000, less what is on their stack by then.
@@ -153,7 +135,7 @@ class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "
     continue_token: str = ""
 
 
-class _List(msgspec.Struct):
+class _ListBody(msgspec.Struct):
     metadata: _ListMeta
     # Go encodes an empty list as null in some lists. No default: a document without items is no list, and taking it
     # for an empty one would make every object look deleted.
@@ -165,7 +147,7 @@ class _Details(msgspec.Struct, rename="camel"):
     causes: tuple[Cause, ...] | None = None
 
 
-class _Status(msgspec.Struct):
+class _StatusBody(msgspec.Struct):
     code: int = 0
     reason: str = ""
     message: str = ""
@@ -175,8 +157,8 @@ class _Status(msgspec.Struct):
 _whole = msgspec.json.Decoder(dict[str, Any])
 _envelope = msgspec.json.Decoder(_Envelope)
 _has_meta = msgspec.json.Decoder(_HasMeta)
-_list = msgspec.json.Decoder(_List)
-_status = msgspec.json.Decoder(_Status)
+_list = msgspec.json.Decoder(_ListBody)
+_status = msgspec.json.Decoder(_StatusBody)
 
 
 def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:

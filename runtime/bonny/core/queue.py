@@ -29,14 +29,12 @@ import msgspec
 from ..errors import OptionError
 from .backoff import Backoff
 
-__all__ = ["Priority", "Queue", "QueueOptions", "Reason", "Statistics", "Work"]
-
 # Long enough for a burst of live changes to pass, short enough that a person who waits does not notice.
 AGEING_SECONDS: Final = 10.0
 LIVE_IN_A_ROW: Final = 3
 # After a suspend all timers are due at once; moving them all would hold the loop.
 FIRED_AT_ONCE: Final = 100
-# Void places below this number are not worth a clean-up.
+# Void slots below this number are not worth a clean-up.
 SLACK: Final = 64
 # 0.2 s is about the time in which a conflict or a slow child sorts itself out; 300 s bounds the harm of a wrong object.
 BACKOFF: Final = Backoff(base=0.2, cap=300.0)
@@ -107,10 +105,10 @@ class Statistics:
     oldest: float
 
 
-class _Entry(msgspec.Struct, gc=False):
-    """What is known of one key that is queued, delayed, parked or worked on.
+class _QueuedKey(msgspec.Struct, gc=False):
+    """A key that is queued, delayed, parked or worked on.
 
-    `ticket` identifies the entry's place in one of the waiting lines; places with an older ticket are void.
+    `ticket` identifies its slot in a line; slots with an older ticket are void.
     """
 
     reasons: frozenset[Reason] = NO_REASONS
@@ -119,7 +117,7 @@ class _Entry(msgspec.Struct, gc=False):
     priority: Priority = Priority.LOW
     ticket: int = 0
     ready_since: float | None = None
-    place: tuple[float, int, Any, None] | None = None
+    slot: tuple[float, int, Any, None] | None = None
     """Where it waits while it is delayed or parked."""
 
     parked: bool = False
@@ -135,8 +133,8 @@ class _Entry(msgspec.Struct, gc=False):
     """When it became ready; stays while it is parked, so that who parks it again knows for how long it has waited."""
 
 
-_Place: TypeAlias = tuple[float, int, K, Reason | None]
-"""A place in the waiting line: when it is due, its ticket, whose it is, and why if it is a timer."""
+_Slot: TypeAlias = tuple[float, int, K, Reason | None]
+"""A slot in the waiting line: due time, ticket, key, and the reason if it is a timer."""
 
 
 class Queue(Generic[K]):
@@ -144,11 +142,11 @@ class Queue(Generic[K]):
 
     def __init__(self, options: QueueOptions) -> None:
         self._options = options
-        self._entries: dict[K, _Entry] = {}
+        self._entries: dict[K, _QueuedKey] = {}
         self._live: deque[tuple[int, K]] = deque()
         self._low: deque[tuple[int, K]] = deque()
-        self._waiting: list[_Place[K]] = []
-        self._timers: dict[K, _Place[K]] = {}
+        self._waiting: list[_Slot[K]] = []
+        self._timers: dict[K, _Slot[K]] = {}
         self.adds = 0
         """How often a key became ready that was not, since the start; after having been parked does not count."""
 
@@ -166,13 +164,13 @@ class Queue(Generic[K]):
         """Queue `key` at once."""
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry()
+            entry = self._entries[key] = _QueuedKey()
         entry.reasons = entry.reasons | _ALONE[reason] if entry.reasons else _ALONE[reason]
         if entry.working:
             entry.again = priority if entry.again is None else min(entry.again, priority)
         elif entry.parked:
             entry.priority = min(entry.priority, priority)
-        elif entry.place is not None and priority is Priority.LOW:
+        elif entry.slot is not None and priority is Priority.LOW:
             pass  # it waits after a failure, and nothing new happened to it
         elif entry.ready_since is None or priority < entry.priority:
             self._make_ready(key, entry, priority, now)
@@ -180,9 +178,9 @@ class Queue(Generic[K]):
     def set_timer(self, key: K, reason: Reason, *, at: float) -> None:
         """Queue `key` as low at the time `at`; replaces the timer that it had."""
         self._tickets += 1
-        place = (at, self._tickets, key, reason)
-        self._timers[key] = place
-        self._push(place)
+        slot = (at, self._tickets, key, reason)
+        self._timers[key] = slot
+        self._push(slot)
 
     def has_timer(self, key: K) -> bool:
         """Whether one is set."""
@@ -205,7 +203,7 @@ class Queue(Generic[K]):
         self._live_in_a_row += 1
         return self._hand_out(self._live, live)
 
-    def _hand_out(self, line: deque[tuple[int, K]], first: tuple[K, _Entry] | None) -> Work[K] | None:
+    def _hand_out(self, line: deque[tuple[int, K]], first: tuple[K, _QueuedKey] | None) -> Work[K] | None:
         if first is None:
             return None
         line.popleft()
@@ -265,7 +263,7 @@ class Queue(Generic[K]):
         if entry is not None and entry.parked:
             self._make_ready(key, entry, entry.priority, now)
 
-    def forget(self, key: K) -> None:
+    def discard(self, key: K) -> None:
         """Drop `key`, its timer and all that is known of it, unless a worker holds it."""
         self.cancel_timer(key)
         entry = self._entries.get(key)
@@ -284,9 +282,9 @@ class Queue(Generic[K]):
     def next_due(self) -> float | None:
         """When the next timer fires or the next delayed or parked key becomes ready; None when there is none."""
         while self._waiting:
-            place = self._waiting[0]
-            if self._stands(place):
-                return place[0]
+            slot = self._waiting[0]
+            if self._stands(slot):
+                return slot[0]
             heappop(self._waiting)
         return None
 
@@ -306,23 +304,27 @@ class Queue(Generic[K]):
             self._ready, self._delayed, self._parked, self._working, timers=len(self._timers), oldest=now - oldest
         )
 
-    # --- places -------------------------------------------------------------------------------------------------------
+    # --- slots --------------------------------------------------------------------------------------------------------
 
-    def _leave_line(self, entry: _Entry) -> None:
-        left = entry.ready_since is not None
-        self._ready -= left
-        self._parked -= entry.parked
-        self._delayed -= entry.place is not None and not entry.parked
+    def _leave_line(self, entry: _QueuedKey) -> None:
+        was_ready = entry.ready_since is not None
+        if was_ready:
+            self._ready -= 1
+        elif entry.parked:
+            self._parked -= 1
+        elif entry.slot is not None:
+            self._delayed -= 1
         entry.ready_since = None
-        entry.place = None
+        entry.slot = None
         entry.parked = False
-        if left and len(self._live) + len(self._low) > 2 * self._ready + SLACK:
-            # A standby takes nothing, so nothing else removes the places of objects that came and went.
+        if was_ready and len(self._live) + len(self._low) > 2 * self._ready + SLACK:
+            # A standby takes nothing, so nothing else removes the slots of objects that came and went.
             self._live, self._low = (deque(filter(self._in_line, line)) for line in (self._live, self._low))
 
-    def _make_ready(self, key: K, entry: _Entry, priority: Priority, now: float) -> None:
+    def _make_ready(self, key: K, entry: _QueuedKey, priority: Priority, now: float) -> None:
         since = entry.queued if entry.ready_since is None else entry.ready_since
-        self.adds += since is None
+        if since is None:
+            self.adds += 1
         self._leave_line(entry)
         self._tickets += 1
         entry.ticket = self._tickets
@@ -331,29 +333,30 @@ class Queue(Generic[K]):
         self._ready += 1
         (self._live if priority is Priority.LIVE else self._low).append((entry.ticket, key))
 
-    def _wait(self, key: K, entry: _Entry, due: float) -> None:
+    def _wait(self, key: K, entry: _QueuedKey, due: float) -> None:
         self._tickets += 1
-        entry.place = (due, self._tickets, key, None)
-        self._delayed += not entry.parked
-        self._push(entry.place)
+        entry.slot = (due, self._tickets, key, None)
+        if not entry.parked:
+            self._delayed += 1
+        self._push(entry.slot)
 
-    def _push(self, place: _Place[K]) -> None:
-        heappush(self._waiting, place)
+    def _push(self, slot: _Slot[K]) -> None:
+        heappush(self._waiting, slot)
         if len(self._waiting) > 2 * (self._delayed + self._parked + len(self._timers)) + SLACK:
             # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times. Taken
-            # together anew from what stands: asking each of 100,000 places would hold the loop three times as long.
-            waiting = [entry.place for entry in self._entries.values() if entry.place is not None]
+            # together anew from what stands: asking each of 100,000 slots would hold the loop three times as long.
+            waiting = [entry.slot for entry in self._entries.values() if entry.slot is not None]
             self._waiting = [*self._timers.values(), *waiting]
             heapify(self._waiting)
 
-    def _stands(self, place: _Place[K]) -> bool:
-        """Whether a place in the waiting line still means something."""
-        if place[3] is not None:
-            return self._timers.get(place[2]) is place
-        entry = self._entries.get(place[2])
-        return entry is not None and entry.place is place
+    def _stands(self, slot: _Slot[K]) -> bool:
+        """Whether a slot of the waiting line is still valid."""
+        if slot[3] is not None:
+            return self._timers.get(slot[2]) is slot
+        entry = self._entries.get(slot[2])
+        return entry is not None and entry.slot is slot
 
-    def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _Entry] | None:
+    def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _QueuedKey] | None:
         """The first of a line that still stands there."""
         while line:
             entry = self._in_line(line[0])
@@ -362,9 +365,9 @@ class Queue(Generic[K]):
             line.popleft()
         return None
 
-    def _in_line(self, place: tuple[int, K]) -> _Entry | None:
-        """The entry that stands at this place of the live or the low line; None when the place is void."""
-        ticket, key = place
+    def _in_line(self, slot: tuple[int, K]) -> _QueuedKey | None:
+        """The entry in this slot of the live or the low line; None when the slot is void."""
+        ticket, key = slot
         entry = self._entries.get(key)
         return entry if entry is not None and entry.ticket == ticket and entry.ready_since is not None else None
 
@@ -382,7 +385,7 @@ class Queue(Generic[K]):
                 entry = self._entries[key]
                 self._make_ready(key, entry, entry.priority, now)
 
-    def _release(self, key: K) -> _Entry:
+    def _release(self, key: K) -> _QueuedKey:
         entry = self._entries[key]
         if not entry.working:
             raise ValueError(f"{key} is not being worked on")
@@ -390,7 +393,7 @@ class Queue(Generic[K]):
         self._working -= 1
         return entry
 
-    def _settle(self, key: K, entry: _Entry, now: float) -> None:
+    def _settle(self, key: K, entry: _QueuedKey, now: float) -> None:
         if entry.again is not None:
             priority, entry.again = entry.again, None
             self._make_ready(key, entry, priority, now)

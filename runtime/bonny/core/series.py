@@ -27,8 +27,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-__all__ = ["Correlator", "Series"]
-
 # As in client-go and kube-rs. Longer than the longest wait of a key that fails (300 s), so its failures are one series.
 WINDOW_SECONDS: Final = 360.0
 # Short against the window; looking at all series takes a millisecond.

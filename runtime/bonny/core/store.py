@@ -17,8 +17,6 @@ from ..resource import Key
 from .objects import Item
 from .watch import Begin, Change, Gone, Put, Sweep
 
-__all__ = ["Delta", "IndexFunction", "Store"]
-
 IndexFunction: TypeAlias = Callable[[Item], Iterable[str]]
 """Gives the index values of an object; it is found under each of them."""
 

@@ -48,40 +48,6 @@ from .objects import (
     version_number,
 )
 
-__all__ = [
-    "Begin",
-    "Broken",
-    "Change",
-    "Closed",
-    "Command",
-    "Confirming",
-    "Event",
-    "Gone",
-    "Heard",
-    "Line",
-    "List",
-    "Listing",
-    "Put",
-    "Reply",
-    "Rewritten",
-    "Silent",
-    "State",
-    "Step",
-    "Stream",
-    "Sweep",
-    "Tick",
-    "TooLarge",
-    "Trouble",
-    "TroubleKind",
-    "Wait",
-    "Waiting",
-    "Watch",
-    "WatchOptions",
-    "Watching",
-    "start",
-    "step",
-]
-
 EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 # The page size of client-go (tools/pager): larger pages cost the API server memory, smaller ones round trips.
 LIST_PAGE: Final = 500
@@ -145,7 +111,7 @@ class WatchOptions:
             raise OptionError(f"WatchOptions.timeout is {self.timeout}: use a range of seconds from 1 up")
 
 
-class TroubleKind(StrEnum):
+class ErrorKind(StrEnum):
     """Why a stream is not following. The values are label values of metrics."""
 
     EXPIRED = "expired"
@@ -160,10 +126,10 @@ class TroubleKind(StrEnum):
     SHORT = "short"
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class StreamError(msgspec.Struct, frozen=True):
     """The last thing that went wrong on a stream, until it works again."""
 
-    kind: TroubleKind
+    kind: ErrorKind
     verb: str
     status: int
     message: str
@@ -208,13 +174,13 @@ class Waiting(msgspec.Struct, frozen=True):
     then: Asking
 
 
-State: TypeAlias = Asking | Confirming | Waiting
+Phase: TypeAlias = Asking | Confirming | Waiting
 
 
-class Stream(msgspec.Struct, frozen=True):
+class WatchState(msgspec.Struct, frozen=True):
     """All that is remembered of one stream between two steps."""
 
-    state: State
+    state: Phase
     limit: int = LIST_PAGE
     """Objects that the next page is asked for."""
 
@@ -238,8 +204,8 @@ class Stream(msgspec.Struct, frozen=True):
 
     failures: int = 0
     resumes: int = 0
-    trouble: Trouble | None = None
-    troubled: float = float("-inf")
+    error: StreamError | None = None
+    failed_at: float = float("-inf")
     """When the last trouble came, for the reset after quiet minutes."""
 
 
@@ -290,12 +256,12 @@ class Tick(msgspec.Struct, frozen=True):
     """The wait is over."""
 
 
-Event: TypeAlias = Reply | TooLarge | Rewritten | Heard | Line | Closed | Silent | Broken | Tick
+WatchInput: TypeAlias = Reply | TooLarge | Rewritten | Heard | Line | Closed | Silent | Broken | Tick
 
 # --- what to do -------------------------------------------------------------------------------------------------------
 
 
-class List(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     """Ask for one page; answer with `Reply`, `TooLarge` or `Broken`."""
 
     limit: int
@@ -326,7 +292,7 @@ class Wait(msgspec.Struct, frozen=True):
     """The server did not accept who we are: read the credentials again."""
 
 
-Command: TypeAlias = List | Watch | Wait | None
+Command: TypeAlias = ListPage | Watch | Wait | None
 """None: go on reading the open watch."""
 
 # --- changes for the store --------------------------------------------------------------------------------------------
@@ -361,10 +327,10 @@ class Sweep(msgspec.Struct, frozen=True):
 Change: TypeAlias = Begin | Put | Gone | Sweep
 
 
-class Step(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True):
     """The outcome of one step."""
 
-    stream: Stream
+    stream: WatchState
     command: Command = None
     changes: tuple[Change, ...] = ()
 
@@ -372,37 +338,37 @@ class Step(msgspec.Struct, frozen=True):
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Step:
+def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Decision:
     """The first state and command of a stream, whose events show objects `of` this API version and kind."""
-    return again(Stream(Listing(), limit=options.page_size, of=of), options)
+    return again(WatchState(Listing(), limit=options.page_size, of=of), options)
 
 
-def again(stream: Stream, options: WatchOptions, *, distrust: bool = False) -> Step:
+def again(stream: WatchState, options: WatchOptions, *, distrust: bool = False) -> Decision:
     """The same stream from its beginning, with what it learned; with `distrust` as if the server had been restored."""
     rules = _Rules(now=0.0, chance=0.0, options=options)
     return rules.open(replace(stream, told=NEWEST) if distrust else stream, Listing())
 
 
-def is_current(stream: Stream, *, now: float) -> bool:
+def is_current(stream: WatchState, *, now: float) -> bool:
     """Whether the store shows what the server shows, but for what is on its way.
 
     Not while a list is under way, nor in the first moment of a watch that was opened after trouble: its first events
     are of the time in which nobody looked.
     """
     state = stream.state
-    if not stream.synced or stream.trouble is not None or not isinstance(state, Watching):
+    if not stream.synced or stream.error is not None or not isinstance(state, Watching):
         return False
     return not state.gap or (state.opened is not None and now - state.opened >= CATCH_UP_SECONDS)
 
 
-def step(stream: Stream, event: Event, *, now: float, chance: float, options: WatchOptions) -> Step:
+def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, options: WatchOptions) -> Decision:
     """Make one decision. `now` is a monotonic clock in seconds, `chance` a uniform draw from [0, 1)."""
     rules = _Rules(now, chance, options)
     match stream.state, event:
         case Watching() as state, (Line() | Heard() | Closed() | Silent()) as said:
             outcome = rules.while_watching(stream, state, said)
-        case Waiting(Watching() as then), Tick() if stream.trouble is not None:
-            outcome = Step(replace(stream, state=Confirming(then)), List(1, ""))
+        case Waiting(Watching() as then), Tick() if stream.error is not None:
+            outcome = Decision(replace(stream, state=Confirming(then)), ListPage(1, ""))
         case (Waiting(then), Tick()) | (Confirming(then), TooLarge()):
             outcome = rules.open(stream, then)
         case Confirming(then), Reply(status=200, body=body):
@@ -423,10 +389,10 @@ def step(stream: Stream, event: Event, *, now: float, chance: float, options: Wa
 
 
 _REFUSALS: Final = {
-    401: TroubleKind.UNAUTHORIZED,
-    403: TroubleKind.FORBIDDEN,
-    404: TroubleKind.MISSING,
-    429: TroubleKind.THROTTLED,
+    401: ErrorKind.UNAUTHORIZED,
+    403: ErrorKind.FORBIDDEN,
+    404: ErrorKind.MISSING,
+    429: ErrorKind.THROTTLED,
 }
 
 
@@ -438,32 +404,32 @@ class _Rules:
     chance: float
     options: WatchOptions
 
-    def while_watching(self, stream: Stream, state: Watching, event: Line | Heard | Closed | Silent) -> Step:
+    def while_watching(self, stream: WatchState, state: Watching, event: Line | Heard | Closed | Silent) -> Decision:
         match event:
             case Line(data):
                 return self.line(stream, state, data)
             case Heard():
-                return Step(replace(stream, state=replace(state, opened=self.now), trouble=None))
+                return Decision(replace(stream, state=replace(state, opened=self.now), error=None))
             case Closed():
                 return self.closed(stream, state)
             case Silent():
-                return self.trouble(stream, Listing(), TroubleKind.SILENT, Failure(message="the watch fell silent"))
+                return self.failed(stream, Listing(), ErrorKind.SILENT, Failure(message="the watch fell silent"))
 
-    def open(self, stream: Stream, state: Asking) -> Step:
+    def open(self, stream: WatchState, state: Asking) -> Decision:
         if isinstance(state, Listing):
-            return Step(replace(stream, state=state), List(stream.limit, state.continue_token, state.bound))
+            return Decision(replace(stream, state=state), ListPage(stream.limit, state.continue_token, state.bound))
         shortest, longest = self.options.timeout
         timeout = float(round(shortest + self.chance * (longest - shortest)))
         fresh = Watching(state.version, gap=state.gap)
         deadline = timeout + self.options.grace
-        return Step(replace(stream, state=fresh), Watch(state.version, timeout, deadline, deadline))
+        return Decision(replace(stream, state=fresh), Watch(state.version, timeout, deadline, deadline))
 
-    def page(self, stream: Stream, state: Listing, body: bytes) -> Step:
+    def page(self, stream: WatchState, state: Listing, body: bytes) -> Decision:
         try:
             page = decode_page(body)
         except UNREADABLE as error:
             failure = Failure(200, "", f"the list could not be decoded: {error}")
-            return self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure)
+            return self.failed(stream, Listing(), ErrorKind.GARBAGE, failure)
         changes: list[Change] = []
         if not state.continue_token:
             version = version_number(page.version)
@@ -472,42 +438,42 @@ class _Rules:
         changes += [Put(item, live=False) for item in page.items]
         if page.continue_token and page.continue_token == state.continue_token:
             failure = Failure(200, "", "the pages go in a circle")
-            return replace(self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure), changes=tuple(changes))
+            return replace(self.failed(stream, Listing(), ErrorKind.GARBAGE, failure), changes=tuple(changes))
         following = Listing(page.continue_token)
         if page.continue_token and not page.items:
             failure = Failure(200, "", "the page is empty and not the last one")
-            return replace(self.trouble(stream, following, TroubleKind.GARBAGE, failure), changes=tuple(changes))
+            return replace(self.failed(stream, following, ErrorKind.GARBAGE, failure), changes=tuple(changes))
         if 4 * len(body) < PAGE_BYTES:
             stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
         if page.continue_token:
-            return replace(self.open(replace(stream, trouble=None, resumes=0), following), changes=tuple(changes))
+            return replace(self.open(replace(stream, error=None, resumes=0), following), changes=tuple(changes))
         # All that exists is known as of this version: watch from there.
         number = version_number(page.version)
-        complete = replace(stream, synced=True, version=number, told=number, heard=self.now, trouble=None, resumes=0)
+        complete = replace(stream, synced=True, version=number, told=number, heard=self.now, error=None, resumes=0)
         return replace(self.open(complete, Watching(page.version)), changes=(*changes, Sweep()))
 
-    def too_large(self, stream: Stream, state: Listing) -> Step:
+    def too_large(self, stream: WatchState, state: Listing) -> Decision:
         """Ask for fewer objects: at once, as this can happen only a few times in a row."""
         if state.bound == WHOLE_BYTES:
             failure = Failure(200, "", f"a list of one object has more than {WHOLE_BYTES} bytes")
-            return self.trouble(stream, Listing(), TroubleKind.GARBAGE, failure)
+            return self.failed(stream, Listing(), ErrorKind.GARBAGE, failure)
         if stream.limit == 1:
             # One object is never that large: the server sends all that it has, whatever the limit.
             return self.open(stream, replace(state, bound=WHOLE_BYTES))
         return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
 
-    def line(self, stream: Stream, state: Watching, data: bytes) -> Step:
+    def line(self, stream: WatchState, state: Watching, data: bytes) -> Decision:
         try:
             kind, raw, emptied = decode_event(data)
             if kind == "ERROR":
                 return self.refused(stream, state, decode_failure(0, raw))
             if kind not in EVENT_TYPES:
-                return Step(replace(stream, heard=self.now))
+                return Decision(replace(stream, heard=self.now))
             item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of, emptied=emptied)
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
             failure = Failure(200, "", f"an event could not be decoded: {error}")
-            return self.trouble(stream, self.resumed(stream, state), TroubleKind.GARBAGE, failure)
+            return self.failed(stream, self.resumed(stream, state), ErrorKind.GARBAGE, failure)
         number = version_number(version)
         newer = state.moved or number > stream.version
         moved = replace(
@@ -519,79 +485,79 @@ class _Rules:
             resumes=0,
         )
         if item is None:
-            return Step(moved)
-        return Step(moved, None, (Gone(item) if kind == "DELETED" else Put(item, live=True),))
+            return Decision(moved)
+        return Decision(moved, None, (Gone(item) if kind == "DELETED" else Put(item, live=True),))
 
-    def closed(self, stream: Stream, state: Watching) -> Step:
+    def closed(self, stream: WatchState, state: Watching) -> Decision:
         opened = self.now if state.opened is None else state.opened
         if self.now - stream.heard >= self.options.deaf_after:
             failure = Failure(message=f"no event or bookmark came for {self.now - stream.heard:.0f} s")
-            return self.trouble(stream, Listing(), TroubleKind.SILENT, failure)
+            return self.failed(stream, Listing(), ErrorKind.SILENT, failure)
         if not state.moved and self.now - opened < SHORT_WATCH_SECONDS:
             failure = Failure(message="the server ended the watch at once")
-            return self.trouble(stream, self.resumed(stream, state), TroubleKind.SHORT, failure)
+            return self.failed(stream, self.resumed(stream, state), ErrorKind.SHORT, failure)
         watches = max(stream.watches, self.now - WATCHES_AT_ONCE) + SHORT_WATCH_SECONDS
         stream = replace(stream, watches=watches)
         if watches > self.now:
-            return Step(replace(stream, state=Waiting(state)), Wait(watches - self.now))
+            return Decision(replace(stream, state=Waiting(state)), Wait(watches - self.now))
         return self.open(stream, state)
 
-    def confirmed(self, stream: Stream, then: Watching, body: bytes) -> Step:
+    def confirmed(self, stream: WatchState, then: Watching, body: bytes) -> Decision:
         """The server named its version: is ours one of its past?"""
         try:
             version = version_number(decode_page(body).version)
         except UNREADABLE as error:
             failure = Failure(200, "", f"the list could not be decoded: {error}")
-            return self.trouble(stream, self.resumed(stream, then), TroubleKind.GARBAGE, failure)
+            return self.failed(stream, self.resumed(stream, then), ErrorKind.GARBAGE, failure)
         if version < stream.told:
             failure = Failure(message=f"the server is at version {version}, and was at {stream.told}")
-            return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
+            return self.failed(stream, Listing(), ErrorKind.EXPIRED, failure)
         return self.open(stream, then)
 
-    def rewritten(self, stream: Stream) -> Step:
+    def rewritten(self, stream: WatchState) -> Decision:
         """List everything again as after a restore: an equal version may stand for another state, too."""
         failure = Failure(message="the list shows older versions than were known")
-        return self.trouble(replace(stream, told=NEWEST), Listing(), TroubleKind.EXPIRED, failure)
+        return self.failed(replace(stream, told=NEWEST), Listing(), ErrorKind.EXPIRED, failure)
 
-    def broken(self, stream: Stream, state: Asking, message: str) -> Step:
+    def broken(self, stream: WatchState, state: Asking, message: str) -> Decision:
         if isinstance(state, Listing):
             # The deadline may have been too short for what a page weighs.
             stream = replace(stream, limit=max(stream.limit // 2, 1))
-        return self.trouble(stream, self.resumed(stream, state), TroubleKind.UNREACHABLE, Failure(message=message))
+        return self.failed(stream, self.resumed(stream, state), ErrorKind.UNREACHABLE, Failure(message=message))
 
-    def resumed(self, stream: Stream, state: Asking) -> Asking:
+    def resumed(self, stream: WatchState, state: Asking) -> Asking:
         """Where to go on after trouble: the same place, unless a watch failed there too often."""
         if stream.resumes + 1 >= RESUMES_BEFORE_RELIST:
             return Listing()
         return replace(state, gap=True) if isinstance(state, Watching) else state
 
-    def refused(self, stream: Stream, state: Asking, failure: Failure) -> Step:
+    def refused(self, stream: WatchState, state: Asking, failure: Failure) -> Decision:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
-            return self.trouble(stream, Listing(), TroubleKind.EXPIRED, failure)
-        kind = _REFUSALS.get(failure.code, TroubleKind.SERVER)
+            return self.failed(stream, Listing(), ErrorKind.EXPIRED, failure)
+        kind = _REFUSALS.get(failure.code, ErrorKind.SERVER)
         if isinstance(state, Listing) and state.continue_token and failure.code in (400, 422):
             # The token is refused, and would be for ever.
-            return self.trouble(stream, Listing(), kind, failure)
+            return self.failed(stream, Listing(), kind, failure)
         # A kind that vanished, or that we may not see, can be another one when it is back: list it.
-        vanished = kind in (TroubleKind.MISSING, TroubleKind.FORBIDDEN)
-        return self.trouble(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
+        vanished = kind in (ErrorKind.MISSING, ErrorKind.FORBIDDEN)
+        return self.failed(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
 
-    def trouble(self, stream: Stream, then: Asking, kind: TroubleKind, failure: Failure) -> Step:
+    def failed(self, stream: WatchState, then: Asking, kind: ErrorKind, failure: Failure) -> Decision:
         verb = "list" if isinstance(stream.state, Listing | Confirming) else "watch"
-        failures = 1 if self.now - stream.troubled > QUIET_SECONDS else stream.failures + 1
+        failures = 1 if self.now - stream.failed_at > QUIET_SECONDS else stream.failures + 1
         # Nothing was tried that could be given up: the first page, and a list after it.
         resumes = 0 if isinstance(then, Listing) and not then.continue_token else stream.resumes + 1
-        since = stream.trouble.since if stream.trouble is not None else self.now
+        since = stream.error.since if stream.error is not None else self.now
         wait = self.options.backoff.delay(failures, chance=self.chance)
         if failure.retry_after is not None:
             # Never sooner than asked, and not all at the same moment.
             wait = max(wait, min(failure.retry_after, LONGEST_ADVICE_SECONDS) * (1 + 0.25 * self.chance))
-        troubled = replace(
+        failed = replace(
             stream,
             state=Waiting(then),
             failures=failures,
             resumes=resumes,
-            trouble=Trouble(kind, verb, failure.code, failure.message, since),
-            troubled=self.now,
+            error=StreamError(kind, verb, failure.code, failure.message, since),
+            failed_at=self.now,
         )
-        return Step(troubled, Wait(wait, renew_credentials=kind is TroubleKind.UNAUTHORIZED))
+        return Decision(failed, Wait(wait, renew_credentials=kind is ErrorKind.UNAUTHORIZED))

@@ -1,156 +1,163 @@
-"""Workplace: what the handling of one object may use of the running operator; what steps see as `axn.workplace`."""
+"""ReconcileContext: what one reconcile may use of the running operator; steps see it as `axn.context`.
+
+It is the router as seen by one owner: which of its children are shown, which of its writes are under way.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..axn import Axn, Observation, Tasks
 from ..client.api import Client
-from ..core.ledger import Witness
+from ..core.fights import Fights
+from ..core.ledger import AppliedRecord
 from ..core.objects import Item
 from ..errors import OptionError
 from ..events import Event
 from ..kinds import Kind, Owned
-from ..resource import Key, Resource, identify, key_of
-from ..steps.apply_descendants import ApplyDescendants
-from ..steps.apply_status import write_status
-from .router import Intake
-
-__all__ = ["Desk", "Identity", "Mute", "Recorder"]
-
-
-class Recorder(Protocol):
-    """Sends events when it can; `bonny.events.EventRecorder` is one."""
-
-    def record(self, regarding: Resource, event: Event) -> None: ...
-
-
-class Mute:
-    """A recorder for those who only look on: they leave nothing on the objects, and no events about them either."""
-
-    def record(self, regarding: Resource, event: Event) -> None:
-        """Forget it."""
+from ..resource import Key, Resource, gvk_of, identify, key_of
+from .router import Router
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Under which names one controller of an operator works; each is explained at `axn.Workplace`."""
+class Observation:
+    """A live object as its stream shows it. `synced` is False while the kind is not watched or its stream fails."""
+
+    synced: bool
+    item: Item | None
+
+
+class Tasks(Protocol):
+    """Where periodic tasks are registered: `bonny.servers.periodic`, a layer above."""
+
+    def register(self, task: Any, /) -> bool:
+        """Run a `PeriodicTask` from now on; returns whether its id was new."""
+
+    def unregister(self, id: str, /) -> bool:  # noqa: A002  the name of the field
+        """Stop it; returns whether there was one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ReconcileContext:
+    """One owner's view of the router, with the names and the client of its controller."""
 
     operator: str
+    """The operator's name; its descendants carry it as app.kubernetes.io/managed-by."""
+
     manager: str
+    """The field manager of all writes: `<operator>/<controller>`."""
+
     finalizer: str
+    """The finalizer of the controller's own `finalize`."""
 
+    client: Client
+    """Requests as the operator's identity."""
 
-class Desk:
-    """The workplace for one key of one controller."""
+    router: Router
+    key: Key
+    """The owner: the object that is reconciled."""
 
-    def __init__(
-        self,
-        *,
-        identity: Identity,
-        client: Client,
-        recorder: Recorder,
-        intake: Intake,
-        key: Key,
-        tasks: Tasks | None = None,
-    ) -> None:
-        self.operator = identity.operator
-        self.manager = identity.manager
-        self.finalizer = identity.finalizer
-        self.client = client
-        self._recorder = recorder
-        self._tasks = tasks
-        self._loop = asyncio.get_running_loop()
-        self.owns: Sequence[Owned] = intake.owns
-        self.witnesses: dict[tuple[Kind, Key], Witness] = intake.ledger.witnesses.setdefault(key, {})
-        self.fights = intake.fights
-        self.wrote = False
-        """Whether anything was written so far, as far as it is known here."""
+    record: Callable[[Resource, Event], object]
+    """Hand an event to the recorder, which sends it when it can. From any thread."""
 
-        self._intake = intake
-        self._key = key
-        self._contested: set[tuple[Kind, Key]] = set()
+    apply_descendants: Callable[..., Awaitable[None]]
+    """What `Axn.apply_descendants` does. A field, as steps are a layer above."""
+
+    apply_status: Callable[..., Awaitable[None]]
+    """What `Axn.apply_status` and `Axn.safe_apply_status` do."""
+
+    periodic_tasks: Tasks | None = None
+    wrote: bool = False
+    """Whether this reconcile changed anything in the cluster so far."""
+
+    applied_records: dict[tuple[Kind, Key], AppliedRecord] = field(init=False)
+    """What was applied for the owner, by kind and key of the descendant."""
+
+    _foreign: set[tuple[Kind, Key]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # Looked up once: what is applied after a restore of the server was decided on what it showed before.
+        self.applied_records = self.router.ledger.applied_records.setdefault(self.key, {})
+
+    @property
+    def owns(self) -> Sequence[Owned]:
+        return self.router.owns
+
+    @property
+    def fights(self) -> Fights:
+        """Corrections of this controller that other writers undo."""
+        return self.router.fights
+
+    @property
+    def tasks(self) -> Tasks:
+        """The operator's periodic tasks. Raises: `OptionError` where there are none, as in a watcher."""
+        if self.periodic_tasks is None:
+            raise OptionError("no periodic tasks run here: register them in a controller of an operator")
+        return self.periodic_tasks
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the owner's stream shows what the server shows."""
+        return self.router.primary_stream(self.key).current
 
     def observe(self, kind: Kind, key: Key) -> Observation:
-        """What the stores know of an owned object; "not known" while its stream is not in sync."""
-        source = self._intake.source(kind, key)
-        if source is None:
-            return Observation(known=False, item=None)
-        return Observation(known=source.synced and source.trouble is None, item=source.store.get(key))
+        """An owned object as its stream shows it."""
+        stream = self.router.stream_of(kind, key)
+        if stream is None:
+            return Observation(synced=False, item=None)
+        return Observation(synced=stream.synced and stream.error is None, item=stream.store.get(key))
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of the kind and name of `descendant`, which is one of `owns` or `related`.
 
         Raises: `OptionError` when it is of another kind.
         """
-        for kind in (*self.owns, *self._intake.related):
-            name = key_of(descendant)
-            same = (kind.api_version, kind.kind) == (descendant["apiVersion"], descendant["kind"])
-            if same and kind.namespace in (None, name.namespace):
+        name = key_of(descendant)
+        for kind in (*self.owns, *self.router.related):
+            if kind.gvk == gvk_of(descendant) and kind.namespace in (None, name.namespace):
                 key = name if kind.namespaced else Key("", name.name)
-                shown = [source.store.get(key) for source in self._intake.sources_of(kind, key)]
-                item = next((item for item in shown if item is not None), None)
-                return None if item is None else {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
+                for stream in self.router.streams_of(kind, key):
+                    item = stream.store.get(key)
+                    if item is not None:
+                        return {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
+                return None
         raise OptionError(
             f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns` or `related`"
         )
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
-        """What carries the label of that owner; None while a stream of an owned kind is not in sync."""
-        return self._intake.children(owner_uid, owner=self._key)
-
-    @property
-    def up_to_date(self) -> bool:
-        """Whether the stream of the handled object shows what the server shows."""
-        return self._intake.home(self._key).current
+        """The objects with the label of that owner UID; None while a stream of an owned kind is not in sync: then the
+        owner is queued again once all are."""
+        return self.router.children(owner_uid, owner=self.key)
 
     def contested(self, kind: Kind, key: Key) -> None:
-        """The name is taken by an object that is not ours: when that changes, the handled object is run again."""
-        self._contested.add((kind, key))
-        self._intake.contest(self._contested, owner=self._key)
-
-    @property
-    def tasks(self) -> Tasks:
-        """The operator's periodic tasks. Raises: `OptionError` where there are none, as in a watcher."""
-        if self._tasks is None:
-            raise OptionError("no periodic tasks run here: register them in a controller of an operator")
-        return self._tasks
-
-    def record(self, regarding: Resource, event: Event) -> None:
-        """Hand an event to the recorder, which sends it when it can. From any thread."""
-        self._loop.call_soon_threadsafe(self._recorder.record, regarding, event)
-
-    async def apply_descendants(self, axn: Axn[Any], *, create_events: bool) -> None:
-        """What `Axn.apply_descendants` does."""
-        await ApplyDescendants(create_events=create_events)(axn)
-
-    async def apply_status(self, axn: Axn[Any], *, strict: bool) -> None:
-        """What `Axn.apply_status` and `Axn.safe_apply_status` do."""
-        if axn.status:
-            await write_status(axn, strict=strict, early=True)
+        """The name is taken by a foreign object: when that one changes, the owner is queued again."""
+        self._foreign.add((kind, key))
+        self.router.contest(self._foreign, owner=self.key)
 
     @contextmanager
     def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:
-        """Lets the intake recognise the event of this write, and the key wait until it was seen."""
-        self._intake.begin_write(kind, key, owner=self._key)
-        made: list[str] = []
+        """Surrounds a write to an object; call what it yields with the version that the write made.
+
+        The router then recognises the event of this write, and the owner waits until its stream has shown it.
+        """
+        self.router.begin_write(kind, key, owner=self.key)
+        versions: list[str] = []
         try:
-            yield made.append
+            yield versions.append
         finally:
-            self.wrote = self.wrote or bool(made)
-            self._intake.end_write(kind, key, made[-1] if made else None, owner=self._key)
+            self.wrote = self.wrote or bool(versions)
+            self.router.end_write(kind, key, versions[-1] if versions else None, owner=self.key)
 
     @contextmanager
     def deleting(self, kind: Kind, key: Key, uid: str) -> Iterator[None]:
-        """Lets the intake recognise the end of this object, and the handled one wait until it was seen."""
-        self._intake.begin_end(kind, key, uid, owner=self._key)
+        """Surrounds the deletion of an object: the router recognises its event, and the owner waits for it."""
+        self.router.begin_end(kind, key, uid, owner=self.key)
         try:
             yield
         except BaseException:
-            self._intake.cancel_end(kind, key, owner=self._key)
+            self.router.cancel_end(kind, key, owner=self.key)
             raise
         self.wrote = True

@@ -1,4 +1,4 @@
-"""Intake: turns what the streams of one controller and kind show into queued keys.
+"""Router: turns what the streams of one controller and kind show into queued keys.
 
 It decides who has to look (the object itself, or the owner of a changed child), how soon (first adds of a list wait
 behind live changes), and recognises the events of the controller's own writes. What a worker then does about a key is
@@ -24,9 +24,7 @@ from ..core.store import Delta
 from ..errors import OptionError
 from ..kinds import Kind, Names, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
-from .stream import Reflector
-
-__all__ = ["Intake"]
+from .stream import Stream
 
 # The store shows an own write within milliseconds. A stream that does not must not hold its keys for longer than this.
 BARRIER_SECONDS: Final = 5.0
@@ -55,15 +53,15 @@ class _Memory:
     own write, whose event wakes nobody."""
 
 
-class Intake:
+class Router:
     """Queue, ledger and streams of one controller for one kind."""
 
     def __init__(
         self,
         *,
-        primary: Sequence[Reflector],
-        owned: Mapping[Owned, Sequence[Reflector]],
-        related: Mapping[Related, Sequence[Reflector]] = MappingProxyType({}),
+        primary: Sequence[Stream],
+        owned: Mapping[Owned, Sequence[Stream]],
+        related: Mapping[Related, Sequence[Stream]] = MappingProxyType({}),
         options: QueueOptions,
         on_status: bool,
     ) -> None:
@@ -81,53 +79,53 @@ class Intake:
 
         self._on_status = on_status
         self._primary = list(primary)
-        self._owned = {kind: list(sources) for kind, sources in owned.items()}
-        self._related = {kind: list(sources) for kind, sources in related.items()}
-        self._contested: dict[tuple[Reflector, Key], set[Key]] = {}
+        self._owned = {kind: list(streams) for kind, streams in owned.items()}
+        self._related = {kind: list(streams) for kind, streams in related.items()}
+        self._contested: dict[tuple[Stream, Key], set[Key]] = {}
         """By stream and key of an object that is not ours: the keys that want its name."""
 
-        self._contests: dict[Key, set[tuple[Reflector, Key]]] = {}
+        self._contests: dict[Key, set[tuple[Stream, Key]]] = {}
         """The same by key that wants a name."""
 
         self._parked: dict[Key, float] = {}
         """Since when a key waits for a stream to show its writes."""
 
-        others = [source for sources in self._related.values() for source in sources]
-        self.sources = list(dict.fromkeys([*self._primary, *self.owned_sources, *others]))
+        others = [stream for streams in self._related.values() for stream in streams]
+        self.streams = list(dict.fromkeys([*self._primary, *self.owned_streams, *others]))
         """Every stream, each once."""
 
-        self._memory = {source: _Memory() for source in self.sources}
+        self._memory = {stream: _Memory() for stream in self.streams}
         self._unsure: set[Key] = set()
         """Keys that asked for their children while a stream of children was not in sync."""
 
-        self._restoring: set[Reflector] = set()
+        self._restoring: set[Stream] = set()
         """Streams whose server was restored, until their first complete list after that."""
 
         if self._owned:
-            for source in self._primary:
-                source.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
-        for source in self.owned_sources:
-            source.store.add_index(OWNER_INDEX, _labelled_owner)
+            for stream in self._primary:
+                stream.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
+        for stream in self.owned_streams:
+            stream.store.add_index(OWNER_INDEX, _labelled_owner)
         for kind in self._related:
             if kind.named_by is not None:
-                for source in self._primary:
-                    source.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
-        for source in self.sources:
-            source.subscribe(self)
+                for stream in self._primary:
+                    stream.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
+        for stream in self.streams:
+            stream.subscribe(self)
 
     @property
     def owns(self) -> Sequence[Owned]:
         return list(self._owned)
 
     @property
-    def primary(self) -> Sequence[Reflector]:
+    def primary(self) -> Sequence[Stream]:
         """The streams of what is handled."""
         return self._primary
 
     @property
-    def owned_sources(self) -> list[Reflector]:
+    def owned_streams(self) -> list[Stream]:
         """The streams of children."""
-        return [source for sources in self._owned.values() for source in sources]
+        return [stream for streams in self._owned.values() for stream in streams]
 
     @property
     def related(self) -> Sequence[Related]:
@@ -135,24 +133,24 @@ class Intake:
 
     # --- what workers ask ---------------------------------------------------------------------------------------------
 
-    def home(self, key: Key) -> Reflector:
+    def primary_stream(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
         return _for_namespace(self._primary, key) or self._primary[0]
 
     def item(self, key: Key) -> Item | None:
-        return self.home(key).store.get(key)
+        return self.primary_stream(key).store.get(key)
 
-    def sources_of(self, kind: Kind, key: Key) -> Iterator[Reflector]:
+    def streams_of(self, kind: Kind, key: Key) -> Iterator[Stream]:
         """The streams that can show the object `key` of an owned or related kind: those of owned ones first."""
-        for known, sources in (*self._owned.items(), *self._related.items()):
-            if (known.api_version, known.kind) == (kind.api_version, kind.kind):
-                found = _for_namespace(sources, key)
+        for known, streams in (*self._owned.items(), *self._related.items()):
+            if known.gvk == kind.gvk:
+                found = _for_namespace(streams, key)
                 if found is not None:
                     yield found
 
-    def source(self, kind: Kind, key: Key) -> Reflector | None:
+    def stream_of(self, kind: Kind, key: Key) -> Stream | None:
         """The first of these."""
-        return next(self.sources_of(kind, key), None)
+        return next(self.streams_of(kind, key), None)
 
     def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
         """What carries the label of that owner; None while a stream of an owned kind is not in sync: then `owner` is
@@ -164,15 +162,15 @@ class Intake:
             return None
         return [
             (kind, item)
-            for kind, sources in self._owned.items()
-            for source in sources
-            for item in map(source.store.get, source.store.lookup(OWNER_INDEX, owner_uid))
+            for kind, streams in self._owned.items()
+            for stream in streams
+            for item in map(stream.store.get, stream.store.lookup(OWNER_INDEX, owner_uid))
             if item is not None
         ]
 
     @property
     def _in_sync(self) -> bool:
-        return all(source.current for source in self.owned_sources)
+        return all(stream.current for stream in self.owned_streams)
 
     def _ask_later(self) -> None:
         asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._asked)
@@ -191,51 +189,51 @@ class Intake:
         """Whether a stream's server was restored, and its list is not complete yet."""
         return bool(self._restoring)
 
-    async def settled(self) -> None:
+    async def wait_until_synced(self) -> None:
         """Return once every stream is in sync, or waits for a person; or `SETTLE_SECONDS` after the first of what is
         handled is: an API that fails holds up no objects of others."""
-        waits = {source: asyncio.ensure_future(source.settled()) for source in self.sources}
+        waits = {stream: asyncio.ensure_future(stream.wait_until_synced()) for stream in self.streams}
         try:
-            await asyncio.wait([waits[source] for source in self._primary], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([waits[stream] for stream in self._primary], return_when=asyncio.FIRST_COMPLETED)
             _, late = await asyncio.wait(waits.values(), timeout=SETTLE_SECONDS)
         finally:
             for wait in waits.values():
                 wait.cancel()
         if late:
-            names = ", ".join(str(source) for source, wait in waits.items() if wait in late)
-            log.warning("objects are reconciled although streams are not in sync", extra={"streams": names})
+            names = ", ".join(str(stream) for stream, wait in waits.items() if wait in late)
+            log.warning("reconciling although streams are not in sync", extra={"streams": names})
 
     # --- own writes ---------------------------------------------------------------------------------------------------
 
     def begin_write(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """The handling of `owner` is about to write to `key`."""
-        source = self._stream_of(kind, key, owner=owner)
-        if source is not None:
-            self._memory[source].writes.begin(key)
+        stream = self._stream_showing(kind, key, owner=owner)
+        if stream is not None:
+            self._memory[stream].writes.begin(key)
 
     def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
         """The write to `key` that the handling of `owner` made was answered, or failed (None)."""
-        source = self._stream_of(kind, key, owner=owner)
-        if source is None:
+        stream = self._stream_showing(kind, key, owner=owner)
+        if stream is None:
             return
-        if self._memory[source].writes.end(key, version):
-            self._enqueue(owner, Reason.CHANGED if source in self._primary else Reason.CHILD)
+        if self._memory[stream].writes.end(key, version):
+            self._enqueue(owner, Reason.CHANGED if stream in self._primary else Reason.CHILD)
         number = version_number(version or "")
-        if number > source.version:
-            self._memory[source].barriers.require(owner, number)
+        if number > stream.version:
+            self._memory[stream].barriers.require(owner, number)
 
     def begin_end(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
         """The handling of `owner` is about to delete `key`: it waits until the stream shows it, which wakes nobody."""
-        source = self._stream_of(kind, key, owner=owner)
-        shown = None if source is None else source.store.get(key)
-        if source is not None and shown is not None and shown.meta.uid == uid:
-            self._memory[source].ends.expect(key, uid, owner=owner)
+        stream = self._stream_showing(kind, key, owner=owner)
+        shown = None if stream is None else stream.store.get(key)
+        if stream is not None and shown is not None and shown.meta.uid == uid:
+            self._memory[stream].ends.expect(key, uid, owner=owner)
 
     def cancel_end(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """It was not deleted, or nobody knows."""
-        source = self._stream_of(kind, key, owner=owner)
-        if source is not None:
-            self._memory[source].ends.forget(key)
+        stream = self._stream_showing(kind, key, owner=owner)
+        if stream is not None:
+            self._memory[stream].ends.cancel(key)
 
     def park(self, key: Key, *, now: float) -> bool:
         """Give `key` back to the queue if a stream has yet to show what its last handling wrote; returns whether.
@@ -245,7 +243,8 @@ class Intake:
         if not self._waits(key):
             self._parked.pop(key, None)
             return False
-        self.barrier_waits += key not in self._parked
+        if key not in self._parked:
+            self.barrier_waits += 1
         until = self._parked.setdefault(key, now) + BARRIER_SECONDS
         if now < until:
             self.queue.park(key, until=until)
@@ -259,8 +258,8 @@ class Intake:
 
     def _waits(self, key: Key) -> bool:
         return any(
-            memory.barriers.blocks(key, at=source.version) or memory.ends.blocks(key)
-            for source, memory in self._memory.items()
+            memory.barriers.blocks(key, at=stream.version) or memory.ends.blocks(key)
+            for stream, memory in self._memory.items()
         )
 
     def contest(self, names: Iterable[tuple[Kind, Key]], *, owner: Key) -> None:
@@ -268,7 +267,7 @@ class Intake:
 
         Replaces what the owner contested before, so a name that it no longer wants is not remembered.
         """
-        wanted = {(source, key) for kind, key in names if (source := self.source(kind, key)) is not None}
+        wanted = {(stream, key) for kind, key in names if (stream := self.stream_of(kind, key)) is not None}
         for name in self._contests.pop(owner, set()) - wanted:
             self._contested[name].discard(owner)
             if not self._contested[name]:
@@ -280,71 +279,71 @@ class Intake:
 
     def forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
-        for kind, child in self.ledger.witnesses.get(key, ()):
-            if (source := self.source(kind, child)) is not None:
-                self._memory[source].writes.drop(child)
+        for kind, child in self.ledger.applied_records.get(key, ()):
+            if (stream := self.stream_of(kind, child)) is not None:
+                self._memory[stream].writes.drop(child)
         for memory in self._memory.values():
             memory.late.drop(key)
-        self.ledger.forget(key)
+        self.ledger.drop(key)
         self._unsure.discard(key)
         self.contest((), owner=key)
 
-    async def begin_anew(self) -> None:
+    async def requeue_all(self) -> None:
         """Forget what was handled and applied, and queue every object."""
         self.ledger.handled.clear()
-        self.ledger.witnesses.clear()
+        self.ledger.applied_records.clear()
         keys: list[Key] = []
-        for source in self._primary:
-            keys += source.store.keys()
+        for stream in self._primary:
+            keys += stream.store.keys()
         for number, key in enumerate(keys):
             if number % QUEUED_AT_ONCE == 0:
                 await asyncio.sleep(0)
             self._enqueue(key, Reason.ADDED, priority=Priority.LOW)
 
-    def forget_ends(self, *, before: float) -> None:
+    def remove_tombstones(self, *, before: float) -> None:
         """For a standby: what was gone before that moment (monotonic seconds) was the leader's to see to."""
-        for key in self.ledger.lift_before(before):
+        for key in self.ledger.remove_tombstones_before(before):
             if self.item(key) is None:
                 self.forget(key)
-                self.queue.forget(key)
+                self.queue.discard(key)
 
-    def _stream_of(self, kind: Kind, key: Key, *, owner: Key) -> Reflector | None:
+    def _stream_showing(self, kind: Kind, key: Key, *, owner: Key) -> Stream | None:
         """Where a write shows: on the primary stream if it is the handled object, else on that of the owned kind.
 
         A controller may own objects of the kind that it handles; a child's first event there is no echo, but an object
         to handle.
         """
-        home = self.home(key)
-        own = key == owner and (home.kind.api_version, home.kind.kind) == (kind.api_version, kind.kind)
-        return home if own else self.source(kind, key)
+        primary = self.primary_stream(key)
+        own = key == owner and primary.kind.gvk == kind.gvk
+        return primary if own else self.stream_of(kind, key)
 
     # --- what streams tell --------------------------------------------------------------------------------------------
 
-    def seen(self, source: Reflector, delta: Delta) -> None:
+    def seen(self, stream: Stream, delta: Delta) -> None:
         """A difference: queue whom it concerns."""
-        own = delta.live and delta.new is not None and self._is_own(source, delta.key, delta.new)
-        if self._memory[source].ends.is_end(delta.key, delta.old, delta.new):
+        own = delta.live and delta.new is not None and self._is_own(stream, delta.key, delta.new)
+        if self._memory[stream].ends.is_end(delta.key, delta.old, delta.new):
             own = own or delta.live
-            self._unpark(self._memory[source].ends.forget(delta.key))
+            self._unpark(self._memory[stream].ends.cancel(delta.key))
         if delta.new is None:
-            self._memory[source].writes.drop(delta.key)
-        if source in self._primary:
-            self._seen_primary(source, delta, own=own)
-        if any(source in sources for sources in self._owned.values()):
-            self._seen_child(source, delta, own=own)
-        for kind, sources in self._related.items():
-            if source in sources:
-                self._seen_related(source, kind, delta)
+            self._memory[stream].writes.drop(delta.key)
+        if stream in self._primary:
+            self._seen_primary(stream, delta, own=own)
+        if any(stream in streams for streams in self._owned.values()):
+            self._seen_child(stream, delta, own=own)
+        for kind, streams in self._related.items():
+            if stream in streams:
+                self._seen_related(stream, kind, delta)
 
-    def advanced(self, source: Reflector) -> None:
+    def advanced(self, stream: Stream) -> None:
         """The stream reached a newer version: keys that waited for it go on."""
-        if source in self._restoring:
-            self._restoring.discard(source)
+        if stream in self._restoring:
+            self._restoring.discard(stream)
             self.ledger.epoch += 1
-        self._memory[source].writes.passed(at=source.version)
-        for key in self._memory[source].barriers.met(at=source.version):
+        self._memory[stream].writes.passed(at=stream.version)
+        for key in self._memory[stream].barriers.met(at=stream.version):
             self._unpark(key)
-        for key in self._memory[source].late.met(at=source.version):
+        for key in self._memory[stream].late.met(at=stream.version):
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
 
     def _unpark(self, key: Key | None) -> None:
@@ -353,73 +352,73 @@ class Intake:
             self.queue.unpark(key, now=time.monotonic())
             self.wake.set()
 
-    def restored(self, source: Reflector) -> None:
+    def restored(self, stream: Stream) -> None:
         """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
-        self._memory[source].writes.forget()
-        self._memory[source] = _Memory(self._memory[source].writes)
-        self.ledger.forget_writes()
-        self._restoring.add(source)
+        self._memory[stream].writes.forget_versions()
+        self._memory[stream] = _Memory(self._memory[stream].writes)
+        self.ledger.forget_versions()
+        self._restoring.add(stream)
 
-    def _is_own(self, source: Reflector, key: Key, item: Item) -> bool:
-        return self._memory[source].writes.is_own(key, item.meta.resource_version)
+    def _is_own(self, stream: Stream, key: Key, item: Item) -> bool:
+        return self._memory[stream].writes.is_own(key, item.meta.resource_version)
 
-    def _seen_primary(self, source: Reflector, delta: Delta, *, own: bool) -> None:
+    def _seen_primary(self, stream: Stream, delta: Delta, *, own: bool) -> None:
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
-            self.ledger.bury(delta.key, old, now=time.monotonic())
+            self.ledger.add_tombstone(delta.key, old, now=time.monotonic())
             self._enqueue(delta.key, Reason.DELETED)
         if new is None or own:
             return
         if old is None:
-            first = not delta.live and not source.synced
+            first = not delta.live and not stream.synced
             self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
-        elif source in self._restoring:
+        elif stream in self._restoring:
             # What was handled since the list began was handled as it stood before.
             self.ledger.handled.pop(delta.key, None)
             self._enqueue(delta.key, Reason.CHANGED)
-        elif self._rewritten(source, delta):
+        elif self._rewritten(stream, delta):
             # A reason that counts although a handling under way may call this generation handled.
             self.ledger.handled.pop(delta.key, None)
             self._enqueue(delta.key, Reason.CHILD)
-        elif self._differs(source, old, new):
+        elif self._differs(stream, old, new):
             self._enqueue(delta.key, Reason.CHANGED)
 
-    def _differs(self, source: Reflector, old: Item, new: Item) -> bool:
+    def _differs(self, stream: Stream, old: Item, new: Item) -> bool:
         """Whether there is anything to handle: somebody's status must not cut short a failing key's wait."""
         before, after = (
-            handled_state(item, with_status=self._on_status, metadata_only=source.kind.metadata_only)
+            handled_state(item, with_status=self._on_status, metadata_only=stream.kind.metadata_only)
             for item in (old, new)
         )
         return before != after
 
-    def _rewritten(self, source: Reflector, delta: Delta) -> bool:
+    def _rewritten(self, stream: Stream, delta: Delta) -> bool:
         """Whether a list shows another content under an equal generation, as after a restore from a backup."""
         old, new = delta.old, delta.new
-        if delta.live or old is None or new is None or old.meta.uid != new.meta.uid or source.kind.metadata_only:
+        if delta.live or old is None or new is None or old.meta.uid != new.meta.uid or stream.kind.metadata_only:
             return False
         before, after = (handled_state(item, with_status=False, trust_generation=False) for item in (old, new))
         return 0 < old.meta.generation == new.meta.generation and before.content != after.content
 
-    def _seen_child(self, source: Reflector, delta: Delta, *, own: bool) -> None:
+    def _seen_child(self, stream: Stream, delta: Delta, *, own: bool) -> None:
         # The children of a first list are looked at with their owners, which are all new then, too.
-        first = not delta.live and not source.synced
+        first = not delta.live and not stream.synced
         concerned = set() if own else self._owners(delta)
         if delta.new is None or not own:
             # A name is free whoever deleted the object; one handled object may have pruned what another one wants.
-            concerned |= self._contested.get((source, delta.key), set())
+            concerned |= self._contested.get((stream, delta.key), set())
         for key in concerned:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
 
-    def _seen_related(self, source: Reflector, kind: Related, delta: Delta) -> None:
-        first = not delta.live and not source.synced
+    def _seen_related(self, stream: Stream, kind: Related, delta: Delta) -> None:
+        first = not delta.live and not stream.synced
         concerned: set[Key] = set()
         if kind.keys is not None:
             namespaced = self._primary[0].kind.namespaced
             for item in filter(None, (delta.old, delta.new)):
                 concerned.update(_keys(kind, kind.keys, item, namespaced=namespaced))
         else:
-            for home in self._primary:
-                concerned |= home.store.lookup(_index_of(kind), str(delta.key))
+            for primary in self._primary:
+                concerned |= primary.store.lookup(_index_of(kind), str(delta.key))
         for key in concerned:
             if self.item(key) is not None:
                 self._enqueue(key, Reason.RELATED, priority=Priority.LOW if first else Priority.LIVE)
@@ -427,7 +426,7 @@ class Intake:
     def _owners(self, delta: Delta) -> set[Key]:
         """The keys of our objects that the child named as its owners, before or after the change."""
         uids = {uid for item in (delta.old, delta.new) if item is not None for uid in _owner_uids(item)}
-        return {key for uid in uids for source in self._primary for key in source.store.lookup(UID_INDEX, uid)}
+        return {key for uid in uids for stream in self._primary for key in stream.store.lookup(UID_INDEX, uid)}
 
     def _enqueue(self, key: Key, reason: Reason, *, priority: Priority = Priority.LIVE) -> None:
         self.queue.add(key, reason, now=time.monotonic(), priority=priority)
@@ -472,6 +471,6 @@ def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, name
         return set()
 
 
-def _for_namespace(sources: Sequence[Reflector], key: Key) -> Reflector | None:
+def _for_namespace(streams: Sequence[Stream], key: Key) -> Stream | None:
     """Of streams that differ in their namespace, the one that shows `key`."""
-    return next((source for source in sources if source.namespace in (None, key.namespace)), None)
+    return next((stream for stream in streams if stream.namespace in (None, key.namespace)), None)

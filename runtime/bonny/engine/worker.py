@@ -21,28 +21,30 @@ import random
 import time
 import zlib
 from collections.abc import Collection
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol
 
-from ..axn import Action, Axn, Tasks
+from ..axn import Action, Axn
 from ..calling import HandlerTimeout, as_failure, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
 from ..core.ledger import Handled, Tombstone, handled_state
-from ..core.meters import Handlings
+from ..core.meters import ReconcileCounts
 from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
+from ..events import Event
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
+from ..steps.apply_descendants import apply_descendants_early
+from ..steps.apply_status import apply_status_early
 from ..steps.finalizer import finalizers_of
 from ..telemetry import tracing
 from ..telemetry.logging import about
-from .context import Desk, Identity, Recorder
-from .router import Intake
-
-__all__ = ["Worker"]
+from .context import ReconcileContext, Tasks
+from .router import Router
 
 # A delete handler that still fails after an hour will hardly ever succeed; it is reported and given up.
 DELETE_SECONDS: Final = 3600.0
@@ -54,6 +56,19 @@ OTHERS: Final = frozenset({Reason.CHILD, Reason.RELATED})
 WAKING: Final = OTHERS | {Reason.REQUEUE, Reason.RESYNC}
 
 log = logging.getLogger("bonny.engine.worker")
+
+
+class Recorder(Protocol):
+    """Sends events when it can: `bonny.events.EventRecorder`, or none at all."""
+
+    def record(self, regarding: Resource, event: Event) -> None: ...
+
+
+class NullRecorder:
+    """Drops events: a watcher leaves nothing on the objects that it shows."""
+
+    def record(self, regarding: Resource, event: Event) -> None:
+        """Drop it."""
 
 
 class Worker:
@@ -69,19 +84,29 @@ class Worker:
         client: Client,
         recorder: Recorder,
         tasks: Tasks | None = None,
-        intake: Intake,
+        router: Router,
         pipeline: Pipeline,
     ) -> None:
         self.name = type(controller).__name__
         self.kind = kind
-        self.intake = intake
+        self.router = router
         self.handled = 0
         """Handlings that succeeded, since the start."""
-        self.meters = Handlings()
+        self.meters = ReconcileCounts()
         self.max_concurrent = controller.max_concurrent
         self.restart = Restart(controller.restart)
-        finalizer = controller.finalizer_of(operator=operator, group=group)
-        self._identity = Identity(operator, manager=f"{operator}/{self.name}", finalizer=finalizer)
+        # What every reconcile of this worker has in common.
+        self._context = partial(
+            ReconcileContext,
+            operator=operator,
+            manager=f"{operator}/{self.name}",
+            finalizer=controller.finalizer_of(operator=operator, group=group),
+            client=client,
+            router=router,
+            periodic_tasks=tasks,
+            apply_descendants=apply_descendants_early,
+            apply_status=apply_status_early,
+        )
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
         named = [known for known in controller.resources() if isinstance(known, type)]
@@ -92,7 +117,6 @@ class Worker:
 
         self._client = client
         self._recorder = recorder
-        self._tasks = tasks
         self._pipeline = pipeline
         self._running: dict[asyncio.Task[None], float] = {}
         """What runs, and since when."""
@@ -111,20 +135,20 @@ class Worker:
         if self._stopping:
             self._stopping = False
             self._stopped.clear()
-            await self.intake.begin_anew()
+            await self.router.requeue_all()
         stopping.set(lambda: self._stopping)
-        await self.intake.settled()
-        wake = self.intake.wake
+        await self.router.wait_until_synced()
+        wake = self.router.wake
         while not self._stopping:
             wake.clear()
             while len(self._running) < self._controller.max_concurrent and not self._stopping:
-                work = self.intake.queue.take(now=time.monotonic())
+                work = self.router.queue.take(now=time.monotonic())
                 if work is None:
                     break
                 task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
                 self._running[task] = time.monotonic()
                 task.add_done_callback(self._returned)
-            due = self.intake.queue.next_due()
+            due = self.router.queue.next_due()
             # Without a free slot only a returning worker changes anything, and that wakes us.
             if due is None or len(self._running) >= self._controller.max_concurrent:
                 await wake.wait()
@@ -139,7 +163,7 @@ class Worker:
     def stop(self) -> None:
         """Take no further key; what runs goes on."""
         self._stopping = True
-        self.intake.wake.set()
+        self.router.wake.set()
 
     async def drain(self, *, seconds: float) -> bool:
         """Wait for what runs; cancel what is left after `seconds`, or after the controller's own `shutdown_timeout`.
@@ -177,7 +201,7 @@ class Worker:
 
     def _returned(self, task: asyncio.Task[None]) -> None:
         self._running.pop(task, None)
-        self.intake.wake.set()
+        self.router.wake.set()
         if not task.cancelled() and task.exception() is not None:
             log.error("a worker failed: please report this", exc_info=task.exception())
 
@@ -188,22 +212,22 @@ class Worker:
             await self._handle_one(work)
         finally:
             # Whatever ended it: what was handed out is given back. After a cancellation this process may lead again.
-            if self.intake.queue.is_working(work.key):
+            if self.router.queue.is_working(work.key):
                 chance = 0.0 if self._stopping else random.random()
-                self.intake.queue.retry(work.key, now=time.monotonic(), chance=chance)
+                self.router.queue.retry(work.key, now=time.monotonic(), chance=chance)
 
     async def _handle_one(self, work: Work[Key]) -> None:
-        key, queue, began = work.key, self.intake.queue, time.monotonic()
-        if self.intake.park(key, now=began):
+        key, queue, began = work.key, self.router.queue, time.monotonic()
+        if self.router.park(key, now=began):
             return
         self.meters.queued.observe(began - work.queued)
         about(controller=self.name, object=key, reasons=work.reasons)
         try:
             await self._settle_deletions(key)
-            item = self.intake.item(key)
+            item = self.router.item(key)
             if item is None:
                 self._forget(key)
-            elif not self.intake.ledger.is_settled(item.meta.uid):
+            elif not self.router.ledger.is_deleted(item.meta.uid):
                 await self._settle_object(item, work)
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
             await self._failed(work, error, seconds=time.monotonic() - began)
@@ -221,38 +245,38 @@ class Worker:
         if action is None:
             return
         self._stopped.pop(key, None)
-        epoch = self.intake.ledger.epoch
+        epoch = self.router.ledger.epoch
         try:
             axn = await self._process(action, item, work.reasons, tries=work.tries)
         except Terminal:
             self._stopped[key] = (epoch, state)
             raise
-        if not self.intake.ledger.witnesses.get(key):
-            self.intake.ledger.witnesses.pop(key, None)
+        if not self.router.ledger.applied_records.get(key):
+            self.router.ledger.applied_records.pop(key, None)
         if axn.applied is not None:
-            self.intake.contest((), owner=key)
+            self.router.contest((), owner=key)
         # While a server that was restored is listed, an equal generation may hide another content.
-        steady = self.intake.ledger.epoch == epoch and not self.intake.restoring
-        if steady or self.intake.item(key) is item:
-            self.intake.ledger.handled[key] = state if axn.shown in (None, item) else self._state(axn.shown)
+        steady = self.router.ledger.epoch == epoch and not self.router.restoring
+        if steady or self.router.item(key) is item:
+            self.router.ledger.handled[key] = state if axn.shown in (None, item) else self._state(axn.shown)
         self.handled += 1
         if axn.outdated:
             # Queued while it is held, so it comes again once the streams show what was written.
-            self.intake.queue.add(key, Reason.CHILD, now=time.monotonic())
+            self.router.queue.add(key, Reason.CHILD, now=time.monotonic())
         # What a handler asked for stays when a step halts before it is asked again.
-        unasked = axn.halted and self.intake.queue.has_timer(key)
+        unasked = axn.halted and self.router.queue.has_timer(key)
         if axn.requeue_seconds is not None:
             self.meters.requeued_after += 1
-            self.intake.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
+            self.router.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
         elif self._controller.reconcile_every < math.inf and action is not Action.FINALIZE and not unasked:
-            self.intake.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
+            self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
 
     def _state(self, item: Item) -> Handled:
         return handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)
 
     def _action(self, key: Key, state: Handled, reasons: frozenset[Reason]) -> Action | None:
-        last = self.intake.ledger.handled.get(key)
-        if self._stopped.get(key) == (self.intake.ledger.epoch, state) and not reasons & OTHERS:
+        last = self.router.ledger.handled.get(key)
+        if self._stopped.get(key) == (self.router.ledger.epoch, state) and not reasons & OTHERS:
             return None
         if state.deletion is not None:
             return Action.FINALIZE if not self._finalizers.isdisjoint(state.finalizers) else None
@@ -264,20 +288,20 @@ class Worker:
 
     async def _settle_deletions(self, key: Key) -> None:
         """Call `delete` for every object of this name that is gone."""
-        ledger = self.intake.ledger
+        ledger = self.router.ledger
         for stone in ledger.tombstones(key):
             uid = stone.item.meta.uid
-            if self._controller.handles(Action.DELETE) and not ledger.is_settled(uid) and await self._is_gone(stone):
+            if self._controller.handles(Action.DELETE) and not ledger.is_deleted(uid) and await self._is_gone(stone):
                 if time.monotonic() - stone.since > DELETE_SECONDS:
-                    log.error("delete was given up", extra={"controller": self.name, "object": str(key)})
+                    log.error("gave up calling delete", extra={"controller": self.name, "object": str(key)})
                 else:
                     await self._delete(stone)
-                if self.intake.home(key).narrowed:
-                    ledger.settle(uid)
-            ledger.lift(key, stone)
+                if self.router.primary_stream(key).narrowed:
+                    ledger.mark_deleted(uid)
+            ledger.remove_tombstone(key, stone)
             last = ledger.handled.get(key)
             if last is not None and last.uid == uid:
-                self.intake.forget(key)
+                self.router.forget(key)
 
     async def _delete(self, stone: Tombstone) -> None:
         try:
@@ -285,14 +309,14 @@ class Worker:
         except (Terminal, InvalidObject) as error:
             # It will never be different, and an object that took the name must not wait for it.
             extra = {"controller": self.name, "object": str(stone.item.key), "error": text_of(error, notes="")}
-            log.error("delete was given up", extra=extra)  # noqa: TRY400  no traceback: it was said on purpose
+            log.error("gave up calling delete", extra=extra)  # noqa: TRY400  no traceback: it was said on purpose
 
     async def _is_gone(self, stone: Tombstone) -> bool:
         """Whether the object does not exist any more; on a narrowed stream it may only have left the selection."""
-        current = self.intake.item(stone.item.key)
+        current = self.router.item(stone.item.key)
         if current is not None and current.meta.uid == stone.item.meta.uid:
             return False
-        if not self.intake.home(stone.item.key).narrowed:
+        if not self.router.primary_stream(stone.item.key).narrowed:
             return True
         try:
             meta = stone.item.meta
@@ -307,34 +331,29 @@ class Worker:
         # The items of a list have no type of their own, and metadata alone comes with that of its envelope.
         decoded = self._decoded(item, action)
         resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
-        desk = Desk(
-            identity=self._identity,
-            client=self._client,
-            recorder=self._recorder,
-            tasks=self._tasks,
-            intake=self.intake,
-            key=item.key,
+        loop = asyncio.get_running_loop()
+        context = self._context(
+            key=item.key, record=lambda *event: loop.call_soon_threadsafe(self._recorder.record, *event)
         )
         axn: Axn[Any] = Axn(
             action=action,
             resource=resource,
+            kind=self.kind,
+            controller=self._controller,
             version=self._version,
             reasons=reasons,
             tries=tries,
-            controller=self._controller,
-            options=self._controller.options,
-            kind=self.kind,
             shown=item,
-            workplace=desk,
+            context=context,
         )
-        with tracing.OFF if tracing.spans is None else tracing.spans.handling(axn, controller=self.name):
+        with tracing.handling(axn, controller=self.name):
             await self._pipeline.run(axn)
         # What changed nothing is no news: a restart handles everything, and so does every period.
-        level = logging.INFO if desk.wrote or action is Action.DELETE else logging.DEBUG
+        level = logging.INFO if context.wrote or action is Action.DELETE else logging.DEBUG
         if log.isEnabledFor(level):
             extra = {"controller": self.name, "object": str(item.key), "action": action.value}
             seconds = round(time.monotonic() - began, 4)
-            log.log(level, "handled", extra={**extra, "reasons": ",".join(sorted(reasons)), "seconds": seconds})
+            log.log(level, "reconciled", extra={**extra, "reasons": ",".join(sorted(reasons)), "seconds": seconds})
         return axn
 
     def _decoded(self, item: Item, action: Action) -> Resource:
@@ -351,9 +370,9 @@ class Worker:
 
     def _forget(self, key: Key) -> None:
         """Nothing of this name exists any more, and its deletion is settled."""
-        self.intake.forget(key)
+        self.router.forget(key)
         self._stopped.pop(key, None)
-        self.intake.queue.cancel_timer(key)
+        self.router.queue.cancel_timer(key)
 
     def _resync_seconds(self, key: Key) -> float:
         """The period, shortened by up to a tenth for each key its own, so that a restart does not bring a wave."""
@@ -365,28 +384,26 @@ class Worker:
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be stopped: its key and its slot stay taken until it returns.
             if not error.thread.done():
-                log.warning("a handler runs on after its timeout", extra=extra)
+                log.warning("handler still running after its timeout", extra=extra)
             await asyncio.wait({error.thread})
             error.thread.exception()  # which nobody waits for; asyncio would call it forgotten
         # No await from here to where its time is told: what is no failure counts as a success (bonny.run.metrics).
         self.meters.failed(error)
-        key, queue, now = work.key, self.intake.queue, time.monotonic()
+        key, queue, now = work.key, self.router.queue, time.monotonic()
         extra["seconds"] = round(seconds, 4)
         match error:
             case Terminal():
-                log.warning("stopped until it changes", extra=extra)
+                log.warning("stopped until the object changes", extra=extra)
                 queue.cancel_timer(key)
                 queue.done(key, now=now)
             case Retry(after=after):
                 wait = queue.retry(key, now=now, chance=random.random(), after=after, failed=False)
-                log.info("will try again", extra={**extra, "retry_in_seconds": round(wait, 3)})
+                log.info("retry requested", extra={**extra, "retry_in_seconds": round(wait, 3)})
             case _:
-                after = (
-                    min(error.retry_after, LONGEST_ADVICE) if isinstance(error, Refusal) and error.retry_after else None
-                )
-                wait = queue.retry(key, now=now, chance=random.random(), after=after)
+                advice = error.retry_after if isinstance(error, Refusal) else None
+                wait = queue.retry(key, now=now, chance=random.random(), after=min(advice or 0.0, LONGEST_ADVICE))
                 extra["retry_in_seconds"] = round(wait, 3)
                 # Errors of our own say all there is to say; where others come from is worth a traceback.
                 unexpected = not isinstance(error, BonnyError)
-                log.warning("handling failed", extra=extra, exc_info=error if unexpected else None)
-        self.intake.wake.set()
+                log.warning("reconcile failed", extra=extra, exc_info=error if unexpected else None)
+        self.router.wake.set()

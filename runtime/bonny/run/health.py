@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, Final, TypeAlias
 
 from ..core.watch import LONGEST_ADVICE_SECONDS, WatchOptions
-from ..engine.stream import Reflector
+from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..servers.reconciler import Reconciler
 from .probes import Report
@@ -28,7 +28,7 @@ BEHIND_SECONDS: Final = 30.0
 
 
 def liveness(
-    options: WatchOptions, streams: Iterable[Reflector], workers: Iterable[Slots], parts: Iterable[asyncio.Task[Any]]
+    options: WatchOptions, streams: Iterable[Stream], workers: Iterable[Slots], parts: Iterable[asyncio.Task[Any]]
 ) -> Report:
     """Red when a stream makes no attempt within its deadline, all slots are stuck, or one of `parts` ended."""
     now = time.monotonic()
@@ -44,7 +44,7 @@ def liveness(
 
 
 def readiness(
-    streams: Collection[Reflector], *, started: bool, notes: Iterable[str] = (), dropped: Collection[str] = ()
+    streams: Collection[Stream], *, started: bool, notes: Iterable[str] = (), dropped: Collection[str] = ()
 ) -> Report:
     """Green when every stream is in sync or waits for a person, unless all of them wait, or a part was `dropped` for
     good; `notes` are lines to add.
@@ -53,15 +53,14 @@ def readiness(
     """
     since = time.monotonic() - BEHIND_SECONDS
     ready = all(
-        stream.blocked or (stream.synced and (stream.trouble is None or stream.trouble.since > since))
-        for stream in streams
+        stream.blocked or (stream.synced and (stream.error is None or stream.error.since > since)) for stream in streams
     )
     useless = bool(streams) and all(stream.blocked for stream in streams)
     return Report(started and ready and not (useless or dropped), (*map(_state, streams), *notes, *dropped))
 
 
-def _state(stream: Reflector) -> str:
-    if stream.trouble is None:
+def _state(stream: Stream) -> str:
+    if stream.error is None:
         return f"{stream}: {'in sync' if stream.synced else 'syncing'}, {len(stream.store)} objects"
-    trouble = stream.trouble
+    trouble = stream.error
     return f"{stream}: {trouble.kind.value} ({trouble.verb} {trouble.status}: {trouble.message})"

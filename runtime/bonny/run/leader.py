@@ -116,7 +116,7 @@ class Leadership:
         """Campaign for one term after the other, until `release`. Whatever the API server says, it goes on."""
         self._idle.clear()
         try:
-            command = self._step(lease.Tick())
+            command = self._step(lease.LeaseTick())
             while not isinstance(command, lease.Done):
                 event = await self._performed(command)
                 await self._settle()
@@ -131,7 +131,7 @@ class Leadership:
 
     # --- terms --------------------------------------------------------------------------------------------------------
 
-    def _step(self, event: lease.Event) -> lease.Command:
+    def _step(self, event: lease.LeaseInput) -> lease.LeaseCommand:
         self._candidate, command = lease.step(self._candidate, event, now=clock(), chance=random.random())
         return command
 
@@ -162,19 +162,19 @@ class Leadership:
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
-    async def _performed(self, command: lease.Command) -> lease.Event:
+    async def _performed(self, command: lease.LeaseCommand) -> lease.LeaseInput:
         match command:
             case lease.Read() | lease.Write():
                 return await self._answered(command)
-            case lease.Wait(seconds) if self._candidate.releasing:
+            case lease.LeaseWait(seconds) if self._candidate.releasing:
                 await asyncio.sleep(seconds)
-            case lease.Wait(seconds):
+            case lease.LeaseWait(seconds):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(seconds):
                         await self._leaving.wait()
-        return lease.Tick()
+        return lease.LeaseTick()
 
-    async def _answered(self, command: lease.Read | lease.Write) -> lease.Event:
+    async def _answered(self, command: lease.Read | lease.Write) -> lease.LeaseInput:
         sent = clock()
         if isinstance(command, lease.Read):
             verb, request = "get", self._client.get(LEASE, self._key.name, namespace=self._key.namespace)

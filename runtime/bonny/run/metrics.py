@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..client.metering import Requests
 from ..core.queue import Statistics
-from ..core.watch import TroubleKind
-from ..engine.stream import Reflector
+from ..core.watch import ErrorKind
+from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
 from ..servers.periodic import PeriodicTasks
@@ -42,7 +42,7 @@ class _Queue(NamedTuple):
 
 
 class _Stream(NamedTuple):
-    reflector: Reflector
+    stream: Stream
     objects: int
     age: float
     silent: float
@@ -59,8 +59,8 @@ CONTROLLERS: Final[tuple[Metric, ...]] = (
 )
 QUEUES: Final[tuple[Metric, ...]] = (
     ("workqueue_depth", GAUGE, "Keys that wait for a worker.", "statistics.ready"),
-    ("workqueue_adds_total", COUNTER, "Keys that became ready.", "worker.intake.queue.adds"),
-    ("workqueue_retries_total", COUNTER, "Keys that came back for another try.", "worker.intake.queue.retries"),
+    ("workqueue_adds_total", COUNTER, "Keys that became ready.", "worker.router.queue.adds"),
+    ("workqueue_retries_total", COUNTER, "Keys that came back for another try.", "worker.router.queue.retries"),
     ("workqueue_queue_duration_seconds", HISTOGRAM, "How long keys waited for a worker.", "worker.meters.queued"),
     ("workqueue_work_duration_seconds", HISTOGRAM, "How long workers held keys.", "worker.meters.seconds"),
     ("workqueue_unfinished_work_seconds", GAUGE, "How long keys have been held by now, all together.", "held_seconds"),
@@ -69,16 +69,16 @@ QUEUES: Final[tuple[Metric, ...]] = (
     ("bonny_queue_delayed", GAUGE, "Keys that wait after a failure.", "statistics.delayed"),
     ("bonny_queue_timers", GAUGE, "Keys that come again at a time.", "statistics.timers"),
     ("bonny_barrier_waiting", GAUGE, "Keys that wait for a stream to show their writes.", "statistics.parked"),
-    ("bonny_barrier_waits_total", COUNTER, "How often keys had to wait for that.", "worker.intake.barrier_waits"),
-    ("bonny_barrier_missed_total", COUNTER, "How often they did so in vain.", "worker.intake.barriers_missed"),
+    ("bonny_barrier_waits_total", COUNTER, "How often keys had to wait for that.", "worker.router.barrier_waits"),
+    ("bonny_barrier_missed_total", COUNTER, "How often they did so in vain.", "worker.router.barriers_missed"),
 )
 STREAMS: Final[tuple[Metric, ...]] = (
-    ("bonny_stream_synced", GAUGE, "Whether a complete list is in memory.", "reflector.synced"),
+    ("bonny_stream_synced", GAUGE, "Whether a complete list is in memory.", "stream.synced"),
     ("bonny_stream_age_seconds", GAUGE, "For how long the watch has been open; 0 while none is.", "age"),
     ("bonny_stream_silent_seconds", GAUGE, "Time since the server gave a sign, or a wait was begun.", "silent"),
-    ("bonny_stream_lists_total", COUNTER, "Complete lists; without trouble there is one.", "reflector.lists"),
+    ("bonny_stream_lists_total", COUNTER, "Complete lists; without trouble there is one.", "stream.lists"),
     ("bonny_store_objects", GAUGE, "Objects in memory.", "objects"),
-    ("bonny_store_bytes", GAUGE, "Their size, as the server wrote them.", "reflector.store.bytes"),
+    ("bonny_store_bytes", GAUGE, "Their size, as the server wrote them.", "stream.store.bytes"),
 )
 OTHERS: Final[tuple[Metric, ...]] = (
     ("bonny_events_unsent", GAUGE, "Events that the API server does not know of yet.", "recorder.correlator.unsent"),
@@ -98,7 +98,7 @@ class Parts(NamedTuple):
 
     name: str
     workers: Sequence[Worker]
-    streams: Sequence[Reflector]
+    streams: Sequence[Stream]
     servers: Iterable[Server]
     recorder: EventRecorder
     tasks: PeriodicTasks
@@ -128,14 +128,14 @@ def families(parts: Parts) -> Iterator[Family]:
 
     streams = {("controllers", *_labels(stream)): _stream(stream, now) for stream in parts.streams}
     for watcher in watchers:
-        streams |= {(str(watcher), *_labels(stream)): _stream(stream, now) for stream in watcher.reflectors}
+        streams |= {(str(watcher), *_labels(stream)): _stream(stream, now) for stream in watcher.streams}
     yield from each(STREAMS, STREAM, streams)
-    troubles = {(*names, kind): (stream.reflector, kind) for names, stream in streams.items() for kind in TroubleKind}
-    counts = {names: stream.troubles[kind] for names, (stream, kind) in troubles.items()}
+    troubles = {(*names, kind): (stream.stream, kind) for names, stream in streams.items() for kind in ErrorKind}
+    counts = {names: stream.errors[kind] for names, (stream, kind) in troubles.items()}
     told = "How often a stream could not go on."
     yield Family("bonny_stream_troubles_total", COUNTER, told, (*STREAM, "kind"), counts)
     current = {
-        names: stream.trouble is not None and stream.trouble.kind is kind for names, (stream, kind) in troubles.items()
+        names: stream.error is not None and stream.error.kind is kind for names, (stream, kind) in troubles.items()
     }
     yield Family("bonny_stream_trouble", GAUGE, "Whether it cannot go on now.", (*STREAM, "kind"), current)
 
@@ -167,11 +167,11 @@ def families(parts: Parts) -> Iterator[Family]:
 
 def _queue(worker: Worker, now: float) -> _Queue:
     held = [now - since for since in worker.running]
-    return _Queue(worker, worker.intake.queue.statistics(now=now), len(held), sum(held), max(held, default=0.0))
+    return _Queue(worker, worker.router.queue.statistics(now=now), len(held), sum(held), max(held, default=0.0))
 
 
-def _stream(reflector: Reflector, now: float) -> _Stream:
-    return _Stream(reflector, len(reflector.store), now - (reflector.opened or now), now - reflector.last_contact)
+def _stream(stream: Stream, now: float) -> _Stream:
+    return _Stream(stream, len(stream.store), now - (stream.opened or now), now - stream.last_contact)
 
 
 def _named(workers: Sequence[Worker]) -> dict[str, Worker]:
@@ -190,7 +190,7 @@ def _results(worker: Worker) -> dict[str, int]:
     return {"success": meters.seconds.count - sum(others.values()), **others}
 
 
-def _labels(stream: Reflector) -> tuple[str, ...]:
+def _labels(stream: Stream) -> tuple[str, ...]:
     kind = stream.kind
     resource = f"{kind.plural}.{kind.version}.{kind.group}".rstrip(".")  # as kubectl takes it
     selector = f"{kind.label_selector};{kind.field_selector}".strip(";")

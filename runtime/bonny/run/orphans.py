@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ..core.objects import Item
-from ..engine.router import UID_INDEX, Intake
-from ..engine.stream import Reflector
+from ..engine.router import UID_INDEX, Router
+from ..engine.stream import Stream
 from ..resource import OWNER_UID
 
 __all__ = ["Orphan", "find_orphans"]
@@ -33,30 +33,30 @@ class Orphan(NamedTuple):
     """It has an owner reference: the cluster's garbage collector removes it."""
 
 
-async def find_orphans(intakes: Sequence[Intake]) -> list[Orphan]:
+async def find_orphans(routers: Sequence[Router]) -> list[Orphan]:
     """The children of owners that none of the complete streams shows; of others nothing is said."""
-    sources = {id(source): source for intake in intakes for source in intake.owned_sources}
+    sources = {id(source): source for router in routers for source in router.owned_streams}
     children = [(source.kind.resource, item) for source in sources.values() for item in source.store]
     found = []
     for number, (resource, item) in enumerate(children):
         if number % LOOKED_AT_ONCE == 0:
             await asyncio.sleep(0)
         uid = (item.meta.labels or {}).get(OWNER_UID)
-        if uid is not None and _owner_is_gone(item, uid, intakes):
+        if uid is not None and _owner_is_gone(item, uid, routers):
             named = any(reference.uid == uid for reference in item.meta.owner_references)
             found.append(Orphan(f"{resource} {item.key}", uid, named))
     return found
 
 
-def _owner_is_gone(child: Item, uid: str, intakes: Iterable[Intake]) -> bool:
+def _owner_is_gone(child: Item, uid: str, routers: Iterable[Router]) -> bool:
     """Whether every stream that could show the owner is complete, and none does."""
     reference = next((known for known in child.meta.owner_references if known.uid == uid), None)
     group = None if reference is None else reference.api_version.rpartition("/")[0]
     asked = [
         source
-        for intake in intakes
-        if intake.owns
-        for source in intake.primary
+        for router in routers
+        if router.owns
+        for source in router.primary
         if reference is None or (source.kind.group, source.kind.kind) == (group, reference.kind)
     ]
     if reference is not None:
@@ -67,5 +67,5 @@ def _owner_is_gone(child: Item, uid: str, intakes: Iterable[Intake]) -> bool:
     return bool(asked) and all(_is_complete(source) and not source.store.lookup(UID_INDEX, uid) for source in asked)
 
 
-def _is_complete(source: Reflector) -> bool:
+def _is_complete(source: Stream) -> bool:
     return source.current and not source.narrowed

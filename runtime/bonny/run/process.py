@@ -2,7 +2,7 @@
 
 Start order: probes, streams, the lease, work. A standby is everything but work: its caches are warm and it is ready, so
 that taking over is a matter of the lease alone. Who loses the lease stops its work and stands by again. Stop order:
-intake, running handlers within the grace period, events, the lease, streams, probes.
+no new keys, running handlers within the grace period, events, the lease, streams, probes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ..client.api import Client
 from ..client.config import Cluster, own_namespace
 from ..controller import Controller, Restart
 from ..core.queue import QueueOptions
-from ..engine.router import Intake
-from ..engine.stream import Reflector
+from ..engine.router import Router
+from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
 from ..kinds import Kind, Owned
@@ -80,7 +80,7 @@ class Process:
         self.workers: list[Worker] = []
         self.servers: list[Server] = []
         self.schedulers: list[SchedulerServer] = []
-        self.reflectors: dict[tuple[str, str, str | None, str, str, bool], Reflector] = {}
+        self.streams: dict[tuple[str, str, str | None, str, str, bool], Stream] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
         self.probes = Probes(
@@ -92,8 +92,8 @@ class Process:
         )
         self.monitor = LoopMonitor()
         self._started = False
-        self._following: dict[Reflector, asyncio.Task[None]] = {}
-        self._shown_to_schedulers: list[Reflector] = []
+        self._following: dict[Stream, asyncio.Task[None]] = {}
+        self._shown_to_schedulers: list[Stream] = []
         self._parts: list[asyncio.Task[None]] = []
         """What else goes on until the stop."""
 
@@ -211,7 +211,7 @@ class Process:
             controller = controller_class()
             _warn(controller_class, operator.group)
             for kind in controller_class.kinds(operator.group):
-                intake = Intake(
+                router = Router(
                     primary=self._followed(client, kind),
                     owned={owned: self._followed(client, self._ours(owned)) for owned in controller_class.owns},
                     related={related: self._followed(client, related) for related in controller_class.related},
@@ -226,7 +226,7 @@ class Process:
                     client=client,
                     recorder=self.recorder,
                     tasks=self.tasks,
-                    intake=intake,
+                    router=router,
                     pipeline=pipeline,
                 )
                 self.workers.append(worker)
@@ -249,22 +249,22 @@ class Process:
         namespaces = self.config.watch_namespaces or EVERYWHERE
         return [server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers]
 
-    def _followed(self, client: Client, kind: Kind) -> list[Reflector]:
+    def _followed(self, client: Client, kind: Kind) -> list[Stream]:
         """The streams of a kind: one, or one for each watched namespace; shared by all who ask for the same."""
         namespaces: Sequence[str | None] = self.config.watch_namespaces or (None,)
         if not kind.namespaced or kind.namespace is not None:
             namespaces = (kind.namespace,)
-        return [self._reflector(client, kind, namespace) for namespace in namespaces]
+        return [self._stream(client, kind, namespace) for namespace in namespaces]
 
-    def _reflector(self, client: Client, kind: Kind, namespace: str | None) -> Reflector:
+    def _stream(self, client: Client, kind: Kind, namespace: str | None) -> Stream:
         name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector, kind.metadata_only)
-        if name not in self.reflectors:
-            self.reflectors[name] = Reflector(client, kind, namespace=namespace, options=self.operator.watch_options)
-        return self.reflectors[name]
+        if name not in self.streams:
+            self.streams[name] = Stream(client, kind, namespace=namespace, options=self.operator.watch_options)
+        return self.streams[name]
 
-    def _shown(self, client: Client, kind: Kind) -> Reflector:
+    def _shown(self, client: Client, kind: Kind) -> Stream:
         """A stream of all namespaces, for schedulers."""
-        stream = self._reflector(client, kind, None)
+        stream = self._stream(client, kind, None)
         if stream not in self._shown_to_schedulers:
             self._shown_to_schedulers.append(stream)
         return stream
@@ -289,7 +289,7 @@ class Process:
                 "port": self.probes.port,
             },
         )
-        self._following = {stream: self._spawn(stream) for stream in self.reflectors.values()}
+        self._following = {stream: self._spawn(stream) for stream in self.streams.values()}
         self._parts = [self._spawn(self.recorder), self._spawn(self.tasks)]
         self._once.append(asyncio.create_task(self._after_first_sync(time.monotonic()), name="the first sync"))
         self._started = True  # told apart from having parts: an operator without controllers is ready, too
@@ -309,7 +309,7 @@ class Process:
         """
         for stream in self._shown_to_schedulers:
             await cancelled([self._following[stream]])
-            stream.begin_anew()
+            stream.prepare_relist()
             self._following[stream] = self._spawn(stream)
 
     async def _finish(self) -> None:
@@ -369,8 +369,8 @@ class Process:
 
     async def _after_first_sync(self, began: float) -> None:
         """Once every stream is in sync, or waits for a person: say so, and report what was left behind."""
-        streams = self.reflectors.values()
-        unsettled = {asyncio.create_task(stream.settled()) for stream in streams}
+        streams = self.streams.values()
+        unsettled = {asyncio.create_task(stream.wait_until_synced()) for stream in streams}
         listed = 0
         try:
             while unsettled:
@@ -387,7 +387,7 @@ class Process:
             "seconds": round(time.monotonic() - began, 3),
         }
         log.info("in sync", extra={**figures, "blocked": sum(stream.blocked for stream in streams)})
-        orphans = await find_orphans([worker.intake for worker in self.workers])
+        orphans = await find_orphans([worker.router for worker in self.workers])
         if orphans:
             named = ", ".join(orphan.child for orphan in orphans[:ORPHANS_NAMED])
             left = sum(not orphan.collected for orphan in orphans)
@@ -395,7 +395,7 @@ class Process:
             log.warning("children whose owner is gone", extra=extra)
         # So does what is remembered of having handled all that.
         ends = time.monotonic() + FIRST_WAVE_SECONDS
-        while time.monotonic() < ends and any(worker.intake.queue.ready for worker in self.workers):
+        while time.monotonic() < ends and any(worker.router.queue.ready for worker in self.workers):
             await asyncio.sleep(FREEZE_SECONDS)
             gc.freeze()
 
@@ -405,7 +405,7 @@ class Process:
         while True:
             await asyncio.sleep(kept / 2)
             for worker in self.workers:
-                worker.intake.forget_ends(before=time.monotonic() - kept)
+                worker.router.remove_tombstones(before=time.monotonic() - kept)
 
     async def _cancel(self) -> None:
         await cancelled([*self._work, *self._following.values(), *self._parts, *self._once], seconds=CANCEL_SECONDS)
@@ -430,8 +430,8 @@ class Process:
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
         return health.readiness(self._streams(), started=self._started, notes=notes, dropped=self._dropped)
 
-    def _streams(self) -> list[Reflector]:
-        return [*self.reflectors.values(), *(stream for watcher in self._watchers() for stream in watcher.reflectors)]
+    def _streams(self) -> list[Stream]:
+        return [*self.streams.values(), *(stream for watcher in self._watchers() for stream in watcher.streams)]
 
     def _watchers(self) -> list[Watcher]:
         """Those that run: they have streams and workers of their own."""
@@ -441,7 +441,7 @@ class Process:
         """What /metrics answers."""
         if not self._started:
             return END if form is Format.OPEN else ""
-        parts = (list(self.reflectors.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
+        parts = (list(self.streams.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
         figures = metrics.Parts(self.operator.name, self.workers, *parts, self.monitor, self.schedulers)
         return metrics.text(figures, form)
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from ..calling import call
 from ..core.objects import UNREADABLE
 from ..core.store import Delta
-from ..engine.stream import Reflector
+from ..engine.stream import Stream
 from ..errors import InvalidObject, OptionError
 from ..kinds import Kind
 from ..resource import Key, key_of
@@ -28,7 +28,7 @@ POD: Final = Kind("v1", "Pod")
 # Lists are asked for again after so long.
 RENEWED_SECONDS: Final = 1.0
 
-Follow: TypeAlias = Callable[[Kind], Reflector]
+Follow: TypeAlias = Callable[[Kind], Stream]
 """Gives the stream of a kind in all namespaces, the same for the same kind. Whoever gives it runs it."""
 
 Selection: TypeAlias = Kind | Iterable[Mapping[str, Any]]
@@ -58,7 +58,7 @@ class Cluster:
         for stream in (self.nodes, self.pods):
             stream.subscribe(self)
 
-    def seen(self, source: Reflector, delta: Delta) -> None:
+    def seen(self, source: Stream, delta: Delta) -> None:
         if source is self.nodes:
             self.cache.see_node(delta.key.name, delta.new)
             return
@@ -72,11 +72,11 @@ class Cluster:
             for listener in self.listeners:
                 listener.pod_seen(pod)
 
-    def advanced(self, source: Reflector) -> None:  # noqa: ARG002  a subscriber is told by whom
+    def advanced(self, source: Stream) -> None:  # noqa: ARG002  a subscriber is told by whom
         for listener in self.listeners:
             listener.stream_advanced()
 
-    def restored(self, source: Reflector) -> None:  # noqa: ARG002
+    def restored(self, source: Stream) -> None:  # noqa: ARG002
         for listener in self.listeners:
             listener.server_restored()
 
@@ -93,7 +93,7 @@ def _is_readable(pod: PodView) -> bool:
 class Selected:
     """Which objects of a kind a scheduler wants: those of a stream, or those in a list that is asked for again."""
 
-    def __init__(self, ask: Ask, *, everything: Reflector, follow: Follow, changed: Callable[[Key], None]) -> None:
+    def __init__(self, ask: Ask, *, everything: Stream, follow: Follow, changed: Callable[[Key], None]) -> None:
         """`everything` is the stream of all of the kind, whose changes others see. `changed` is called with the key of
         each object that was not one of them before, or is not any more."""
         asked = None if inspect.iscoroutinefunction(ask) else ask()
@@ -123,11 +123,11 @@ class Selected:
         for key in self._keys ^ before:
             self._changed(key)
 
-    def seen(self, source: Reflector, delta: Delta) -> None:  # noqa: ARG002  a subscriber is told by whom
+    def seen(self, source: Stream, delta: Delta) -> None:  # noqa: ARG002  a subscriber is told by whom
         self._changed(delta.key)
 
-    def advanced(self, source: Reflector) -> None:
+    def advanced(self, source: Stream) -> None:
         """The streams of all objects tell the same."""
 
-    def restored(self, source: Reflector) -> None:
+    def restored(self, source: Stream) -> None:
         """So do they of this."""

@@ -220,7 +220,7 @@ class SchedulerServer:
             ("bonny.scheduler.pods.fetch", self._pod_list),
         ):
             streams = selected.streams
-            error: object = next((stream.trouble.message for stream in streams if stream.trouble is not None), None)
+            error: object = next((stream.error.message for stream in streams if stream.error is not None), None)
             try:
                 await selected.renew(seconds=self.scheduler.timeout)
             except BaseException as caught:

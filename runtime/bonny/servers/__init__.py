@@ -1,1 +1,1 @@
-"""The long-running parts: `reflector` follows a kind, `intake` queues what it sees, `worker` handles what is queued."""
+"""The long-running parts: `stream` follows a kind, `router` queues what it sees, `worker` handles what is queued."""

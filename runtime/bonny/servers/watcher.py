@@ -23,10 +23,9 @@ from ..client.api import Client
 from ..controller import Controller
 from ..core.queue import QueueOptions
 from ..core.watch import WatchOptions
-from ..engine.context import Mute
-from ..engine.router import Intake
-from ..engine.stream import Reflector
-from ..engine.worker import Worker
+from ..engine.router import Router
+from ..engine.stream import Stream
+from ..engine.worker import NullRecorder, Worker
 from ..errors import Retry
 from ..pipeline import Pipeline
 from ..resource import Resource
@@ -67,7 +66,7 @@ class Watcher(Server):
     ) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
         kind, options = self.kind(), self.watch_options
-        self.reflectors = [Reflector(client, kind, namespace=name, options=options) for name in self.namespaces]
+        self.streams = [Stream(client, kind, namespace=name, options=options) for name in self.namespaces]
         """Its streams, for the probes."""
 
         self.worker = Worker(
@@ -76,8 +75,8 @@ class Watcher(Server):
             controller=self._as_controller(),
             kind=kind,
             client=client,
-            recorder=Mute(),
-            intake=Intake(primary=self.reflectors, owned={}, options=QueueOptions(), on_status=True),
+            recorder=NullRecorder(),
+            router=Router(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
             pipeline=Pipeline((self._show,)),
         )
         """What calls the handlers, for the probes."""
@@ -99,7 +98,7 @@ class Watcher(Server):
         """Follow and tell until cancelled, or until what runs has ended after `stop`."""
         try:
             async with asyncio.TaskGroup() as group:
-                streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.reflectors]
+                streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.streams]
                 await self.worker.run()
                 await self.worker.drain(seconds=self.timeout)
                 for stream in streams:

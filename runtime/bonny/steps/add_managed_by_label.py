@@ -11,8 +11,6 @@ from typing import Any
 from ..axn import Axn
 from ..resource import MANAGED_BY, Resource
 
-__all__ = ["AddManagedByLabelToDescendants"]
-
 
 class AddManagedByLabelToDescendants:
     """Usage: `AddManagedByLabelToDescendants()`, anywhere before `ApplyDescendants`."""

@@ -6,8 +6,6 @@ from typing import Any
 
 from ..axn import Axn
 
-__all__ = ["AddMissingGVK"]
-
 
 class AddMissingGVK:
     """Usage: `AddMissingGVK("apps/v1", "Deployment")`, before steps and handlers that read them.

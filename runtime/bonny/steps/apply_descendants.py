@@ -24,20 +24,17 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from ..axn import Action, Axn, Descendant, State, Workplace
+from ..axn import Action, Axn, Descendant, State
 from ..client.errors import Conflict, Invalid
-from ..controller import Controller
 from ..core.fields import digest, overridden, same
-from ..core.ledger import witness_of
+from ..core.ledger import applied_record
 from ..core.objects import Item
+from ..engine.context import ReconcileContext
 from ..errors import ALSO, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType
 from ..kinds import Kind, Owned
-from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, identify, key_of, owner_reference, owners_of
-from .owner import owner_is_as_shown, read_owner
-from .requests import NOTHING_OWNED, OwnedPart, owned_part, read, report_fight, together
-
-__all__ = ["ApplyDescendants", "prepared"]
+from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, gvk_of, identify, key_of, owner_reference, owners_of
+from .live import NOTHING_OWNED, OwnedPart, owned_part, owner_is_as_shown, read, read_owner, report_fight, together
 
 # etcd counts from 1 before anything is stored, so no object has this version: an apply that names it creates, or is
 # refused with a conflict. There is no other "create only" for server-side apply.
@@ -73,41 +70,40 @@ class ApplyDescendants:
                 applied.update(await together(self._apply(axn, wanted) for wanted in group))
         finally:
             axn.mark_applied(State.DESCENDANTS_APPLIED)
-        witnesses = axn.workplace.witnesses
-        for dropped in witnesses.keys() - applied:
-            del witnesses[dropped]
+        applied_records = axn.context.applied_records
+        for dropped in applied_records.keys() - applied:
+            del applied_records[dropped]
         axn.applied = applied
 
     async def _apply(self, axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
         """Bring one object about; returns which one it was."""
-        place = axn.workplace
-        owner_namespaced = axn.kind.namespaced if axn.kind is not None else bool(axn.key.namespace)
-        kind = _declared(place, descendant.resource, axn)
+        context = axn.context
+        kind = _declared(axn, descendant.resource)
         wanted = prepared(
-            descendant, axn.identity, operator=place.operator, kind=kind, owner_namespaced=owner_namespaced
+            descendant, axn.identity, operator=context.operator, kind=kind, owner_namespaced=axn.kind.namespaced
         )
         key = key_of(wanted)
         collected = any(known["uid"] == axn.uid for known in wanted["metadata"].get("ownerReferences") or ())
-        if isinstance(axn.controller, Controller) and not (collected or axn.controller.finalizes()):
+        if not (collected or axn.controller.finalizes()):
             _warn_of_uncollected(type(axn.controller).__name__, kind.resource)
-        seen = place.observe(kind, key)
+        seen = context.observe(kind, key)
         # What we own of it is not that deep, and what somebody else wrote into it must not keep us from mending it.
         live = seen.item.decode(cut=True) if seen.item is not None else None
-        ours = NOTHING_OWNED if live is None else await owned_part(live, place.manager)
-        if live is not None and seen.known and _unchanged(place, kind, wanted, live, ours):
+        ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
+        if live is not None and seen.synced and _unchanged(context, kind, wanted, live, ours):
             return kind, key
-        last = place.witnesses.get((kind, key))
+        last = context.applied_records.get((kind, key))
         # What was applied before and is wanted as it was: another writer changed the object.
         drifted = last is not None and last.wanted == digest(wanted)
-        wait = place.fights.wait((kind, key), now=time.monotonic()) if drifted else 0.0
+        wait = context.fights.wait((kind, key), now=time.monotonic()) if drifted else 0.0
         if wait:
             axn.requeue_seconds = min(axn.requeue_seconds or wait, wait)
             return kind, key
         if live is None:
             await _owner_must_exist(axn)
-            live = await _created_or_found(place, kind, wanted)
-            ours = NOTHING_OWNED if live is None else await owned_part(live, place.manager)
-            if live is not None and _unchanged(place, kind, wanted, live, ours):
+            live = await _created_or_found(axn, kind, wanted)
+            ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
+            if live is not None and _unchanged(context, kind, wanted, live, ours):
                 return kind, key
         outcome: str | None = CREATED
         if live is not None:
@@ -117,17 +113,25 @@ class ApplyDescendants:
             axn.tell(Event(EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}", wanted))
         if outcome is not None and axn.looked_at(wanted):
             axn.outdated = True
-        if outcome is not None and drifted and place.fights.corrected((kind, key), now=time.monotonic()):
-            _report_fight(axn, place, wanted, seen.item)
+        if outcome is not None and drifted and context.fights.corrected((kind, key), now=time.monotonic()):
+            _report_fight(axn, wanted, seen.item)
         return kind, key
 
 
-def _report_fight(axn: Axn[Any], place: Workplace, wanted: Resource, shown: Item | None) -> None:
+async def apply_descendants_early(axn: Axn[Any], *, create_events: bool) -> None:
+    """What `Axn.apply_descendants` does."""
+    await ApplyDescendants(create_events=create_events)(axn)
+
+
+def _report_fight(axn: Axn[Any], wanted: Resource, shown: Item | None) -> None:
     """Once for each fight: who changes the object back, as far as its managedFields say so."""
     live = shown.decode(cut=True) if shown is not None else {"metadata": {}}
-    entries = [entry for entry in live["metadata"].get("managedFields") or () if entry["manager"] != place.manager]
-    found = [(entry["manager"], [*overridden(wanted, live, entry.get("fieldsV1") or {})]) for entry in entries]
-    by = "; ".join(f"field manager {manager!r} sets {', '.join(paths)}" for manager, paths in found if paths)
+    writers: list[str] = []
+    for entry in live["metadata"].get("managedFields") or ():
+        paths = ", ".join(overridden(wanted, live, entry.get("fieldsV1") or {}))
+        if paths and entry["manager"] != axn.context.manager:
+            writers.append(f"field manager {entry['manager']!r} sets {paths}")
+    by = "; ".join(writers)
     by = by or f"an unknown writer {'deletes it' if shown is None else 'removes fields'}"
     report_fight(axn, f"{identify(wanted)} is changed back each time it is corrected: {by}", related=wanted)
 
@@ -136,7 +140,7 @@ def _report_fight(axn: Axn[Any], place: Workplace, wanted: Resource, shown: Item
 def _warn_of_uncollected(controller: str, kind: str) -> None:
     """Once for each controller and kind."""
     told = {"controller": controller, "kind": kind, "then": "define `finalize` on the controller"}
-    log.warning("these objects stay when their owner is deleted", extra=told)
+    log.warning("descendants stay when their owner is deleted", extra=told)
 
 
 def prepared(
@@ -165,8 +169,7 @@ def prepared(
 def _must_be_ours(axn: Axn[Any], descendant: Descendant, wanted: Resource, live: Resource) -> None:
     if descendant.adopt or axn.uid in owners_of(live):
         return
-    place = axn.workplace
-    place.contested(_declared(place, wanted, axn), key_of(wanted))
+    axn.context.contested(_declared(axn, wanted), key_of(wanted))
     raise ForeignObject(
         f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
         "or register it with adopt=True",
@@ -180,15 +183,14 @@ async def _owner_must_exist(axn: Axn[Any]) -> None:
 
     Raises: `Retry`.
     """
-    if not axn.workplace.up_to_date and axn.kind is not None and await read_owner(axn) is None:
+    if not axn.context.up_to_date and await read_owner(axn) is None:
         raise Retry(f"{identify(axn.identity)} is gone, and its stream does not say so yet")
 
 
-def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> Owned:
+def _declared(axn: Axn[Any], resource: Mapping[str, Any]) -> Owned:
     namespace = resource["metadata"].get("namespace") or axn.key.namespace
-    for kind in place.owns:
-        same = (kind.api_version, kind.kind) == (resource["apiVersion"], resource["kind"])
-        if same and kind.namespace in (None, namespace):
+    for kind in axn.context.owns:
+        if kind.gvk == gvk_of(resource) and kind.namespace in (None, namespace):
             return kind
     raise UndeclaredKind(
         f"{type(axn.controller).__name__} registered {identify(resource)} but does not own that kind: "
@@ -197,20 +199,20 @@ def _declared(place: Workplace, resource: Mapping[str, Any], axn: Axn[Any]) -> O
     )
 
 
-def _unchanged(place: Workplace, kind: Owned, wanted: Resource, live: Resource, ours: OwnedPart) -> bool:
+def _unchanged(context: ReconcileContext, kind: Owned, wanted: Resource, live: Resource, ours: OwnedPart) -> bool:
     """Whether the live object has what is wanted, and nothing of ours that is no longer wanted."""
     metadata = live["metadata"]
-    witness = place.witnesses.get((kind, key_of(wanted)))
-    known = witness is not None and witness.uid == metadata["uid"] and witness.wanted == digest(wanted)
+    record = context.applied_records.get((kind, key_of(wanted)))
+    known = record is not None and record.uid == metadata["uid"] and record.wanted == digest(wanted)
     if metadata.get("deletionTimestamp"):
         return False
     if kind.metadata_only:
         # Nothing to compare: only the very version that our apply made is known to be right.
-        return known and witness is not None and witness.version == metadata["resourceVersion"]
+        return known and record is not None and record.version == metadata["resourceVersion"]
     fields, held = ours
     if fields is None:
         return False
-    return same(held, _managed_part(wanted)) or (known and witness is not None and witness.stored == digest(held))
+    return same(held, _managed_part(wanted)) or (known and record is not None and record.stored == digest(held))
 
 
 def _managed_part(wanted: Resource) -> Resource:
@@ -229,27 +231,27 @@ def _belongs_to(live: Resource) -> str:
     return f" (it is managed by {manager})" if manager else ""
 
 
-async def _created_or_found(place: Workplace, kind: Owned, wanted: Resource) -> Resource | None:
+async def _created_or_found(axn: Axn[Any], kind: Owned, wanted: Resource) -> Resource | None:
     """Create `wanted`, unless something of its name exists: that is returned as it is, and nothing was changed.
 
     Raises: `Conflict` when it came and went at the same moment.
     """
-    key = key_of(wanted)
+    key, context = key_of(wanted), axn.context
     # What we made before and the stream does not show most likely exists: ask, as a refused write costs more.
-    live = await read(place, kind, key) if (kind, key) in place.witnesses else None
+    live = await read(axn, kind, key) if (kind, key) in context.applied_records else None
     if live is not None:
         return live
     fenced = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": NO_VERSION}}
     try:
-        with place.writing(kind, key) as wrote:
-            made, _ = await place.client.apply(kind, fenced, manager=place.manager, force=False)
+        with context.writing(kind, key) as wrote:
+            made, _ = await context.client.apply(kind, fenced, manager=context.manager, force=False)
             wrote(made["metadata"]["resourceVersion"])
     except Conflict:
-        live = await read(place, kind, key)
+        live = await read(axn, kind, key)
         if live is None:
             raise
         return live
-    place.witnesses[kind, key] = witness_of(wanted, made, (await owned_part(made, place.manager))[1])
+    context.applied_records[kind, key] = applied_record(wanted, made, (await owned_part(made, context.manager))[1])
     return None
 
 
@@ -261,14 +263,14 @@ async def _change(
     `ours` is what we own of what exists.
     The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
     """
-    key, place = key_of(wanted), axn.workplace
-    last = place.witnesses.get((kind, key))
+    key, context = key_of(wanted), axn.context
+    last = context.applied_records.get((kind, key))
     sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
     try:
-        with place.writing(kind, key) as wrote:
-            live, _ = await place.client.apply(kind, sent, manager=place.manager, force=True)
+        with context.writing(kind, key) as wrote:
+            live, _ = await context.client.apply(kind, sent, manager=context.manager, force=True)
             version = live["metadata"]["resourceVersion"]
-            now = await owned_part(live, place.manager)
+            now = await owned_part(live, context.manager)
             if kind.metadata_only:
                 # By its version alone: if that was somebody else's, our apply came behind it, and nothing is missed.
                 changed = version != before["metadata"]["resourceVersion"] and (last is None or last.version != version)
@@ -284,7 +286,7 @@ async def _change(
             raise
         await _recreate(axn, kind, wanted, before=before)
         return CREATED
-    place.witnesses[kind, key] = witness_of(wanted, live, now[1])
+    context.applied_records[kind, key] = applied_record(wanted, live, now[1])
     return UPDATED if changed else None
 
 
@@ -294,19 +296,19 @@ async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Res
     Raises: before anything is deleted, `Invalid` when the API server would not take the new one, and `Retry` when its
     owner may want something else by now; `Retry` while the old one is not gone.
     """
-    key, place = key_of(wanted), axn.workplace
+    key, context = key_of(wanted), axn.context
     trial_name = f"{key.name[:TRIAL_NAME].rstrip('.-')}-{secrets.token_hex(4)}"
     trial = {**wanted, "metadata": {**wanted["metadata"], "name": trial_name}}
     try:
-        await place.client.apply(kind, trial, manager=place.manager, force=False, dry_run=True)
+        await context.client.apply(kind, trial, manager=context.manager, force=False, dry_run=True)
     except ApiError as error:
         # With a name that differs at each try, each would be a failure of its own: a new status, and a new event.
         error.args = (str(error).replace(trial_name, key.name),)
         raise
     if not await owner_is_as_shown(axn):
         raise Retry(f"{identify(axn.identity)} changed before {identify(wanted)} was deleted to be created anew")
-    with place.deleting(kind, key, before["metadata"]["uid"]):
-        await place.client.delete(kind, key, uid=before["metadata"]["uid"])
-    place.witnesses.pop((kind, key), None)
-    if await _created_or_found(place, kind, wanted) is not None:
+    with context.deleting(kind, key, before["metadata"]["uid"]):
+        await context.client.delete(kind, key, uid=before["metadata"]["uid"])
+    context.applied_records.pop((kind, key), None)
+    if await _created_or_found(axn, kind, wanted) is not None:
         raise Retry(f"{identify(wanted)} is deleted first, to be created anew")

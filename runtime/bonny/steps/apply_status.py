@@ -18,19 +18,15 @@ from typing import Any, Final
 
 import msgspec
 
-from ..axn import Action, Axn, HandlingFailure, State
+from ..axn import Action, Axn, ReconcileFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
-from ..controller import Controller
 from ..core.conditions import condition, with_condition
 from ..core.fields import same
 from ..core.objects import decode_item
 from ..errors import ApiError
 from ..pipeline import failure_of
 from ..resource import Resource
-from .owner import read_owner
-from .requests import owned_part
-
-__all__ = ["RECONCILED", "ApplyStatus", "write_status"]
+from .live import owned_part, read_owner
 
 RECONCILED: Final = "Reconciled"
 # kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
@@ -89,6 +85,12 @@ async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> N
     axn.mark_applied(State.STATUS_APPLIED)
 
 
+async def apply_status_early(axn: Axn[Any], *, strict: bool) -> None:
+    """What `Axn.apply_status` and `Axn.safe_apply_status` do: write what is registered now, if anything is."""
+    if axn.status:
+        await write_status(axn, strict=strict, early=True)
+
+
 async def _tell_alone(axn: Axn[Any], live: Resource, error: Exception) -> None:
     """What the handler registered cannot be written, so the runtime's condition goes alone."""
     axn.failure = axn.failure or failure_of(error)
@@ -111,7 +113,7 @@ def _with_own_parts(status: Resource, axn: Axn[Any]) -> Resource:
     return status
 
 
-def _withdrawn(wanted: Resource, base: Resource, failure: HandlingFailure) -> Resource:
+def _withdrawn(wanted: Resource, base: Resource, failure: ReconcileFailure) -> Resource:
     """`wanted` without the summaries that a failed handling claimed before its descendants were applied."""
     stood = {known.get("type"): known for known in base.get("conditions", ())}
     conditions = [
@@ -126,8 +128,8 @@ def _withdrawn(wanted: Resource, base: Resource, failure: HandlingFailure) -> Re
 
 async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
     """Send the status unless it stands already; returns the object as it is then."""
-    place = axn.workplace
-    base = (await owned_part(live, place.manager, subresource="status"))[1].get("status", {})
+    context = axn.context
+    base = (await owned_part(live, context.manager, subresource="status"))[1].get("status", {})
     if _is_overtaken(base, by=live, of=axn):
         return live
     wanted = base if alone else axn.finish_status(axn.status_from(base))
@@ -135,19 +137,18 @@ async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: b
         wanted = _withdrawn(wanted, base, axn.failure)
     if not early:
         wanted = _with_own_parts(wanted, axn)
-    if axn.kind is None or same(wanted, base):
+    if same(wanted, base):
         return live
     metadata = live["metadata"]
     named = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata}
     body = {"apiVersion": axn.kind.api_version, "kind": axn.kind.kind, "metadata": named, "status": wanted}
-    with place.writing(axn.kind, axn.key) as wrote:
-        stored, _ = await place.client.apply(axn.kind, body, manager=place.manager, subresource="status")
+    with context.writing(axn.kind, axn.key) as wrote:
+        stored, _ = await context.client.apply(axn.kind, body, manager=context.manager, subresource="status")
         version = stored["metadata"]["resourceVersion"]
         # The same version as before: nothing was written, and its event is somebody else's.
         if version != named.get("resourceVersion"):
             wrote(version)
-    on_status = isinstance(axn.controller, Controller) and axn.controller.on_status
-    if on_status and axn.shown.meta.resource_version == named.get("resourceVersion"):
+    if axn.controller.on_status and axn.shown.meta.resource_version == named.get("resourceVersion"):
         # All that differs is what this handling wrote, so it is not a change. After a conflict there may be more.
         axn.shown = decode_item(msgspec.json.encode(stored))
     return stored
@@ -165,7 +166,7 @@ async def _basis(axn: Axn[Any]) -> Resource | None:
     """The object whose status is changed; None where nothing is registered and nothing is known."""
     if axn.stored is not None:
         return axn.stored
-    if axn.kind is None or not axn.kind.metadata_only:
+    if not axn.kind.metadata_only:
         # Not `axn.resource`: the handler may have changed that.
         return axn.shown.decode(cut=True)
     return await read_owner(axn) if axn.status else None

@@ -12,10 +12,7 @@ from typing import Any
 
 from ..axn import Action, Axn
 from ..controller import Controller
-from ..pipeline import run_step
-from .calling import call_handler
-
-__all__ = ["DelegateToController"]
+from ..pipeline import call_handler, run_step
 
 
 class DelegateToController:
@@ -24,8 +21,6 @@ class DelegateToController:
     async def __call__(self, axn: Axn[Any]) -> None:
         """Raises: what the handler raises; `HandlerTimeout`."""
         controller = axn.controller
-        if not isinstance(controller, Controller):
-            raise TypeError(f"{axn.identifier()} came without a controller")
         for step in controller.steps:
             await run_step(axn, step)
             if axn.halted:

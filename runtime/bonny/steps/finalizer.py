@@ -26,12 +26,9 @@ from ..core.objects import Item, Meta
 from ..errors import OptionError, Retry
 from ..kinds import Kind
 from ..naming import check_finalizer
+from ..pipeline import call_handler
 from ..resource import Resource, identify
-from .calling import call_handler
-from .owner import read_owner
-from .requests import TRIES, delete_children, report_fight
-
-__all__ = ["Finalizer", "finalizers_of"]
+from .live import TRIES, delete_children, read_owner, report_fight
 
 
 class Finalizer:
@@ -64,9 +61,7 @@ class Finalizer:
     async def __call__(self, axn: Axn[Any]) -> None:
         """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries."""
         controller = axn.controller
-        if not isinstance(controller, Controller):
-            raise TypeError(f"{axn.identifier()} came without a controller")
-        name = self.name_for(type(controller), axn.workplace.finalizer)
+        name = self.name_for(type(controller), axn.context.finalizer)
         if name is None or axn.action is Action.DELETE:
             return
         if axn.action is Action.FINALIZE:
@@ -77,7 +72,7 @@ class Finalizer:
                 await _patch(axn, name, wanted=False)
         elif not _is_on(axn, name) and (self._when is None or self._when(axn)):
             axn.validate()
-            subject, fights = (axn.uid, name), axn.workplace.fights
+            subject, fights = (axn.uid, name), axn.context.fights
             wait = fights.wait(subject, now=time.monotonic())
             if wait:
                 raise Retry(f"another writer removes the finalizer {name} each time it is added", after=wait)
@@ -103,7 +98,7 @@ async def _is_still_on(axn: Axn[Any], name: str) -> bool:
     """Ask the API server before anything is cleaned up: what the stream shows may be over, and another object may have
     the name, to whom belongs what the implementation would remove."""
     fresh = await read_owner(axn)
-    if fresh is None or axn.kind is None:
+    if fresh is None:
         axn.halt()
         return False
     axn.renew(_as_followed(fresh, axn.kind))
@@ -112,13 +107,13 @@ async def _is_still_on(axn: Axn[Any], name: str) -> bool:
 
 async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
     """Add or remove the finalizer; halts when the object is gone, or is not what it was any more."""
-    place, kind = axn.workplace, axn.kind
-    if kind is None:
-        raise TypeError(f"{axn.identifier()} came without a kind")
+    context, kind = axn.context, axn.kind
     for tries_left in reversed(range(TRIES)):
         try:
-            with place.writing(kind, axn.key) as wrote:
-                stored = await place.client.json_patch(kind, axn.key, _operations(axn.shown.meta, name, wanted=wanted))
+            with context.writing(kind, axn.key) as wrote:
+                stored = await context.client.json_patch(
+                    kind, axn.key, _operations(axn.shown.meta, name, wanted=wanted)
+                )
                 wrote(stored["metadata"]["resourceVersion"])
             break
         except NotFound:
@@ -138,7 +133,7 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
     axn.renew(_as_followed(stored, kind))
     if not wanted and not stored["metadata"].get("finalizers"):
         # That was the last one: the object is gone, and has no status any more.
-        with place.deleting(kind, axn.key, axn.uid):
+        with context.deleting(kind, axn.key, axn.uid):
             axn.halt()
 
 
@@ -167,7 +162,7 @@ def _as_followed(resource: Resource, kind: Kind) -> Resource:
 async def _delete_children(axn: Axn[Any]) -> None:
     """Delete the children that no owner reference leads to. The owner is under deletion, so nobody wants them back."""
     uid = axn.uid
-    children = axn.workplace.children(uid)
+    children = axn.context.children(uid)
     if children is None:
         raise Retry(f"the children of {identify(axn.identity)} are not known yet: a stream is not in sync")
     unseen = [(kind, child) for kind, child in children if not _is_collected(child, uid)]

@@ -9,8 +9,6 @@ from ..axn import Axn
 from ..events import Event
 from ..resource import Resource, identify
 
-__all__ = ["Logger"]
-
 log = logging.getLogger("bonny.steps.logger")
 
 

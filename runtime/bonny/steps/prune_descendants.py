@@ -14,13 +14,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..axn import Action, Axn
-from ..controller import Controller
 from ..core.fields import owned_fields
 from ..core.objects import Item
-from .owner import owner_is_as_shown
-from .requests import delete_children
-
-__all__ = ["PruneDescendants"]
+from .live import delete_children, owner_is_as_shown
 
 # An event tells of the owner's change, but not when it was changed back meanwhile.
 LATER_SECONDS: Final = 30.0
@@ -33,16 +29,16 @@ class PruneDescendants:
         """Raises: `ApiError`."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or axn.applied is None:
             return
-        if not isinstance(axn.controller, Controller) or not axn.controller.prunes() or not axn.workplace.owns:
+        if not axn.controller.prunes() or not axn.context.owns:
             return
-        children = axn.workplace.children(axn.uid)
+        children = axn.context.children(axn.uid)
         if children is None:
             return
-        registered = {(kind.api_version, kind.kind, key) for kind, key in axn.applied}
+        registered = {(kind.gvk, key) for kind, key in axn.applied}
         dropped = [
             (kind, child)
             for kind, child in children
-            if (kind.api_version, kind.kind, child.key) not in registered and _is_ours(child, axn.workplace.manager)
+            if (kind.gvk, child.key) not in registered and _is_ours(child, axn.context.manager)
         ]
         if dropped and await owner_is_as_shown(axn):
             await delete_children(axn, dropped, insist=False)

@@ -9,8 +9,6 @@ from ..axn import Action, Axn
 from ..core.queue import Reason
 from ..errors import OptionError
 
-__all__ = ["SkipObservedGenerations"]
-
 # With any other of them something besides the spec wants to be looked at.
 SKIPPED: Final = frozenset({Reason.ADDED, Reason.CHANGED})
 

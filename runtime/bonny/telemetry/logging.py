@@ -43,11 +43,11 @@ LEVELS: Final = {"DEBUG": DIM, "INFO": DIM, "WARNING": YELLOW, "ERROR": RED, "CR
 # What became of a handling, by the worker's message and its level; the words are as long as the longest level or more.
 WORKER: Final = "bonny.engine.worker"
 OUTCOMES: Final = {
-    ("handled", logging.INFO): ("applied", GREEN),
-    ("handled", logging.DEBUG): ("unchanged", DIM),
-    ("will try again", logging.INFO): ("waits", YELLOW),
-    ("stopped until it changes", logging.WARNING): ("stopped", YELLOW),
-    ("handling failed", logging.WARNING): ("failed", RED),
+    ("reconciled", logging.INFO): ("applied", GREEN),
+    ("reconciled", logging.DEBUG): ("unchanged", DIM),
+    ("retry requested", logging.INFO): ("waits", YELLOW),
+    ("stopped until the object changes", logging.WARNING): ("stopped", YELLOW),
+    ("reconcile failed", logging.WARNING): ("failed", RED),
 }
 # Columns of such a line, and how wide each is at least.
 COLUMNS: Final = {"controller": 0, "object": 0, "action": len("reconcile"), "reasons": len("changed")}

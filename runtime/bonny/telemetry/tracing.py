@@ -68,6 +68,16 @@ observed: ContextVar[Exemplar | None] = ContextVar("observed", default=None)
 """The trace of the last handling in this asyncio task, where it is recorded."""
 
 
+def handling(axn: Handling, *, controller: str) -> AbstractContextManager[object]:
+    """Surrounds a reconcile; free where nobody traces."""
+    return OFF if spans is None else spans.handling(axn, controller=controller)
+
+
+def step(name: str) -> AbstractContextManager[object]:
+    """Surrounds a step; free where nobody traces."""
+    return OFF if spans is None else spans.step(name)
+
+
 def switch(to: Spans | None) -> None:
     """Let `to` make the spans from now on."""
     global spans  # noqa: PLW0603  of the process, as the listeners of events and the providers of OpenTelemetry are

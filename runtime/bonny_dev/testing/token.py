@@ -8,25 +8,24 @@ Nothing is sent: what would be is there to be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast, overload
 
 from bonny.api import Version
-from bonny.axn import Action, Axn, Observation, State
+from bonny.axn import Action, Axn, State
 from bonny.client.api import Client
 from bonny.controller import Controller
-from bonny.core.fights import Fights
-from bonny.core.ledger import Witness
-from bonny.core.objects import Item
-from bonny.core.queue import Reason
+from bonny.core.queue import QueueOptions, Reason
+from bonny.core.watch import WatchOptions
+from bonny.engine.context import ReconcileContext
+from bonny.engine.router import Router
+from bonny.engine.stream import Stream
 from bonny.errors import OptionError
 from bonny.events import Event
-from bonny.kinds import Kind, Owned
-from bonny.pipeline import run_step
-from bonny.resource import Key, Resource, key_of
+from bonny.kinds import Kind, Scope
+from bonny.pipeline import call_handler, run_step
+from bonny.resource import Key, Resource, gvk_of, key_of
 from bonny.servers.periodic import PeriodicTasks
-from bonny.steps.calling import call_handler
 from bonny.steps.delegate import DelegateToController
 
 __all__ = ["axn", "handle"]
@@ -78,14 +77,16 @@ def axn(
     this one that did not succeed.
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
+    kind = _kind_of(resource, version)
     token: Axn[Any] = Axn(
         action=Action(action),
         resource=resource if version is None else version.check(resource),
+        kind=kind,
+        controller=_Untested.configured(options=options or {})(),
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        options=options,
-        workplace=_Bench(list(observed), namespace=key_of(resource).namespace),
+        context=_Bench(observed, kind=kind, key=key_of(resource)),
     )
     token.validate()
     return token
@@ -109,15 +110,16 @@ async def handle(
     """
     made = controller()
     version = _version_of(controller, resource)
+    kind = _kind_of(resource, version)
     token: Axn[T] = Axn(
         action=Action(action),
         resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
+        kind=kind,
+        controller=made,
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        controller=made,
-        options=made.options,
-        workplace=_Bench(list(observed), namespace=key_of(resource).namespace),
+        context=_Bench(observed, kind=kind, key=key_of(resource)),
     )
     await run_step(token, DelegateToController())
     if token.action is Action.FINALIZE and controller.finalizes():
@@ -132,73 +134,68 @@ def _version_of(controller: type[Controller[Any]], resource: Mapping[str, Any]) 
     return next((known for known in versions if (known.kind, known.version) == named), None)
 
 
-class _Bench:
-    """A workplace that knows some objects and cannot send anything."""
+class _Untested(Controller[Any]):
+    """The controller of a token that was built without one."""
 
-    operator = "test"
-    manager = "test/Controller"
-    finalizer = "test.example.com/controller"
-    wrote = True
-    """So that success events are told, as when something changed."""
 
-    def __init__(self, observed: Sequence[Resource], *, namespace: str) -> None:
-        self.owns: Sequence[Owned] = ()
-        self.witnesses: dict[tuple[Kind, Key], Witness] = {}
-        self.fights = Fights()
+def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind:
+    """The kind of a handled object; of an object without type, as in a list, any."""
+    kind = resource.get("kind") or "Object"
+    return Kind(
+        resource.get("apiVersion") or "v1",
+        kind,
+        plural=version.plural if version is not None else f"{kind.lower()}s",
+        scope=Scope.NAMESPACED if key_of(resource).namespace else Scope.CLUSTER,
+    )
+
+
+class _Bench(ReconcileContext):
+    """A context that knows some objects and cannot send anything."""
+
+    def __init__(self, observed: Iterable[Resource], *, kind: Kind, key: Key) -> None:
+        client = cast("Client", _NoClient())
+        stream = Stream(client, kind, namespace=None, options=WatchOptions())
         self.recorded: list[Event] = []
-        self._tasks = PeriodicTasks(cast("Any", None))
-        self._namespace = namespace
-        self._observed = {self._name(resource): resource for resource in observed}
+        self._observed = {_name(resource, key.namespace): resource for resource in observed}
+        super().__init__(
+            operator="test",
+            manager="test/Controller",
+            finalizer="test.example.com/controller",
+            client=client,
+            router=Router(primary=[stream], owned={}, options=QueueOptions(), on_status=False),
+            key=key,
+            record=lambda _, event: self.recorded.append(event),
+            apply_descendants=_mark_descendants,
+            apply_status=_mark_status,
+            periodic_tasks=PeriodicTasks(client),
+            wrote=True,  # so that success events are emitted, as when something changed
+        )
 
-    def _name(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
-        key = key_of(resource)
-        return resource["apiVersion"], resource["kind"], Key(key.namespace or self._namespace, key.name)
+    def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
+        return self._observed.get(_name(descendant, self.key.namespace))
 
-    @property
-    def client(self) -> Client:
+
+class _NoClient:
+    """In the place of the client: whatever is called of it says that nothing is sent."""
+
+    def __getattr__(self, name: str) -> Any:
         raise OptionError(
             "a token of bonny_dev.testing sends nothing: test what needs the API server against a sandbox"
         )
 
-    @property
-    def tasks(self) -> PeriodicTasks:
-        """What is registered does not run."""
-        return self._tasks
 
-    def observe(self, kind: Kind, key: Key) -> Observation:  # noqa: ARG002  the protocol's shape
-        """Nothing is followed."""
-        return Observation(known=False, item=None)
+def _name(resource: Mapping[str, Any], namespace: str) -> tuple[tuple[str, str], Key]:
+    key = key_of(resource)
+    return gvk_of(resource), Key(key.namespace or namespace, key.name)
 
-    def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
-        return self._observed.get(self._name(descendant))
 
-    def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:  # noqa: ARG002  the protocol's shape
-        """Nothing is followed."""
-        return None
+async def _mark_descendants(axn: Axn[Any], *, create_events: bool) -> None:  # noqa: ARG001  as in the pipeline
+    """A handler may ask for it; nothing is sent."""
+    axn.finish_descendants()
+    axn.mark_applied(State.DESCENDANTS_APPLIED)
 
-    @property
-    def up_to_date(self) -> bool:
-        return True
 
-    def contested(self, kind: Kind, key: Key) -> None:
-        raise OptionError(f"a token of bonny_dev.testing sends nothing: {kind.kind} {key} was to be written")
-
-    def writing(self, kind: Kind, key: Key) -> AbstractContextManager[Callable[[str], None]]:
-        raise OptionError(f"a token of bonny_dev.testing sends nothing: {kind.kind} {key} was to be written")
-
-    def deleting(self, kind: Kind, key: Key, uid: str) -> AbstractContextManager[None]:  # noqa: ARG002  the same
-        raise OptionError(f"a token of bonny_dev.testing sends nothing: {kind.kind} {key} was to be deleted")
-
-    def record(self, regarding: Resource, event: Event) -> None:  # noqa: ARG002  the protocol's shape
-        """Keep it."""
-        self.recorded.append(event)
-
-    async def apply_descendants(self, axn: Axn[Any], *, create_events: bool) -> None:  # noqa: ARG002  the protocol's shape
-        """A handler may ask for it; nothing is sent."""
-        axn.finish_descendants()
-        axn.mark_applied(State.DESCENDANTS_APPLIED)
-
-    async def apply_status(self, axn: Axn[Any], *, strict: bool) -> None:  # noqa: ARG002  the protocol's shape
-        """A handler may ask for it; nothing is sent."""
-        if axn.status:
-            axn.mark_applied(State.STATUS_APPLIED)
+async def _mark_status(axn: Axn[Any], *, strict: bool) -> None:  # noqa: ARG001  as in the pipeline
+    """A handler may ask for it; nothing is sent."""
+    if axn.status:
+        axn.mark_applied(State.STATUS_APPLIED)

@@ -22,7 +22,7 @@ from bonny.core.watch import (
     Closed,
     Heard,
     Line,
-    List,
+    ListPage,
     Reply,
     Rewritten,
     Silent,
@@ -112,7 +112,7 @@ class History(RuleBasedStateMachine):
         match self.led.command:
             case Wait():
                 self.tell(Tick())
-            case List(limit, token):
+            case ListPage(limit, token):
                 lost = data.draw(st.sampled_from([None, None, None, Broken("reset"), TooLarge()]))
                 self.tell(lost or self.server.list(limit, token))
             case Watch(version):
@@ -186,7 +186,7 @@ class History(RuleBasedStateMachine):
             match self.led.command:
                 case Wait():
                     self.tell(Tick())
-                case List(limit, token):
+                case ListPage(limit, token):
                     self.tell(self.server.list(limit, token))
                 case Watch(version) if int(version) > self.server.version:
                     # A version of the server's future: silence.
@@ -216,7 +216,7 @@ def test_the_model_of_the_server_pages_like_one() -> None:
     assert isinstance(first, Reply)
     led = Led(WatchOptions(page_size=2))
     led.tell(first)
-    assert isinstance(led.command, List)
+    assert isinstance(led.command, ListPage)
     server.delete("c")
     led.tell(server.list(2, led.command.continue_token))
 

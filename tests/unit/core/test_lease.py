@@ -8,18 +8,18 @@ import pytest
 
 from bonny.core.lease import (
     Candidate,
-    Command,
     Done,
-    Event,
     Failed,
     Found,
+    LeaseCommand,
+    LeaseInput,
+    LeaseTick,
     LeaseTiming,
+    LeaseWait,
     Read,
     Record,
     Release,
     Stored,
-    Tick,
-    Wait,
     Write,
     step,
 )
@@ -40,22 +40,22 @@ class Told:
         self.now = 1000.0
         self.chance = chance
         self.candidate = Candidate("a", timing)
-        self.command: Command = Done()
-        self.tell(Tick())
+        self.command: LeaseCommand = Done()
+        self.tell(LeaseTick())
 
-    def tell(self, *events: Event, after: float = 0.0) -> Command:
+    def tell(self, *events: LeaseInput, after: float = 0.0) -> LeaseCommand:
         """Let `events` happen, `after` seconds from now; returns what to do after the last."""
         self.now += after
         for event in events:
             self.candidate, self.command = step(self.candidate, event, now=self.now, chance=self.chance)
         return self.command
 
-    def waits_out(self) -> Command:
+    def waits_out(self) -> LeaseCommand:
         """The wait that was asked for passes."""
-        assert isinstance(self.command, Wait), self.command
-        return self.tell(Tick(), after=self.command.seconds)
+        assert isinstance(self.command, LeaseWait), self.command
+        return self.tell(LeaseTick(), after=self.command.seconds)
 
-    def stores(self, *, version: str, took: float = 0.0) -> Command:
+    def stores(self, *, version: str, took: float = 0.0) -> LeaseCommand:
         """The write that was asked for is stored, and answered `took` seconds later."""
         assert isinstance(self.command, Write), self.command
         wanted, sent = self.command.record, self.now
@@ -142,14 +142,14 @@ def test_who_lost_the_race_for_it_reads_who_won() -> None:
     told = Told()
     told.tell(GONE, Failed())
 
-    assert told.command == Wait(1.0)
+    assert told.command == LeaseWait(1.0)
     assert told.waits_out() == Read(5.0)
-    assert told.tell(Found(record())) == Wait(1.0)
+    assert told.tell(Found(record())) == LeaseWait(1.0)
 
 
 def test_a_lease_that_is_ours_by_a_write_whose_answer_was_lost_is_renewed_before_it_counts() -> None:
     told = Told()
-    told.tell(GONE, Failed(), Tick(), Found(record("a", version="1")))
+    told.tell(GONE, Failed(), LeaseTick(), Found(record("a", version="1")))
 
     assert told.left == 0.0
     assert told.written == ("1", "a", 15, 0, False)
@@ -161,7 +161,7 @@ def test_a_lease_that_is_ours_by_a_write_whose_answer_was_lost_is_renewed_before
 def test_a_candidate_looks_every_second() -> None:
     told = follower()
     for version in range(2, 40):
-        assert told.command == Wait(1.0)
+        assert told.command == LeaseWait(1.0)
         assert told.waits_out() == Read(5.0)
         told.tell(Found(record(version=str(version))), after=0.1)
 
@@ -180,11 +180,11 @@ def test_a_lease_expires_when_it_did_not_change_for_its_own_duration() -> None:
 def test_only_what_was_not_seen_before_is_a_sign_of_life() -> None:
     told = follower()
     told.tell(Found(record(transitions=4)), after=14.5)
-    assert told.command == Wait(0.5)
+    assert told.command == LeaseWait(0.5)
 
     told = follower()
     told.tell(Found(record(version="2")), after=14.5)
-    assert told.command == Wait(1.0)
+    assert told.command == LeaseWait(1.0)
 
 
 def test_the_same_version_with_other_times_is_a_sign_of_life() -> None:
@@ -192,32 +192,32 @@ def test_the_same_version_with_other_times_is_a_sign_of_life() -> None:
     told = follower()
     told.tell(Found(record(transitions=4, at="2026-01-01T00:00:00.000000Z")), after=14.5)
 
-    assert told.command == Wait(1.0)
+    assert told.command == LeaseWait(1.0)
 
 
 def test_times_that_others_wrote_are_not_compared_with_ours() -> None:
     told = Told()
 
-    assert told.tell(Found(record(at="1970-01-01T00:00:00.000000Z"))) == Wait(1.0)
+    assert told.tell(Found(record(at="1970-01-01T00:00:00.000000Z"))) == LeaseWait(1.0)
 
 
 def test_a_holder_without_a_duration_has_our_own() -> None:
     told = follower(duration=0)
 
-    assert isinstance(told.tell(Found(record(duration=0, transitions=4)), after=14.9), Wait)
+    assert isinstance(told.tell(Found(record(duration=0, transitions=4)), after=14.9), LeaseWait)
     assert isinstance(told.tell(Found(record(duration=0, transitions=4)), after=0.1), Write)
 
 
 def test_a_read_that_fails_does_not_prolong_the_wait_for_the_leaders_end() -> None:
     told = follower()
-    told.tell(Tick(), Failed(), after=10.0)
-    told.tell(Tick(), Found(record(transitions=4)), after=5.0)
+    told.tell(LeaseTick(), Failed(), after=10.0)
+    told.tell(LeaseTick(), Found(record(transitions=4)), after=5.0)
 
     assert told.written == ("1", "a", 15, 5, True)
 
 
 def test_looks_are_spread_by_chance() -> None:
-    assert follower(chance=1.0).command == Wait(0.8)
+    assert follower(chance=1.0).command == LeaseWait(0.8)
 
 
 # --- leading ----------------------------------------------------------------------------------------------------------
@@ -229,13 +229,13 @@ def test_a_leader_renews_every_two_seconds_with_the_version_that_it_knows() -> N
         told.waits_out()
         assert told.written == (str(version - 1), "a", 15, 0, False)
         told.stores(version=str(version), took=0.5)
-        assert told.command == Wait(1.5)
+        assert told.command == LeaseWait(1.5)
         assert told.left == 9.5
 
 
 def test_renewals_are_spread_by_chance_and_never_later_than_asked_for() -> None:
     wait = leader(chance=1.0).command
-    assert isinstance(wait, Wait)
+    assert isinstance(wait, LeaseWait)
     assert wait.seconds == pytest.approx(1.6)
 
 
@@ -248,7 +248,7 @@ def test_a_request_of_a_leader_ends_within_its_term() -> None:
     told.waits_out()
 
     assert told.command == Read(2.0)
-    assert told.tell(Failed(), after=1.5) == Wait(0.5)
+    assert told.tell(Failed(), after=1.5) == LeaseWait(0.5)
 
 
 def test_a_renewal_whose_answer_is_lost_is_made_good_by_the_next() -> None:
@@ -277,17 +277,17 @@ def test_a_leader_that_cannot_renew_stops_in_time_and_becomes_a_candidate() -> N
 
 def test_a_leader_that_finds_another_holder_stops_at_once() -> None:
     told = leader()
-    told.tell(Tick(), Failed(), Tick(), after=2.0)
+    told.tell(LeaseTick(), Failed(), LeaseTick(), after=2.0)
     told.tell(Found(record("b", version="9")))
 
     assert told.left == 0.0
-    assert told.command == Wait(1.0)
+    assert told.command == LeaseWait(1.0)
     assert told.candidate.expires - told.now == 5.0
 
 
 def test_whose_term_ended_gets_the_lease_again_if_nobody_took_it() -> None:
     told = leader()
-    told.tell(Failed(), Tick(), Found(record("a", version="1")), after=12.0)
+    told.tell(Failed(), LeaseTick(), Found(record("a", version="1")), after=12.0)
 
     assert told.written == ("1", "a", 15, 0, False)
     told.stores(version="2")
@@ -299,7 +299,7 @@ def test_what_something_else_made_of_a_write_is_no_success() -> None:
     told.tell(GONE, Stored(record("c"), told.now))
 
     assert told.left == 0.0
-    assert told.command == Wait(1.0)
+    assert told.command == LeaseWait(1.0)
 
 
 # --- what people do to it ---------------------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ def test_what_something_else_made_of_a_write_is_no_success() -> None:
 
 def test_a_leader_makes_a_lease_that_was_deleted_again() -> None:
     told = leader()
-    told.tell(Tick(), Failed(), Tick(), GONE, after=2.0)
+    told.tell(LeaseTick(), Failed(), LeaseTick(), GONE, after=2.0)
     assert told.written == ("", "a", 15, 0, True)
     assert told.left == 8.0
 
@@ -319,10 +319,10 @@ def test_a_leader_makes_a_lease_that_was_deleted_again() -> None:
 def test_who_saw_a_lease_that_was_deleted_since_waits_for_its_whole_duration(seen: Record) -> None:
     told = Told()
     told.tell(Found(seen), Failed())
-    told.tell(Tick(), GONE)
+    told.tell(LeaseTick(), GONE)
     for _ in range(15):
-        assert told.command == Wait(1.0)
-        told.tell(Tick(), after=1.0)
+        assert told.command == LeaseWait(1.0)
+        told.tell(LeaseTick(), after=1.0)
         if told.command == Read(5.0):
             told.tell(GONE)
 
@@ -331,26 +331,26 @@ def test_who_saw_a_lease_that_was_deleted_since_waits_for_its_whole_duration(see
 
 def test_a_deleted_lease_counts_as_held_for_the_longer_of_the_two_durations() -> None:
     told = follower(duration=60)
-    told.tell(Tick(), GONE, after=1.0)
-    assert isinstance(told.tell(Tick(), GONE, after=58.0), Wait)
+    told.tell(LeaseTick(), GONE, after=1.0)
+    assert isinstance(told.tell(LeaseTick(), GONE, after=58.0), LeaseWait)
 
-    assert isinstance(told.tell(Tick(), after=2.0), Read)
+    assert isinstance(told.tell(LeaseTick(), after=2.0), Read)
     assert isinstance(told.tell(GONE), Write)
 
 
 def test_a_holder_that_was_removed_by_hand_has_its_whole_duration_to_notice() -> None:
     told = follower()
-    told.tell(Tick(), Found(record("", version="2", transitions=4)), after=14.5)
-    assert told.command == Wait(1.0)
+    told.tell(LeaseTick(), Found(record("", version="2", transitions=4)), after=14.5)
+    assert told.command == LeaseWait(1.0)
 
-    assert isinstance(told.tell(Tick(), Found(record("", version="2", transitions=4)), after=14.9), Wait)
-    told.tell(Tick(), after=0.1)
+    assert isinstance(told.tell(LeaseTick(), Found(record("", version="2", transitions=4)), after=14.9), LeaseWait)
+    told.tell(LeaseTick(), after=0.1)
     assert told.written == ("2", "a", 15, 5, True)
 
 
 def test_a_lease_that_others_wrote_into_is_renewed_by_its_new_version() -> None:
     told = leader()
-    told.tell(Tick(), Failed(), Tick(), Found(record("a", version="5")), after=2.0)
+    told.tell(LeaseTick(), Failed(), LeaseTick(), Found(record("a", version="5")), after=2.0)
 
     assert told.written == ("5", "a", 15, 0, False)
     assert told.left == 8.0
@@ -371,12 +371,12 @@ def test_a_leader_that_leaves_releases_the_lease_and_leads_no_more() -> None:
 def test_a_release_that_failed_is_tried_again_if_the_lease_is_still_ours() -> None:
     told = leader()
     told.tell(Release(), Failed())
-    assert told.command == Wait(1.0)
+    assert told.command == LeaseWait(1.0)
     assert told.waits_out() == Read(5.0)
     told.tell(Found(record("a", version="2")))
     assert told.written == ("2", "", 1, 0, False)
 
-    told.tell(Failed(), Tick())
+    told.tell(Failed(), LeaseTick())
     assert told.tell(Found(record("", version="3", duration=1))) == Done()
 
 

@@ -21,18 +21,18 @@ from msgspec.structs import replace
 
 from bonny.core.lease import (
     Candidate,
-    Command,
     Done,
-    Event,
     Failed,
     Found,
+    LeaseCommand,
+    LeaseInput,
+    LeaseTick,
     LeaseTiming,
+    LeaseWait,
     Read,
     Record,
     Release,
     Stored,
-    Tick,
-    Wait,
     Write,
     step,
 )
@@ -81,7 +81,7 @@ class Replica:
         """The number of the answer, or wait, that comes next; whatever else comes is not looked at."""
 
         self.born = world.now
-        self.tell(Tick())
+        self.tell(LeaseTick())
 
     @property
     def clock(self) -> float:
@@ -94,23 +94,23 @@ class Replica:
             return float("-inf")
         return (self.candidate.until - self.offset) / self.speed
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: LeaseInput) -> None:
         command = self._step(event)
         if self.leaving and not self.candidate.releasing:
             command = self._step(Release())
         self.world.check()
         self._perform(command)
 
-    def _step(self, event: Event) -> Command:
+    def _step(self, event: LeaseInput) -> LeaseCommand:
         self.candidate, command = step(self.candidate, event, now=self.clock, chance=self.world.random.random())
         return command
 
-    def _perform(self, command: Command) -> None:
+    def _perform(self, command: LeaseCommand) -> None:
         self.awaited = number = next(self.world.numbers)
         match command:
-            case Wait(seconds):
+            case LeaseWait(seconds):
                 assert seconds >= 0
-                self.hears(number, Tick(), after=seconds / self.speed + RESOLUTION)
+                self.hears(number, LeaseTick(), after=seconds / self.speed + RESOLUTION)
             case Read(seconds) | Write(seconds=seconds):
                 assert seconds > 0
                 self.requests += 1
@@ -120,7 +120,7 @@ class Replica:
             case Done():
                 self.alive = False
 
-    def hears(self, number: int, event: Event, *, after: float) -> None:
+    def hears(self, number: int, event: LeaseInput, *, after: float) -> None:
         """`event` comes, unless something else answers the same before."""
 
         def come() -> None:
@@ -186,7 +186,9 @@ class World:
 
     # --- the API server -----------------------------------------------------------------------------------------------
 
-    def send(self, sender: Replica, command: Command, answer: Callable[[Event, float], None], sent: float) -> None:
+    def send(
+        self, sender: Replica, command: LeaseCommand, answer: Callable[[LeaseInput, float], None], sent: float
+    ) -> None:
         """A request on its way; it is carried out when it arrives, though its sender may have given it up."""
         if self.likely(self.weather.frozen):
             self._freeze(sender)
@@ -207,7 +209,7 @@ class World:
     def _delay(self) -> float:
         return self.random.choice(DELAYS) if self.likely(self.weather.late) else 0.01
 
-    def _carried_out(self, command: Command, sent: float) -> Event:
+    def _carried_out(self, command: LeaseCommand, sent: float) -> LeaseInput:
         match command:
             case Read():
                 return Found(self.lease or Record())

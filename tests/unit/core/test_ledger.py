@@ -1,4 +1,4 @@
-"""What the recognition of own writes, barriers and witnesses must not get wrong, case by case.
+"""What the recognition of own writes, barriers and applied records must not get wrong, case by case.
 
 The rules as properties, over any order of events and answers: `test_ledger_rules`.
 """
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny.core.ledger import REMEMBERED_WRITES, SLACK, Barriers, Ledger, OwnWrites, handled_state, witness_of
+from bonny.core.ledger import REMEMBERED_WRITES, SLACK, Barriers, Ledger, OwnWrites, applied_record, handled_state
 from bonny.core.objects import decode_item, decode_page
 from bonny.resource import Key
 from tests.support.core import item, thing
@@ -149,7 +149,7 @@ def test_after_a_restore_only_what_is_under_way_is_known() -> None:
     writes.begin(W2)
     assert writes.is_own(W2, "501")
 
-    writes.forget()
+    writes.forget_versions()
 
     assert len(writes) == 1
     assert writes.end(W2, "20") == []
@@ -269,7 +269,7 @@ def test_own_writes_do_not_collect_places_while_their_stream_is_refused(shown: i
     assert (len(writes), writes._order) == (0, [])
 
 
-# --- handled states, witnesses, tombstones ----------------------------------------------------------------------------
+# --- handled states, applied records, tombstones ---------------------------------------------------------------------
 
 
 def test_the_same_object_from_a_list_and_from_a_watch_is_one_state() -> None:
@@ -292,12 +292,12 @@ def test_an_equal_generation_hides_other_content_unless_it_is_not_trusted() -> N
 @pytest.mark.parametrize("uid", ["uid-w1", "uid-other"])
 def test_settling_one_deletion_leaves_those_of_other_uids(uid: str) -> None:
     ledger = Ledger()
-    ledger.bury(item().key, item(), now=1.0)
-    ledger.bury(item(uid="uid-other").key, item(uid="uid-other"), now=2.0)
+    ledger.add_tombstone(item().key, item(), now=1.0)
+    ledger.add_tombstone(item(uid="uid-other").key, item(uid="uid-other"), now=2.0)
 
     for stone in ledger.tombstones(W1):
         if stone.item.meta.uid == uid:
-            ledger.lift(W1, stone)
+            ledger.remove_tombstone(W1, stone)
 
     assert [stone.item.meta.uid for stone in ledger.tombstones(W1)] == list({"uid-w1", "uid-other"} - {uid})
     assert ledger.tombstones(W2) == ()
@@ -306,19 +306,19 @@ def test_settling_one_deletion_leaves_those_of_other_uids(uid: str) -> None:
 def test_an_object_that_is_buried_while_its_deletion_is_settled_stays_buried() -> None:
     """Regression: what was settled was "it still exists", and the deletion that followed was forgotten with it."""
     ledger = Ledger()
-    ledger.bury(item(version=1).key, item(version=1), now=1.0)
+    ledger.add_tombstone(item(version=1).key, item(version=1), now=1.0)
     (settled,) = ledger.tombstones(W1)
-    ledger.bury(item(version=3).key, item(version=3), now=2.0)
+    ledger.add_tombstone(item(version=3).key, item(version=3), now=2.0)
 
-    ledger.lift(W1, settled)
+    ledger.remove_tombstone(W1, settled)
 
     assert [stone.item.version for stone in ledger.tombstones(W1)] == [3]
 
 
 def test_an_object_that_is_buried_again_keeps_its_time_and_shows_its_newer_state() -> None:
     ledger = Ledger()
-    ledger.bury(item(version=1).key, item(version=1), now=1.0)
-    ledger.bury(item(version=2).key, item(version=2), now=9.0)
+    ledger.add_tombstone(item(version=1).key, item(version=1), now=1.0)
+    ledger.add_tombstone(item(version=2).key, item(version=2), now=9.0)
 
     (stone,) = ledger.tombstones(W1)
     assert (stone.since, stone.item.version) == (1.0, 2)
@@ -327,20 +327,20 @@ def test_an_object_that_is_buried_again_keeps_its_time_and_shows_its_newer_state
 def test_forgetting_an_object_leaves_its_deletion_owed() -> None:
     ledger = Ledger()
     ledger.handled[W1] = handled_state(item(), with_status=False)
-    ledger.witnesses[W1] = {}
-    ledger.bury(item().key, item(), now=1.0)
+    ledger.applied_records[W1] = {}
+    ledger.add_tombstone(item().key, item(), now=1.0)
 
-    ledger.forget(W1)
+    ledger.drop(W1)
 
-    assert (ledger.handled, ledger.witnesses, len(ledger.tombstones(W1))) == ({}, {}, 1)
+    assert (ledger.handled, ledger.applied_records, len(ledger.tombstones(W1))) == ({}, {}, 1)
 
 
 def test_after_a_restore_deletions_are_still_owed() -> None:
     ledger = Ledger()
     ledger.handled[W1] = handled_state(item(), with_status=False)
-    ledger.bury(item().key, item(), now=1.0)
+    ledger.add_tombstone(item().key, item(), now=1.0)
 
-    ledger.forget_writes()
+    ledger.forget_versions()
 
     assert (ledger.handled, len(ledger.tombstones(W1))) == ({}, 1)
 
@@ -349,10 +349,10 @@ def test_a_witness_tells_what_was_sent_from_what_was_stored() -> None:
     live = thing(version=7)
     sent, stored = {"cpu": "1000m"}, {"cpu": "1"}
 
-    witness = witness_of(sent, live, stored)
+    record = applied_record(sent, live, stored)
 
-    assert (witness.uid, witness.version, witness.wanted != witness.stored) == ("uid-w1", "7", True)
-    assert witness == witness_of(dict(sent), thing(version=7), dict(stored))
+    assert (record.uid, record.version, record.wanted != record.stored) == ("uid-w1", "7", True)
+    assert record == applied_record(dict(sent), thing(version=7), dict(stored))
 
 
 def test_the_order_of_labels_is_no_change() -> None:

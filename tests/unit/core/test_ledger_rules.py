@@ -118,12 +118,12 @@ def test_with_a_generation_the_content_is_not_looked_at_and_status_only_on_reque
 def test_a_tombstone_keeps_its_time_and_goes_when_its_delete_is_settled() -> None:
     ledger = Ledger()
     old, new = decode_item(thing(uid="old")), decode_item(thing(uid="new"))
-    ledger.bury(old.key, old, now=1.0)
-    ledger.bury(new.key, new, now=2.0)
-    ledger.bury(old.key, old, now=3.0)
+    ledger.add_tombstone(old.key, old, now=1.0)
+    ledger.add_tombstone(new.key, new, now=2.0)
+    ledger.add_tombstone(old.key, old, now=3.0)
     assert [(stone.item.meta.uid, stone.since) for stone in ledger.tombstones(W1)] == [("old", 1.0), ("new", 2.0)]
     for stone in ledger.tombstones(W1):
-        ledger.lift(W1, stone)
+        ledger.remove_tombstone(W1, stone)
     assert ledger.tombstones(W1) == ()
 
 

@@ -415,7 +415,7 @@ def test_a_forgotten_key_is_gone_with_its_timer_and_failures() -> None:
     for key in ("ready", "delayed", "parked"):
         queue.set_timer(key, REQUEUE, at=3.0)
 
-        queue.forget(key)
+        queue.discard(key)
 
     assert (queue.take(now=100.0), queue.next_due()) == (None, None)
     assert queue.statistics(now=100.0) == Statistics(0, 0, 0, 0, 0, 0.0)
@@ -423,7 +423,7 @@ def test_a_forgotten_key_is_gone_with_its_timer_and_failures() -> None:
 
 def test_a_forgotten_key_that_comes_back_stands_behind_the_others() -> None:
     queue = queue_of("a", "b")
-    queue.forget("a")
+    queue.discard("a")
     queue.add("a", CHILD, now=1.0)
 
     assert keys(queue, now=1.0) == ["b", "a"]
@@ -434,7 +434,7 @@ def test_a_key_that_a_worker_holds_cannot_be_forgotten() -> None:
     taken(queue, now=0.0)
     queue.add("a", CHILD, now=0.0)
 
-    queue.forget("a")
+    queue.discard("a")
 
     queue.done("a", now=0.0)
     assert taken(queue, now=0.0).reasons == {CHILD}
@@ -476,7 +476,7 @@ def test_keys_that_come_and_go_while_nobody_takes_any_do_not_grow_the_queue(prio
     queue = queue_of(*"abcdef")
     for number in range(10_000):
         queue.add(f"w{number}", ADDED, now=1.0, priority=priority)
-        queue.forget(f"w{number}")
+        queue.discard(f"w{number}")
 
     assert len(queue._live) + len(queue._low) <= SLACK + 2 * 6
     assert keys(queue, now=1.0) == list("abcdef")
@@ -489,7 +489,7 @@ def test_a_clean_up_keeps_the_order_of_each_line_and_the_age_of_its_keys() -> No
     queue.add("low2", CHANGED, now=3.0)  # from the low line to the end of the live one
     for number in range(2 * SLACK):
         queue.add(f"w{number}", ADDED, now=4.0)
-        queue.forget(f"w{number}")
+        queue.discard(f"w{number}")
     assert len(queue._live) <= SLACK
 
     assert queue.statistics(now=10.0) == Statistics(4, 0, 0, 0, 0, 10.0)
@@ -674,7 +674,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from("abcd"))
     def forget(self, key: str) -> None:
-        self.queue.forget(key)
+        self.queue.discard(key)
         self.timers.pop(key, None)
         if key not in self.of("working"):
             self.entries.pop(key, None)

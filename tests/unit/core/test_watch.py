@@ -21,12 +21,12 @@ from bonny.core.watch import (
     Broken,
     Closed,
     Command,
-    Event,
+    ErrorKind,
     Gone,
     Heard,
     Line,
-    List,
     Listing,
+    ListPage,
     Put,
     Reply,
     Rewritten,
@@ -34,11 +34,11 @@ from bonny.core.watch import (
     Sweep,
     Tick,
     TooLarge,
-    TroubleKind,
     Wait,
     Waiting,
     Watch,
     Watching,
+    WatchInput,
     WatchOptions,
 )
 from bonny.errors import OptionError
@@ -61,7 +61,7 @@ def error_event(code: int, reason: str = "", *, retry_after: int | None = None) 
 
 
 def test_the_first_request_is_a_list_without_a_token() -> None:
-    assert Led(WatchOptions(page_size=50)).command == List(50, "")
+    assert Led(WatchOptions(page_size=50)).command == ListPage(50, "")
 
 
 def test_a_list_in_one_page_is_stored_swept_and_watched_from_its_version() -> None:
@@ -80,10 +80,10 @@ def test_pages_follow_each_other_at_once_and_only_the_last_one_sweeps() -> None:
     led = Led()
 
     led.tell(Reply(200, page(thing("a"), version=42, token="t1")))
-    assert (led.command, led.stream.synced, led.stream.version) == (List(500, "t1"), False, 0)
+    assert (led.command, led.stream.synced, led.stream.version) == (ListPage(500, "t1"), False, 0)
 
     led.tell(Reply(200, page(thing("b"), version=42, token="t2")))
-    assert led.command == List(500, "t2")
+    assert led.command == ListPage(500, "t2")
 
     led.tell(Reply(200, page(thing("c"), version=42)))
     assert (type(led.command), led.stream.synced, led.stream.version) == (Watch, True, 42)
@@ -93,24 +93,24 @@ def test_pages_follow_each_other_at_once_and_only_the_last_one_sweeps() -> None:
 def test_a_token_that_expired_starts_the_list_anew_after_a_wait() -> None:
     led = Led()
     led.tell(Reply(200, page(thing("a"), token="t1")), refused(410, EXPIRED))
-    assert led.stream.trouble is not None
-    assert (led.stream.trouble.kind, led.stream.trouble.verb) == (TroubleKind.EXPIRED, "list")
+    assert led.stream.error is not None
+    assert (led.stream.error.kind, led.stream.error.verb) == (ErrorKind.EXPIRED, "list")
 
     led.waits_out()
 
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
     assert Sweep() not in led.changes
 
 
 @pytest.mark.parametrize(("event", "limit"), [(Broken("reset"), 250), (refused(500), 500), (refused(429), 500)])
-def test_a_list_that_breaks_goes_on_with_the_same_page(event: Event, limit: int) -> None:
+def test_a_list_that_breaks_goes_on_with_the_same_page(event: WatchInput, limit: int) -> None:
     """And with fewer objects where the deadline may have been too short for what they weigh."""
     led = Led()
     led.tell(Reply(200, page(thing("a"), token="t1")), event)
 
     led.waits_out()
 
-    assert led.command == List(limit, "t1")
+    assert led.command == ListPage(limit, "t1")
 
 
 @pytest.mark.parametrize(("code", "asked"), [(400, 1), (422, 1), (401, 3), (500, 3), (503, 3)])
@@ -126,7 +126,7 @@ def test_a_token_that_is_refused_again_and_again_is_given_up(code: int, asked: i
         led.waits_out()
 
     assert all(isinstance(command, Wait) for command in commands)
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
 
 
 def test_each_page_that_comes_gives_its_token_three_tries_of_its_own() -> None:
@@ -134,7 +134,7 @@ def test_each_page_that_comes_gives_its_token_three_tries_of_its_own() -> None:
     for number in range(6):
         led.tell(Reply(200, page(thing(f"w{number}"), token=f"t{number}")), refused(503), after=1.0)
         led.waits_out()
-        assert led.command == List(500, f"t{number}")
+        assert led.command == ListPage(500, f"t{number}")
 
 
 def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> None:
@@ -142,8 +142,8 @@ def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> N
 
     asked = [led.tell(TooLarge()).command for _ in range(3)]
 
-    assert asked == [List(62, ""), List(7, ""), List(1, "")]
-    assert led.stream.trouble is None
+    assert asked == [ListPage(62, ""), ListPage(7, ""), ListPage(1, "")]
+    assert led.stream.error is None
 
 
 def test_a_server_that_does_not_care_for_the_limit_is_listed_with_a_larger_bound() -> None:
@@ -151,7 +151,7 @@ def test_a_server_that_does_not_care_for_the_limit_is_listed_with_a_larger_bound
     led = Led()
     led.tell(TooLarge(), TooLarge(), TooLarge())
 
-    assert led.tell(TooLarge()).command == List(1, "", bound=WHOLE_BYTES)
+    assert led.tell(TooLarge()).command == ListPage(1, "", bound=WHOLE_BYTES)
 
     led.tell(Reply(200, page(thing("a"), thing("b"))))
     assert led.stream.synced
@@ -163,15 +163,15 @@ def test_a_list_beyond_every_bound_is_an_error_and_is_asked_for_again_after_grow
     waits = []
     for _ in range(4):
         for _ in range(10):
-            if isinstance(led.command, List):
+            if isinstance(led.command, ListPage):
                 assert led.command.bound <= WHOLE_BYTES
                 led.tell(TooLarge())
         assert isinstance(led.command, Wait)
-        assert led.stream.trouble is not None
-        assert (led.stream.trouble.kind, led.stream.trouble.verb) == (TroubleKind.GARBAGE, "list")
+        assert led.stream.error is not None
+        assert (led.stream.error.kind, led.stream.error.verb) == (ErrorKind.GARBAGE, "list")
         waits.append(led.command.seconds)
         led.waits_out()
-        assert led.command == List(1, "", bound=PAGE_BYTES), "the size that fits is learned anew"
+        assert led.command == ListPage(1, "", bound=PAGE_BYTES), "the size that fits is learned anew"
 
     assert waits == sorted(set(waits))
 
@@ -182,7 +182,7 @@ def test_small_pages_grow_again_up_to_the_page_size() -> None:
 
     asked = [led.tell(Reply(200, page(thing(f"w{n}"), token=f"t{n}"))).command for n in range(5)]
 
-    assert asked == [List(4, "t0"), List(8, "t1"), List(16, "t2"), List(20, "t3"), List(20, "t4")]
+    assert asked == [ListPage(4, "t0"), ListPage(8, "t1"), ListPage(16, "t2"), ListPage(20, "t3"), ListPage(20, "t4")]
 
 
 def test_a_page_that_is_nearly_too_large_is_followed_by_one_of_its_size() -> None:
@@ -191,7 +191,7 @@ def test_a_page_that_is_nearly_too_large_is_followed_by_one_of_its_size() -> Non
 
     led.tell(Reply(200, page(thing("w", pad="x" * (PAGE_BYTES // 3)), token="t1")))
 
-    assert led.command == List(7, "t1")
+    assert led.command == ListPage(7, "t1")
 
 
 def test_a_history_that_was_rewritten_and_has_overtaken_us_is_taken_over() -> None:
@@ -209,13 +209,13 @@ def test_a_history_that_was_rewritten_and_has_overtaken_us_is_taken_over() -> No
 
 
 @pytest.mark.parametrize("event", [refused(403), refused(404, b"404 page not found"), Reply(200, b'{"metadata":{}}')])
-def test_a_list_that_is_refused_or_unreadable_starts_with_the_first_page(event: Event) -> None:
+def test_a_list_that_is_refused_or_unreadable_starts_with_the_first_page(event: WatchInput) -> None:
     led = Led()
     led.tell(Reply(200, page(thing("a"), token="t1")), event)
 
     led.waits_out()
 
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ def test_a_page_that_is_no_list_changes_nothing_in_the_store(body: bytes) -> Non
     led.tell(Reply(200, body))
 
     assert (led.changes, led.stream.synced, type(led.command)) == ([], False, Wait)
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.GARBAGE
 
 
 def test_a_page_that_asks_for_itself_does_not_spin() -> None:
@@ -241,7 +241,7 @@ def test_a_page_that_asks_for_itself_does_not_spin() -> None:
 
     assert isinstance(led.command, Wait)
     led.waits_out()
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
 
 
 def test_an_empty_page_that_is_not_the_last_one_is_followed_after_a_wait() -> None:
@@ -252,7 +252,7 @@ def test_an_empty_page_that_is_not_the_last_one_is_followed_after_a_wait() -> No
 
     assert (led.changes, type(led.command)) == ([Begin(42, restored=False)], Wait)
     led.waits_out()
-    assert led.command == List(500, "t1")
+    assert led.command == ListPage(500, "t1")
 
 
 def test_versions_that_fell_are_told_before_any_object() -> None:
@@ -389,8 +389,8 @@ def test_a_garbage_line_ends_the_watch_which_goes_on_from_the_last_good_one(data
 
     led.tell(Line(line("ADDED", thing("a", version=11))), Line(data))
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.GARBAGE
     led.waits_out()
     assert isinstance(led.command, Watch)
     assert led.command.version == "11"
@@ -407,46 +407,46 @@ def test_an_object_of_another_kind_is_garbage() -> None:
     led.tell(Line(line("ADDED", {**thing("theirs", version=12), "apiVersion": "example.com/v9", "kind": "Widget"})))
 
     assert [change.item.meta.name for change in led.changes if isinstance(change, Put)] == ["ours"]
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.GARBAGE
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.GARBAGE
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("event", [refused(410, EXPIRED), refused(410), error_event(410), error_event(0, "Expired")])
-def test_an_expired_version_is_listed_anew_whichever_way_it_is_told(event: Event) -> None:
+def test_an_expired_version_is_listed_anew_whichever_way_it_is_told(event: WatchInput) -> None:
     led = watching()
 
     led.tell(event)
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.EXPIRED
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.EXPIRED
     led.waits_out()
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
 
 
 @pytest.mark.parametrize("listing", [True, False])
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        (400, TroubleKind.SERVER),
-        (401, TroubleKind.UNAUTHORIZED),
-        (403, TroubleKind.FORBIDDEN),
-        (404, TroubleKind.MISSING),
-        (429, TroubleKind.THROTTLED),
-        (500, TroubleKind.SERVER),
-        (503, TroubleKind.SERVER),
-        (302, TroubleKind.SERVER),
-        (204, TroubleKind.SERVER),
+        (400, ErrorKind.SERVER),
+        (401, ErrorKind.UNAUTHORIZED),
+        (403, ErrorKind.FORBIDDEN),
+        (404, ErrorKind.MISSING),
+        (429, ErrorKind.THROTTLED),
+        (500, ErrorKind.SERVER),
+        (503, ErrorKind.SERVER),
+        (302, ErrorKind.SERVER),
+        (204, ErrorKind.SERVER),
     ],
 )
-def test_a_refusal_is_named_and_followed_by_a_wait(code: int, kind: TroubleKind, listing: bool) -> None:
+def test_a_refusal_is_named_and_followed_by_a_wait(code: int, kind: ErrorKind, listing: bool) -> None:
     led = Led() if listing else watching()
 
     led.tell(refused(code, b"a text, no JSON"))
 
-    assert led.stream.trouble == watch.Trouble(kind, "list" if listing else "watch", code, "a text, no JSON", led.now)
+    assert led.stream.error == watch.StreamError(kind, "list" if listing else "watch", code, "a text, no JSON", led.now)
     assert isinstance(led.command, Wait)
     assert led.command.renew_credentials is (code == 401)
 
@@ -459,11 +459,11 @@ def test_a_kind_that_was_out_of_reach_is_listed_before_it_is_watched_again(code:
 
     led.waits_out()
 
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
 
 
 @pytest.mark.parametrize("event", [refused(401), refused(429), refused(500), error_event(500), Broken("reset")])
-def test_trouble_that_has_nothing_to_do_with_the_version_keeps_it(event: Event) -> None:
+def test_trouble_that_has_nothing_to_do_with_the_version_keeps_it(event: WatchInput) -> None:
     led = watching()
     led.tell(event)
 
@@ -483,7 +483,7 @@ def test_trouble_that_has_nothing_to_do_with_the_version_keeps_it(event: Event) 
     ],
     ids=["header", "body", "503", "event"],
 )
-def test_the_wait_that_the_server_asks_for_is_kept_with_some_jitter(event: Event) -> None:
+def test_the_wait_that_the_server_asks_for_is_kept_with_some_jitter(event: WatchInput) -> None:
     waits = []
     for chance in (0.0, 0.9):
         led = watching(chance=chance)
@@ -510,13 +510,13 @@ def test_trouble_lasts_until_the_watch_is_accepted_again() -> None:
     since = led.now
     led.waits_out()
     led.tell(refused(503))
-    assert led.stream.trouble is not None
-    assert (led.stream.trouble.since, led.stream.trouble.status) == (since, 503)
+    assert led.stream.error is not None
+    assert (led.stream.error.since, led.stream.error.status) == (since, 503)
     led.waits_out()
 
     led.opens()
 
-    assert led.stream.trouble is None
+    assert led.stream.error is None
 
 
 # --- ends -------------------------------------------------------------------------------------------------------------
@@ -528,7 +528,7 @@ def test_a_watch_that_ends_after_its_time_is_resumed_at_once() -> None:
 
     led.tell(Closed(), after=115)
 
-    assert (led.stream.trouble, led.stream.failures) == (None, 0)
+    assert (led.stream.error, led.stream.failures) == (None, 0)
     assert isinstance(led.command, Watch)
     assert led.command.version == "11"
 
@@ -555,8 +555,8 @@ def test_a_watch_that_ends_at_once_without_progress_waits(lines: tuple[bytes, ..
     led.tell(*map(Line, lines), Closed(), after=0.5)
 
     assert isinstance(led.command, Wait)
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.SHORT
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.SHORT
 
 
 def test_an_end_without_a_beginning_is_a_short_watch() -> None:
@@ -574,10 +574,10 @@ def test_a_deaf_watch_is_listed_anew() -> None:
 
     led.tell(Closed(), after=215)
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.SILENT
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.SILENT
     led.waits_out()
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
 
 
 def test_a_watch_that_ended_too_early_to_be_called_deaf_is_resumed() -> None:
@@ -594,14 +594,14 @@ def test_silence_until_the_clients_own_deadline_is_followed_by_a_list() -> None:
 
     led.tell(Silent(), after=230)
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.SILENT
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.SILENT
     led.waits_out()
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
 
 
 @pytest.mark.parametrize("event", [Broken("refused"), refused(500), Line(b"garbage"), error_event(500)])
-def test_a_watch_that_cannot_be_resumed_three_times_is_listed_anew(event: Event) -> None:
+def test_a_watch_that_cannot_be_resumed_three_times_is_listed_anew(event: WatchInput) -> None:
     led = watching()
     commands = []
     for _ in range(3):
@@ -609,7 +609,7 @@ def test_a_watch_that_cannot_be_resumed_three_times_is_listed_anew(event: Event)
         led.waits_out()
         commands.append(type(led.command))
 
-    assert commands == [Watch, Watch, List]
+    assert commands == [Watch, Watch, ListPage]
 
 
 def test_anything_delivered_in_between_gives_a_watch_three_new_tries() -> None:
@@ -641,11 +641,11 @@ def test_silence_is_counted_over_all_watches_since_the_last_word(lasts: float) -
         led.opens()
         led.tell(Closed(), after=lasts)
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.SILENT
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.SILENT
     assert 150 <= led.now - spoke < 150 + lasts
     led.waits_out()
-    assert led.command == List(500, "")
+    assert led.command == ListPage(500, "")
     led.lists(version=11)
     led.opens()
     assert isinstance(led.tell(Closed(), after=lasts).command, Watch), "a complete list is a word"
@@ -672,7 +672,7 @@ def watches_of(led: Led, word: Callable[[int], bytes], *, seconds: float, lasts:
         led.opens()
         led.tell(Line(word(led.stream.version + 1)))
         led.tell(Closed(), after=lasts)
-        assert led.stream.trouble is None
+        assert led.stream.error is None
     return count
 
 
@@ -716,7 +716,7 @@ def broken(version: int = 10) -> Led:
 
 def test_before_a_watch_is_resumed_after_an_error_the_servers_version_is_asked_for() -> None:
     led = broken(version=12)
-    assert led.command == List(1, "")
+    assert led.command == ListPage(1, "")
     assert not is_current(led)
 
     led.tell(Reply(200, page(thing("a", version=3), version=12, token="t1")))
@@ -732,25 +732,25 @@ def test_a_watch_is_not_resumed_at_a_version_of_the_servers_future() -> None:
 
     led.tell(Reply(200, page(thing("a", version=3), version=11)))
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.EXPIRED
-    assert led.waits_out().command == List(500, "")
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.EXPIRED
+    assert led.waits_out().command == ListPage(500, "")
     led.lists(version=11)
     assert Begin(11, restored=True) in led.changes
 
 
 @pytest.mark.parametrize("event", [Broken("refused"), refused(500), refused(429), Reply(200, b"<html/>")])
-def test_a_version_that_cannot_be_asked_for_counts_as_a_watch_that_cannot_be_resumed(event: Event) -> None:
+def test_a_version_that_cannot_be_asked_for_counts_as_a_watch_that_cannot_be_resumed(event: WatchInput) -> None:
     led = broken()
     commands: list[Command] = []
     for _ in range(2):
         led.tell(event)
-        assert led.stream.trouble is not None
-        assert led.stream.trouble.verb == "list"
+        assert led.stream.error is not None
+        assert led.stream.error.verb == "list"
         assert isinstance(led.command, Wait)
         commands.append(led.tell(Tick(), after=led.command.seconds).command)
 
-    assert commands == [List(1, ""), List(500, "")]
+    assert commands == [ListPage(1, ""), ListPage(500, "")]
 
 
 def test_a_server_that_sends_everything_instead_of_one_object_is_watched_without_being_asked() -> None:
@@ -778,9 +778,9 @@ def test_a_list_that_shows_older_versions_starts_over_as_that_of_a_restored_serv
 
     led.tell(Rewritten())
 
-    assert led.stream.trouble is not None
-    assert led.stream.trouble.kind is TroubleKind.EXPIRED
-    assert led.waits_out().command == List(500, "")
+    assert led.stream.error is not None
+    assert led.stream.error.kind is ErrorKind.EXPIRED
+    assert led.waits_out().command == ListPage(500, "")
     led.changes.clear()
     led.lists(thing("a", version=5), version=21)
     assert led.changes[0] == Begin(21, restored=True)
@@ -876,10 +876,10 @@ def test_nothing_a_server_says_makes_it_send_requests_without_a_pause(data: st.D
     for _ in range(40):
         match led.command:
             case Wait(seconds):
-                assert 0.8 <= seconds <= 150 or led.stream.trouble is None
+                assert 0.8 <= seconds <= 150 or led.stream.error is None
                 pauses += 1
                 led.tell(Tick(), after=seconds)
-            case List(_, token):
+            case ListPage(_, token):
                 requests += 1
                 lists += not token
                 led.tell(data.draw(st.one_of(st.builds(Reply, st.just(200), BODIES), REFUSALS, st.just(Broken("x")))))
@@ -935,7 +935,7 @@ def test_a_stream_in_the_middle_of_a_list_is_not_current() -> None:
 
     led.tell(Reply(200, page(thing("a"), version=20, token="t1")))
 
-    assert led.stream.trouble is None
+    assert led.stream.error is None
     assert not is_current(led)
     led.lists(thing("b"), version=20)
     assert is_current(led)
@@ -962,7 +962,7 @@ def test_after_an_error_of_ours_nothing_that_was_told_is_trusted() -> None:
 
     begun = watch.again(led.stream, led.options, distrust=True)
 
-    assert begun.command == List(500, "")
+    assert begun.command == ListPage(500, "")
     for told in (Reply(200, page(thing("a", version=11), version=11, token="t1")), Reply(500, b""), Tick()):
         step = watch.step(begun.stream, told, now=0.0, chance=0.5, options=led.options)
         begun = step
@@ -994,7 +994,7 @@ def test_a_wait_ends_only_with_its_tick() -> None:
     assert led.stream.state == Waiting(Listing())
     with pytest.raises(AssertionError):
         led.tell(Heard())
-    assert led.tell(Tick()).command == List(250, "")
+    assert led.tell(Tick()).command == ListPage(250, "")
 
 
 @pytest.mark.parametrize("options", [{"page_size": 0}, {"timeout": (0, 5)}, {"timeout": (9, 5)}])

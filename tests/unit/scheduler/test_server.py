@@ -13,7 +13,7 @@ from bonny import telemetry
 from bonny.client.errors import Unreachable, refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
-from bonny.engine.stream import Reflector
+from bonny.engine.stream import Stream
 from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
 from bonny.kinds import Kind
@@ -63,7 +63,7 @@ class Bench:
     """Schedulers with streams that are led by hand; nothing is sent."""
 
     def __init__(self, *schedulers: Scheduler) -> None:
-        self.streams: dict[Kind, Reflector] = {}
+        self.streams: dict[Kind, Stream] = {}
         self.events: list[tuple[str, Event]] = []
         self.told: list[tuple[Any, ...]] = []
         names = [name for name in telemetry.EVENTS if name.startswith("bonny.scheduler.")]
@@ -73,9 +73,9 @@ class Bench:
         self.servers = [SchedulerServer(known, given, cluster=cluster, recorder=given) for known in schedulers]
         self.version = 100
 
-    def follow(self, kind: Kind) -> Reflector:
+    def follow(self, kind: Kind) -> Stream:
         if kind not in self.streams:
-            self.streams[kind] = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+            self.streams[kind] = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
         return self.streams[kind]
 
     def record(self, regarding: Resource, event: Event) -> None:
@@ -100,7 +100,7 @@ class Bench:
         return self.servers[0]
 
 
-def carry_out(stream: Reflector, event: watch.Event) -> None:
+def carry_out(stream: Stream, event: watch.WatchInput) -> None:
     step = stream._step(event)
     while True:
         try:

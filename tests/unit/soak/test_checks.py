@@ -164,7 +164,7 @@ def test_errors_tracebacks_and_stray_lines_in_the_log_are_complaints(tmp_path: P
     log = OperatorLog(file)
     assert log.read().complaints == []
     file.write_text(
-        '{"level":"warning","message":"handling failed"}\n{"level":"info","message":"seen","uid":"u"}\n{"lev'
+        '{"level":"warning","message":"reconcile failed"}\n{"level":"info","message":"seen","uid":"u"}\n{"lev'
     )
     assert checks.log_lines(log.read().messages, log.complaints).passed
     assert log.seen == {"u"}

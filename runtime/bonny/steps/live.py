@@ -1,4 +1,7 @@
-"""Requests: several at once, each to its end; deletion of children; what we own of an answer; undone writes."""
+"""Live objects: read from the API server and not from a stream, deleted only as they were seen, and what is ours of it.
+
+What destroys something asks here first: a child that nobody wants in what the handler saw may be wanted by now.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from ..axn import Axn, Workplace
+from ..axn import Axn
 from ..calling import add_note, text_of
 from ..client.errors import Conflict, NotFound
 from ..core.fields import owned_fields, project
+from ..core.ledger import handled_state
 from ..core.objects import Item, decode_item
 from ..errors import ALSO
 from ..events import Event, EventType
 from ..kinds import Kind
 from ..resource import Key, Resource, owners_of
-
-__all__ = ["NOTHING_OWNED", "OwnedPart", "delete_children", "owned_part", "read", "report_fight", "together"]
 
 T = TypeVar("T")
 OwnedPart: TypeAlias = tuple[Mapping[str, Any] | None, Resource]
@@ -29,7 +31,7 @@ TRIES: Final = 3
 # Of paths: some 2 ms to follow them.
 LARGE_BYTES: Final = 32_768
 
-log = logging.getLogger("bonny.steps.requests")
+log = logging.getLogger("bonny.steps.live")
 
 
 async def together(requests: Iterable[Awaitable[T]]) -> list[T]:
@@ -63,7 +65,7 @@ async def _delete(axn: Axn[Any], kind: Kind, child: Item, *, tries: int) -> None
         if meta.deletion_timestamp is not None:
             return
         try:
-            with axn.workplace.deleting(kind, child.key, meta.uid):
+            with axn.context.deleting(kind, child.key, meta.uid):
                 await axn.client.delete(kind, child.key, uid=meta.uid, version=meta.resource_version)
         except Conflict:
             if tries > 1 and not tries_left:
@@ -72,18 +74,43 @@ async def _delete(axn: Axn[Any], kind: Kind, child: Item, *, tries: int) -> None
             return
         else:
             return
-        live = await read(axn.workplace, kind, child.key) if tries_left else None
+        live = await read(axn, kind, child.key) if tries_left else None
         if live is None or axn.uid not in owners_of(live):
             return
         meta = decode_item(msgspec.json.encode(live)).meta
 
 
-async def read(place: Workplace, kind: Kind, key: Key) -> Resource | None:
-    """The object, uncached; None when there is none. RBAC: get."""
+async def read(axn: Axn[Any], kind: Kind, key: Key) -> Resource | None:
+    """The object, uncached; None when there is none. RBAC: get.
+
+    Too deep parts are empty (`Client.get`): no step writes them, and a finalizer must run all the same.
+    """
     try:
-        return await place.client.get(kind, key.name, namespace=key.namespace or None, cut=True)
+        return await axn.client.get(kind, key.name, namespace=key.namespace or None, cut=True)
     except NotFound:
         return None
+
+
+async def read_owner(axn: Axn[Any]) -> Resource | None:
+    """The handled object, uncached; None when it is gone, or its name is that of another one. RBAC: get."""
+    live = await read(axn, axn.kind, axn.key)
+    return live if live is not None and live["metadata"]["uid"] == axn.uid else None
+
+
+async def owner_is_as_shown(axn: Axn[Any]) -> bool:
+    """Whether the object is what the handler was shown, and not under deletion. RBAC: get.
+
+    Its status counts where status changes count for the controller, unless this reconcile wrote it already.
+    """
+    live = await read_owner(axn)
+    if live is None:
+        return False
+    with_status = axn.controller.on_status and axn.stored is None
+    now, then = (
+        handled_state(item, with_status=with_status, metadata_only=axn.kind.metadata_only)
+        for item in (decode_item(msgspec.json.encode(live)), axn.shown)
+    )
+    return now == then and now.deletion is None
 
 
 async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> OwnedPart:
@@ -99,5 +126,5 @@ async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> 
 
 def report_fight(axn: Axn[Any], message: str, *, related: Resource | None = None) -> None:
     """Log that another writer undoes what this controller writes, and emit an event on the handled object."""
-    log.warning("corrections wait: another writer undoes them", extra={"object": str(axn.key), "because": message})
+    log.warning("corrections delayed: another writer undoes them", extra={"object": str(axn.key), "because": message})
     axn.tell(Event(EventType.WARNING, "RepeatedDrift", "Correct", f"{message}; corrections now wait", related))

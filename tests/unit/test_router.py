@@ -1,4 +1,4 @@
-"""Intake: who is queued for what a stream shows, and what is remembered of handlings while the stream goes on.
+"""Router: who is queued for what a stream shows, and what is remembered of handlings while the stream goes on.
 
 Streams are fed with the bytes a server would send; none is opened.
 """
@@ -15,17 +15,18 @@ from typing import Any, cast
 import pytest
 
 from bonny import Action, Axn, Controller, Spec, Version
+from bonny.axn import Step
 from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason
-from bonny.engine import router as intake_module
-from bonny.engine.router import BARRIER_SECONDS, Intake
-from bonny.engine.stream import Reflector
+from bonny.engine import router as router_module
+from bonny.engine.router import BARRIER_SECONDS, Router
+from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.errors import Terminal
 from bonny.kinds import Kind, Owned, Related, Scope
-from bonny.pipeline import Pipeline, Step
+from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
 from bonny.steps.delegate import DelegateToController
 from tests.support.recorder import KeptEvents
@@ -42,12 +43,12 @@ def thing(name: str, *, version: int, uid: str = "", owner: str = "") -> Resourc
 
 
 class Streams:
-    """An intake with its two streams."""
+    """An router with its two streams."""
 
     def __init__(self, kind: Kind = WIDGET) -> None:
-        self.widgets = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
-        self.config_maps = Reflector(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
-        self.intake = Intake(
+        self.widgets = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+        self.config_maps = Stream(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
+        self.router = Router(
             primary=[self.widgets],
             owned={CONFIG_MAP: [self.config_maps]},
             options=QueueOptions(ageing=0.0),
@@ -55,17 +56,17 @@ class Streams:
         )
 
     @staticmethod
-    def lists(stream: Reflector, *things: Resource, version: int) -> None:
+    def lists(stream: Stream, *things: Resource, version: int) -> None:
         body = json.dumps({"metadata": {"resourceVersion": str(version)}, "items": things}).encode()
         Streams.tells(stream, watch.Reply(200, body), watch.Heard())
 
     @staticmethod
-    def says(stream: Reflector, event: str, thing: Resource) -> None:
+    def says(stream: Stream, event: str, thing: Resource) -> None:
         named = {"apiVersion": stream.kind.api_version, "kind": stream.kind.kind, **thing}
         Streams.tells(stream, watch.Line(json.dumps({"type": event, "object": named}).encode()))
 
     @staticmethod
-    def tells(stream: Reflector, *events: watch.Event) -> None:
+    def tells(stream: Stream, *events: watch.WatchInput) -> None:
         """Each step is carried out to its end; its pauses are not waited for."""
         for event in events:
             step = stream._step(event)
@@ -76,9 +77,9 @@ class Streams:
     def queued(self, *, now: float = 1e9) -> dict[Key, frozenset[Reason]]:
         """Takes everything that is queued."""
         taken = {}
-        while (work := self.intake.queue.take(now=now)) is not None:
+        while (work := self.router.queue.take(now=now)) is not None:
             taken[work.key] = work.reasons
-            self.intake.queue.done(work.key, now=now)
+            self.router.queue.done(work.key, now=now)
         return taken
 
 
@@ -100,12 +101,12 @@ def test_a_changed_child_queues_its_owner(streams: Streams) -> None:
 @pytest.mark.parametrize("event_first", [True, False])
 def test_the_event_of_an_own_write_queues_nobody(streams: Streams, event_first: bool) -> None:
     child = Key("default", "c")
-    streams.intake.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.begin_write(CONFIG_MAP, child, owner=W1)
     if event_first:
         streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
-        streams.intake.end_write(CONFIG_MAP, child, "11", owner=W1)
+        streams.router.end_write(CONFIG_MAP, child, "11", owner=W1)
     else:
-        streams.intake.end_write(CONFIG_MAP, child, "11", owner=W1)
+        streams.router.end_write(CONFIG_MAP, child, "11", owner=W1)
         streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     assert streams.queued() == {}
 
@@ -117,13 +118,13 @@ def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign:
     def meddle(version: int) -> None:
         streams.says(streams.config_maps, "MODIFIED", thing("c", version=version, owner="uid-w1"))
 
-    streams.intake.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.begin_write(CONFIG_MAP, child, owner=W1)
     if foreign == "before":
         meddle(11)
     streams.says(streams.config_maps, "MODIFIED", thing("c", version=12, owner="uid-w1"))
     if foreign == "between":
         meddle(13)
-    streams.intake.end_write(CONFIG_MAP, child, "12", owner=W1)
+    streams.router.end_write(CONFIG_MAP, child, "12", owner=W1)
     if foreign == "behind":
         meddle(14)
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
@@ -132,8 +133,8 @@ def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign:
 def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams: Streams) -> None:
     """A list can hide a foreign change in front of our own write."""
     child = Key("default", "c")
-    streams.intake.begin_write(CONFIG_MAP, child, owner=W1)
-    streams.intake.end_write(CONFIG_MAP, child, "12", owner=W1)
+    streams.router.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.end_write(CONFIG_MAP, child, "12", owner=W1)
     streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
     streams.lists(streams.config_maps, thing("c", version=12, owner="uid-w1"), version=12)
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
@@ -142,59 +143,59 @@ def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams:
 def test_own_writes_that_a_list_showed_are_forgotten(streams: Streams) -> None:
     """Regression: an operator's memory grew with each write whose stream broke before its event."""
     for name in ("stays", "goes"):
-        streams.intake.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
-        streams.intake.end_write(CONFIG_MAP, Key("default", name), "12", owner=W1)
+        streams.router.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
+        streams.router.end_write(CONFIG_MAP, Key("default", name), "12", owner=W1)
     streams.tells(streams.config_maps, watch.Silent())
     streams.tells(streams.config_maps, watch.Tick())
 
     streams.lists(streams.config_maps, thing("stays", version=12, owner="uid-w1"), version=14)
 
-    assert len(streams.intake._memory[streams.config_maps].writes) == 0
+    assert len(streams.router._memory[streams.config_maps].writes) == 0
 
 
 def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> None:
-    intake = streams.intake
-    intake.begin_write(WIDGET, W1, owner=W1)
-    intake.end_write(WIDGET, W1, "20", owner=W1)
-    intake.queue.add(W1, Reason.CHILD, now=0.0)
-    work = intake.queue.take(now=0.0)
+    router = streams.router
+    router.begin_write(WIDGET, W1, owner=W1)
+    router.end_write(WIDGET, W1, "20", owner=W1)
+    router.queue.add(W1, Reason.CHILD, now=0.0)
+    work = router.queue.take(now=0.0)
     assert work is not None
 
-    assert intake.park(W1, now=0.0)
-    assert intake.queue.take(now=1.0) is None
+    assert router.park(W1, now=0.0)
+    assert router.queue.take(now=1.0) is None
     streams.says(streams.widgets, "MODIFIED", thing("w1", version=20))
 
-    work = intake.queue.take(now=2.0)
+    work = router.queue.take(now=2.0)
     assert work is not None
     assert work.reasons == {Reason.CHILD}
-    assert not intake.park(W1, now=2.0)
+    assert not router.park(W1, now=2.0)
 
 
 def test_a_stream_that_never_shows_a_write_holds_its_key_for_five_seconds_once(streams: Streams) -> None:
     """Regression: the wait began anew each time the key came back, so it never ended."""
-    intake = streams.intake
-    intake.begin_write(WIDGET, W1, owner=W1)
-    intake.end_write(WIDGET, W1, "20", owner=W1)
-    intake.queue.add(W1, Reason.CHILD, now=0.0)
-    assert intake.queue.take(now=0.0) is not None
-    assert intake.park(W1, now=0.0)
+    router = streams.router
+    router.begin_write(WIDGET, W1, owner=W1)
+    router.end_write(WIDGET, W1, "20", owner=W1)
+    router.queue.add(W1, Reason.CHILD, now=0.0)
+    assert router.queue.take(now=0.0) is not None
+    assert router.park(W1, now=0.0)
 
-    assert intake.queue.take(now=BARRIER_SECONDS - 0.1) is None
-    assert intake.queue.take(now=BARRIER_SECONDS) is not None
-    assert not intake.park(W1, now=BARRIER_SECONDS)
-    assert intake.barriers_missed == 1
+    assert router.queue.take(now=BARRIER_SECONDS - 0.1) is None
+    assert router.queue.take(now=BARRIER_SECONDS) is not None
+    assert not router.park(W1, now=BARRIER_SECONDS)
+    assert router.barriers_missed == 1
 
 
 def test_a_key_that_went_on_too_early_looks_again_when_its_write_is_shown(streams: Streams) -> None:
     """Regression: that event was an own one and woke nobody, so a child that was dropped meanwhile was never pruned."""
-    intake, child = streams.intake, Key("default", "c")
-    intake.begin_write(CONFIG_MAP, child, owner=W1)
-    intake.end_write(CONFIG_MAP, child, "20", owner=W1)
-    intake.queue.add(W1, Reason.CHANGED, now=0.0)
+    router, child = streams.router, Key("default", "c")
+    router.begin_write(CONFIG_MAP, child, owner=W1)
+    router.end_write(CONFIG_MAP, child, "20", owner=W1)
+    router.queue.add(W1, Reason.CHANGED, now=0.0)
     for now, parked in ((0.0, True), (BARRIER_SECONDS, False)):
-        assert intake.queue.take(now=now) is not None
-        assert intake.park(W1, now=now) is parked
-    intake.queue.done(W1, now=BARRIER_SECONDS)
+        assert router.queue.take(now=now) is not None
+        assert router.park(W1, now=now) is parked
+    router.queue.done(W1, now=BARRIER_SECONDS)
     assert streams.queued() == {}
 
     streams.says(streams.config_maps, "ADDED", thing("c", version=20, owner="uid-w1"))
@@ -207,8 +208,8 @@ CHILD = Key("default", "c")
 
 def took(streams: Streams, *, now: float) -> bool:
     """Whether the queue hands out `w1`, and it need not wait."""
-    work = streams.intake.queue.take(now=now)
-    return work is not None and not streams.intake.park(W1, now=now)
+    work = streams.router.queue.take(now=now)
+    return work is not None and not streams.router.park(W1, now=now)
 
 
 @pytest.mark.parametrize("event", ["DELETED", "MODIFIED"])
@@ -217,8 +218,8 @@ def test_what_a_handling_deleted_is_waited_for_and_wakes_nobody(streams: Streams
     deleted it again; an object whose finalizer was gone was finalized twice."""
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
-    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
-    streams.intake.queue.add(W1, Reason.CHANGED, now=0.0)
+    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.queue.add(W1, Reason.CHANGED, now=0.0)
     assert not took(streams, now=0.0)
 
     last = thing("c", version=12, owner="uid-w1")
@@ -226,23 +227,23 @@ def test_what_a_handling_deleted_is_waited_for_and_wakes_nobody(streams: Streams
     streams.says(streams.config_maps, event, last)
 
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
-    assert len(streams.intake._memory[streams.config_maps].ends) == 0
+    assert len(streams.router._memory[streams.config_maps].ends) == 0
 
 
 def test_what_could_not_be_deleted_or_is_not_shown_in_time_holds_up_nobody(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
-    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
-    streams.intake.cancel_end(CONFIG_MAP, CHILD, owner=W1)
-    streams.intake.queue.add(W1, Reason.CHANGED, now=0.0)
+    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.cancel_end(CONFIG_MAP, CHILD, owner=W1)
+    streams.router.queue.add(W1, Reason.CHANGED, now=0.0)
     assert took(streams, now=0.0)
 
-    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
-    streams.intake.queue.done(W1, now=0.0)
-    streams.intake.queue.add(W1, Reason.CHANGED, now=1.0)
+    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.queue.done(W1, now=0.0)
+    streams.router.queue.add(W1, Reason.CHANGED, now=1.0)
     assert not took(streams, now=1.0)
     assert took(streams, now=1.0 + BARRIER_SECONDS)
-    streams.intake.queue.done(W1, now=1.0 + BARRIER_SECONDS)
+    streams.router.queue.done(W1, now=1.0 + BARRIER_SECONDS)
 
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}, "by then it is news"
@@ -251,23 +252,23 @@ def test_what_could_not_be_deleted_or_is_not_shown_in_time_holds_up_nobody(strea
 def test_another_object_that_took_the_name_of_what_was_deleted_is_news(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
-    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
-    streams.intake.begin_end(CONFIG_MAP, Key("default", "unknown"), "uid-unknown", owner=W1)
+    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.begin_end(CONFIG_MAP, Key("default", "unknown"), "uid-unknown", owner=W1)
 
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
     streams.says(streams.config_maps, "ADDED", thing("c", version=13, uid="another", owner="uid-w1"))
 
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
-    assert len(streams.intake._memory[streams.config_maps].ends) == 0
+    assert len(streams.router._memory[streams.config_maps].ends) == 0
 
 
 async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_are(
     streams: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: all who had asked came back every half a minute, for as long as a person took to mend the stream."""
-    monkeypatch.setattr(intake_module, "IN_SYNC_SECONDS", 0.0)
+    monkeypatch.setattr(router_module, "IN_SYNC_SECONDS", 0.0)
     streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
-    assert streams.intake.children("uid-w1", owner=W1) is None
+    assert streams.router.children("uid-w1", owner=W1) is None
     await rounds()
     assert streams.queued() == {}
 
@@ -275,7 +276,7 @@ async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_ar
 
     await rounds()
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
-    assert streams.intake.children("uid-w1", owner=W1) == []
+    assert streams.router.children("uid-w1", owner=W1) == []
 
 
 async def rounds() -> None:
@@ -287,16 +288,16 @@ async def rounds() -> None:
 def test_a_re_created_object_is_buried_and_queued(streams: Streams) -> None:
     streams.says(streams.widgets, "DELETED", thing("w1", version=11))
     streams.says(streams.widgets, "ADDED", thing("w1", version=12, uid="another"))
-    assert [stone.item.meta.uid for stone in streams.intake.ledger.tombstones(W1)] == ["uid-w1"]
+    assert [stone.item.meta.uid for stone in streams.router.ledger.tombstones(W1)] == ["uid-w1"]
     assert streams.queued() == {W1: frozenset({Reason.DELETED, Reason.ADDED})}
 
 
 def test_a_write_under_way_survives_that_the_server_is_restored(streams: Streams) -> None:
     """Regression: the write's end raised a KeyError, and the handling counted as failed."""
-    streams.intake.begin_write(WIDGET, W1, owner=W1)
+    streams.router.begin_write(WIDGET, W1, owner=W1)
     streams.tells(streams.widgets, watch.Silent(), watch.Tick())
     streams.lists(streams.widgets, thing("w1", version=3), version=4)
-    streams.intake.end_write(WIDGET, W1, "5", owner=W1)
+    streams.router.end_write(WIDGET, W1, "5", owner=W1)
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
 
 
@@ -318,14 +319,14 @@ def test_the_writes_to_children_that_are_gone_are_forgotten(streams: Streams) ->
     """Regression: each child that a list had shown first, and that ended later, left its writes in memory."""
     for number in range(20):
         name, version = f"job-{number}", 100 + 10 * number
-        streams.intake.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
-        streams.intake.end_write(CONFIG_MAP, Key("default", name), str(version), owner=W1)
+        streams.router.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
+        streams.router.end_write(CONFIG_MAP, Key("default", name), str(version), owner=W1)
         streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
         streams.lists(streams.config_maps, thing(name, version=version, owner="uid-w1"), version=version)
         streams.says(streams.config_maps, "DELETED", thing(name, version=version + 1, owner="uid-w1"))
 
     assert len(streams.config_maps.store) == 0
-    assert len(streams.intake._memory[streams.config_maps].writes) == 0
+    assert len(streams.router._memory[streams.config_maps].writes) == 0
 
 
 async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Streams) -> None:
@@ -334,19 +335,19 @@ async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Stre
     for number in range(20):
         key = Key("default", f"ci-{number}")
         streams.says(streams.widgets, "ADDED", thing(key.name, version=100 + 2 * number))
-        streams.intake.contest([(CONFIG_MAP, Key("default", "shared"))], owner=key)
+        streams.router.contest([(CONFIG_MAP, Key("default", "shared"))], owner=key)
         streams.says(streams.widgets, "DELETED", thing(key.name, version=101 + 2 * number))
         await work_off(worker)
 
-    assert streams.intake._contested == streams.intake._contests == {}
+    assert streams.router._contested == streams.router._contests == {}
 
 
 def test_an_object_contests_only_the_names_that_its_last_handling_wanted(streams: Streams) -> None:
     """Regression: each name that an object ever wanted was remembered for as long as the object existed."""
     for number in range(20):
-        streams.intake.contest([(CONFIG_MAP, Key("default", f"taken-{number}"))], owner=W1)
+        streams.router.contest([(CONFIG_MAP, Key("default", f"taken-{number}"))], owner=W1)
 
-    assert [key.name for _, key in streams.intake._contested] == ["taken-19"]
+    assert [key.name for _, key in streams.router._contested] == ["taken-19"]
 
 
 async def test_an_object_whose_descendants_are_applied_contests_nothing(streams: Streams) -> None:
@@ -354,11 +355,11 @@ async def test_an_object_whose_descendants_are_applied_contests_nothing(streams:
         axn.applied = set()
 
     worker = worker_of(streams, applied)
-    streams.intake.contest([(CONFIG_MAP, CHILD)], owner=W1)
+    streams.router.contest([(CONFIG_MAP, CHILD)], owner=W1)
     streams.says(streams.widgets, "MODIFIED", of_size("w1", "2", version=11))
     await work_off(worker)
 
-    assert streams.intake._contested == streams.intake._contests == {}
+    assert streams.router._contested == streams.router._contests == {}
 
 
 def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(streams: Streams) -> None:
@@ -367,8 +368,8 @@ def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(str
     streams.says(streams.widgets, "ADDED", thing("w2", version=11))
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
-    streams.intake.contest([(CONFIG_MAP, CHILD)], owner=w2)
-    streams.intake.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.contest([(CONFIG_MAP, CHILD)], owner=w2)
+    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
 
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
 
@@ -378,35 +379,35 @@ def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(str
 def test_children_are_known_only_while_every_owned_stream_is_in_sync() -> None:
     secret_kind = Owned("v1", "Secret")
     made = Streams()
-    secrets = Reflector(cast("Any", None), secret_kind, namespace=None, options=watch.WatchOptions())
+    secrets = Stream(cast("Any", None), secret_kind, namespace=None, options=watch.WatchOptions())
     owned = {CONFIG_MAP: [made.config_maps], secret_kind: [secrets]}
-    intake = Intake(primary=[made.widgets], owned=owned, options=QueueOptions(), on_status=False)
-    intake._unsure.add(Key("default", "another"))  # so that no timer is begun, for which there is no loop here
+    router = Router(primary=[made.widgets], owned=owned, options=QueueOptions(), on_status=False)
+    router._unsure.add(Key("default", "another"))  # so that no timer is begun, for which there is no loop here
     made.lists(made.config_maps, version=10)
 
-    assert intake.children("uid-w1", owner=W1) is None
+    assert router.children("uid-w1", owner=W1) is None
     made.lists(secrets, version=10)
-    assert intake.children("uid-w1", owner=W1) == []
+    assert router.children("uid-w1", owner=W1) == []
 
 
 def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
     """Regression: the first event of a child was taken for the echo of a write to its owner."""
     tree = Owned("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
-    widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
-    ours = Reflector(cast("Any", None), tree, namespace=None, options=watch.WatchOptions())
-    intake = Intake(primary=[widgets], owned={tree: [ours]}, options=QueueOptions(ageing=0.0), on_status=False)
+    widgets = Stream(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+    ours = Stream(cast("Any", None), tree, namespace=None, options=watch.WatchOptions())
+    router = Router(primary=[widgets], owned={tree: [ours]}, options=QueueOptions(ageing=0.0), on_status=False)
     Streams.lists(widgets, thing("w1", version=5), version=10)
     Streams.lists(ours, version=10)
-    work = intake.queue.take(now=1e9)
+    work = router.queue.take(now=1e9)
     assert work is not None
 
     child = Key("default", "child")
-    intake.begin_write(tree, child, owner=W1)
+    router.begin_write(tree, child, owner=W1)
     for stream in (widgets, ours):
         Streams.says(stream, "ADDED", thing("child", version=11, owner="uid-w1"))
-    intake.end_write(tree, child, "11", owner=W1)
+    router.end_write(tree, child, "11", owner=W1)
 
-    queued = intake.queue.take(now=1e9)
+    queued = router.queue.take(now=1e9)
     assert queued is not None
     assert queued.key == child
 
@@ -418,7 +419,7 @@ def test_a_status_of_somebody_else_queues_nobody(streams: Streams) -> None:
 
 def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wanted_it(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-gone"))
-    streams.intake.contest([(CONFIG_MAP, CHILD)], owner=W1)
+    streams.router.contest([(CONFIG_MAP, CHILD)], owner=W1)
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-gone"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
 
@@ -426,12 +427,12 @@ def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wa
 NODE = Kind("v1", "Node")
 
 
-def related_to(kind: Kind, related: Related) -> tuple[Streams, Reflector]:
-    """An intake of objects of `kind`, of which there is one, `w1`; and the stream of the related kind."""
-    primary = Reflector(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
-    others = Reflector(cast("Any", None), related, namespace=None, options=watch.WatchOptions())
+def related_to(kind: Kind, related: Related) -> tuple[Streams, Stream]:
+    """An router of objects of `kind`, of which there is one, `w1`; and the stream of the related kind."""
+    primary = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+    others = Stream(cast("Any", None), related, namespace=None, options=watch.WatchOptions())
     made = Streams()
-    made.intake = Intake(
+    made.router = Router(
         primary=[primary], owned={}, related={related: [others]}, options=QueueOptions(ageing=0.0), on_status=False
     )
     listed = thing("w1", version=5)
@@ -490,10 +491,10 @@ def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> 
         resource = (Tree, Kind("apps/v1", "Deployment"))
 
     def version_for(kind: Kind) -> object:
-        intake = Intake(primary=[], owned={}, options=QueueOptions(), on_status=False)
+        router = Router(primary=[], owned={}, options=QueueOptions(), on_status=False)
         parts = {"operator": "op", "group": "example.com", "controller": Several(), "pipeline": Pipeline([])}
         return Worker(
-            kind=kind, intake=intake, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts)
+            kind=kind, router=router, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts)
         )._version
 
     assert [version_for(kind) for kind in Several.kinds("example.com")] == [Tree, None]
@@ -520,7 +521,7 @@ def worker_of(streams: Streams, *steps: Step, kind: Kind = WIDGET, client: objec
         kind=kind,
         client=cast("Any", client),
         recorder=KeptEvents(),
-        intake=streams.intake,
+        router=streams.router,
         pipeline=Pipeline(steps),
     )
 
@@ -528,7 +529,7 @@ def worker_of(streams: Streams, *steps: Step, kind: Kind = WIDGET, client: objec
 async def begun(worker: Worker) -> list[asyncio.Task[None]]:
     """Hand out everything that is queued; return when none of it gets any further by itself."""
     tasks = []
-    while (work := worker.intake.queue.take(now=time.monotonic())) is not None:
+    while (work := worker.router.queue.take(now=time.monotonic())) is not None:
         tasks.append(asyncio.create_task(worker._handle(work)))
     for _ in range(10):
         await asyncio.sleep(0)
@@ -556,7 +557,7 @@ async def test_a_step_that_halts_does_not_undo_what_a_handler_asked_for(streams:
     streams.says(streams.widgets, "MODIFIED", changed)
     await work_off(worker)
 
-    due = streams.intake.queue.next_due()
+    due = streams.router.queue.next_due()
     assert due is not None
     assert due <= time.monotonic() + 60.0
     assert worker.handled == 2
@@ -606,7 +607,7 @@ async def test_a_handling_between_two_pages_of_a_restored_server_is_not_remember
     streams.tells(streams.widgets, watch.Silent(), watch.Tick())
     first = {"metadata": {"resourceVersion": "50", "continue": "t1"}, "items": [of_size("a", "a", version=30)]}
     streams.tells(streams.widgets, watch.Reply(200, json.dumps(first).encode()))
-    streams.intake.queue.add(W1, Reason.CHILD, now=time.monotonic())
+    streams.router.queue.add(W1, Reason.CHILD, now=time.monotonic())
     await work_off(worker)
 
     streams.lists(streams.widgets, of_size("w1", "restored", version=45), version=50)
@@ -671,7 +672,7 @@ async def test_what_terminal_stopped_before_a_restore_does_not_stop_what_the_bac
 
     relisted(streams, of_size("w1", "restored", version=version), version=version + 5)
     await work_off(worker)
-    streams.intake.queue.add(W1, Reason.CHANGED, now=time.monotonic())
+    streams.router.queue.add(W1, Reason.CHANGED, now=time.monotonic())
     await work_off(worker)
 
     assert sizes == ["lost", "restored"]
@@ -692,11 +693,11 @@ async def test_a_stream_that_fails_for_long_holds_up_no_objects_of_other_kinds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Regression: a related kind of an aggregated API that was down kept its controller from ever starting."""
-    monkeypatch.setattr(intake_module, "SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(router_module, "SETTLE_SECONDS", 0.05)
     handled: list[Axn[Any]] = []
     streams = Streams()
     streams.tells(streams.config_maps, watch.Reply(503, b""))
-    settled = asyncio.create_task(streams.intake.settled())
+    settled = asyncio.create_task(streams.router.wait_until_synced())
     await asyncio.sleep(0.2)
     assert not settled.done(), "without objects there is nothing to go on with"
 
@@ -714,12 +715,12 @@ async def test_a_stream_that_fails_for_long_holds_up_no_objects_of_other_kinds(
     (late, _) = [record for record in caplog.records if record.name == "bonny.engine.router"]
     assert late.__dict__["streams"] == "configmaps"
     assert not streams.config_maps.synced
-    assert streams.intake.children("uid-w1", owner=W1) is None, "what it would show is not known"
+    assert streams.router.children("uid-w1", owner=W1) is None, "what it would show is not known"
 
 
 async def test_streams_that_come_in_time_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     streams = Streams()
-    settled = asyncio.create_task(streams.intake.settled())
+    settled = asyncio.create_task(streams.router.wait_until_synced())
     streams.lists(streams.widgets, thing("w1", version=5), version=10)
     for _ in range(10):
         await asyncio.sleep(0)
@@ -739,7 +740,7 @@ async def test_what_is_handled_after_a_restore_is_remembered(streams: Streams) -
     streams.tells(streams.widgets, watch.Silent(), watch.Tick())
     streams.lists(streams.widgets, of_size("w1", "restored", version=3), version=4)
     await work_off(worker)
-    streams.intake.queue.add(W1, Reason.CHANGED, now=time.monotonic())
+    streams.router.queue.add(W1, Reason.CHANGED, now=time.monotonic())
     await work_off(worker)
 
     assert gate.sizes == ["restored"]
@@ -810,7 +811,7 @@ async def test_what_is_no_exception_costs_its_object_a_turn_and_not_its_key(
 
     await work_off(worker)
 
-    statistics = streams.intake.queue.statistics(now=time.monotonic())
+    statistics = streams.router.queue.statistics(now=time.monotonic())
     assert (statistics.working, statistics.delayed) == (0, 1)
 
 
@@ -822,9 +823,9 @@ async def test_a_worker_is_stuck_when_all_its_slots_are_held_beyond_all_deadline
         max_concurrent = 2
         timeout = 1.0
 
-    intake = Intake(primary=[], owned={}, options=QueueOptions(), on_status=False)
+    router = Router(primary=[], owned={}, options=QueueOptions(), on_status=False)
     parts = {"operator": "op", "group": "example.com", "controller": Two(), "pipeline": Pipeline([])}
-    worker = Worker(kind=WIDGET, intake=intake, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts))
+    worker = Worker(kind=WIDGET, router=router, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts))
     tasks = [asyncio.create_task(asyncio.Event().wait()) for _ in range(2)]
     long_ago = time.monotonic() - 1_000.0
     worker._running = {cast("Any", tasks[0]): long_ago}
@@ -858,7 +859,7 @@ def deep(name: str, *, version: int, **metadata: Any) -> bytes:
 def test_a_change_of_what_cannot_be_decoded_queues_this_object_alone(on_status: bool) -> None:
     """Regression: the stream fell, listed everything again and queued every object, at each edit of that one."""
     streams = Streams()
-    streams.intake._on_status = on_status
+    streams.router._on_status = on_status
     streams.lists(streams.widgets, thing("w1", version=5), thing("w2", version=6), version=10)
     streams.lists(streams.config_maps, version=10)
     streams.queued()
@@ -873,9 +874,9 @@ def test_a_change_of_what_cannot_be_decoded_queues_this_object_alone(on_status: 
 def test_names_of_any_type_cost_the_object_that_has_them_its_references_only(names: Any) -> None:
     """What an object says is whatever its schema lets through; a function of `Related` may hand it on as it is."""
     related = Related("v1", "ConfigMap", keys=lambda found: found["data"]["names"])
-    widgets = Reflector(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
-    maps = Reflector(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
-    Intake(primary=[widgets], owned={}, related={related: [maps]}, options=QueueOptions(), on_status=False)
+    widgets = Stream(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+    maps = Stream(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
+    Router(primary=[widgets], owned={}, related={related: [maps]}, options=QueueOptions(), on_status=False)
     Streams.lists(widgets, thing("w1", version=5), version=10)
 
     Streams.lists(maps, {**thing("c", version=7), "data": {"names": names}}, version=10)

@@ -1,4 +1,4 @@
-"""Reflector: how the shell around the watch rules carries their steps out.
+"""Stream: how the shell around the watch rules carries their steps out.
 
 It is fed by hand; only where the end of a watch is at stake, a peer drips bytes over TCP.
 """
@@ -15,8 +15,8 @@ from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.core import watch
 from bonny.core.store import Delta
-from bonny.engine import stream as reflector_module
-from bonny.engine.stream import DELTAS_AT_ONCE, WEIGHT_BYTES, Reflector
+from bonny.engine import stream as stream_module
+from bonny.engine.stream import DELTAS_AT_ONCE, WEIGHT_BYTES, Stream
 from bonny.kinds import Kind
 from tests.support.core import line, page, thing
 from tests.support.peer import Call, Peer
@@ -34,22 +34,22 @@ class Listener:
         self.restores = 0
         self.fails_on = ""
 
-    def seen(self, source: Reflector, delta: Delta) -> None:
+    def seen(self, source: Stream, delta: Delta) -> None:
         if delta.key.name == self.fails_on:
             raise RuntimeError("a subscriber of our own making")
         self.seen_keys.append(delta.key.name)
         self.in_sync.add(source.synced)
 
-    def advanced(self, source: Reflector) -> None:
+    def advanced(self, source: Stream) -> None:
         self.advances += 1
 
-    def restored(self, source: Reflector) -> None:
+    def restored(self, source: Stream) -> None:
         self.restores += 1
 
 
-def pauses(reflector: Reflector, event: watch.Event) -> int:
+def pauses(stream: Stream, event: watch.WatchInput) -> int:
     """Carry one step out; how often it let others have their turn."""
-    step = reflector._step(event)
+    step = stream._step(event)
     count = 0
     while True:
         try:
@@ -59,13 +59,13 @@ def pauses(reflector: Reflector, event: watch.Event) -> int:
         count += 1
 
 
-def followed(listener: Listener) -> Reflector:
-    made = Reflector(cast("Any", None), SECRET, namespace=None, options=watch.WatchOptions())
+def followed(listener: Listener) -> Stream:
+    made = Stream(cast("Any", None), SECRET, namespace=None, options=watch.WatchOptions())
     made.subscribe(listener)
     return made
 
 
-async def first_command(reflector: Reflector, monkeypatch: pytest.MonkeyPatch) -> watch.Command:
+async def first_command(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> watch.Command:
     """What it asks for when it is run; nothing is carried out."""
     asked: asyncio.Future[watch.Command] = asyncio.Future()
 
@@ -74,66 +74,66 @@ async def first_command(reflector: Reflector, monkeypatch: pytest.MonkeyPatch) -
         raise asyncio.CancelledError
 
     for name in ("_list", "_watch"):
-        monkeypatch.setattr(reflector, name, performed)
+        monkeypatch.setattr(stream, name, performed)
     with contextlib.suppress(asyncio.CancelledError):
-        await reflector.run()
+        await stream.run()
     return asked.result()
 
 
 def test_a_sweep_of_many_objects_does_not_hold_the_loop() -> None:
     listener = Listener()
-    reflector = followed(listener)
+    stream = followed(listener)
     objects = 4 * DELTAS_AT_ONCE
-    assert pauses(reflector, watch.Reply(200, page(*(thing(f"s{n}") for n in range(objects)), version=10))) == 4
-    pauses(reflector, watch.Silent())
-    pauses(reflector, watch.Tick())
+    assert pauses(stream, watch.Reply(200, page(*(thing(f"s{n}") for n in range(objects)), version=10))) == 4
+    pauses(stream, watch.Silent())
+    pauses(stream, watch.Tick())
 
-    assert pauses(reflector, watch.Reply(200, page(version=11))) == 4
+    assert pauses(stream, watch.Reply(200, page(version=11))) == 4
 
     assert len(listener.seen_keys) == 2 * objects
-    assert len(reflector.store) == 0
+    assert len(stream.store) == 0
 
 
 def test_large_objects_do_not_hold_the_loop() -> None:
     """Regression: whether a ConfigMap changed takes decoding it; eight large ones held the loop for 100 ms."""
-    reflector = followed(Listener())
+    stream = followed(Listener())
     pad = "x" * (WEIGHT_BYTES * DELTAS_AT_ONCE // 2)
 
     def objects(version: int) -> bytes:
         return page(*(thing(f"s{n}", version=version, pad=pad) for n in range(8)), version=version)
 
-    assert pauses(reflector, watch.Reply(200, objects(10))) == 4
-    pauses(reflector, watch.Silent())
-    pauses(reflector, watch.Tick())
+    assert pauses(stream, watch.Reply(200, objects(10))) == 4
+    pauses(stream, watch.Silent())
+    pauses(stream, watch.Tick())
 
-    assert pauses(reflector, watch.Reply(200, objects(20))) == 8, "old and new of each are compared"
+    assert pauses(stream, watch.Reply(200, objects(20))) == 8, "old and new of each are compared"
 
 
 def test_a_stream_calls_itself_in_sync_only_after_everybody_saw_its_first_list() -> None:
     listener = Listener()
-    reflector = followed(listener)
+    stream = followed(listener)
 
-    pauses(reflector, watch.Reply(200, page(thing("a"), thing("b"), version=10)))
+    pauses(stream, watch.Reply(200, page(thing("a"), thing("b"), version=10)))
 
     assert listener.in_sync == {False}
-    assert (reflector.synced, listener.advances) == (True, 1)
+    assert (stream.synced, listener.advances) == (True, 1)
 
 
 async def test_after_an_error_of_a_subscriber_everything_is_told_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: the store knew the object, so the list after the error was no difference and nobody was told."""
     listener = Listener()
-    reflector = followed(listener)
-    await first_command(reflector, monkeypatch)
-    pauses(reflector, watch.Reply(200, page(version=10)))
-    pauses(reflector, watch.Heard())
+    stream = followed(listener)
+    await first_command(stream, monkeypatch)
+    pauses(stream, watch.Reply(200, page(version=10)))
+    pauses(stream, watch.Heard())
     listener.fails_on = "a"
     secret = {"apiVersion": "v1", "kind": "Secret", **thing("a", version=11)}
     with pytest.raises(RuntimeError):
-        pauses(reflector, watch.Line(line("ADDED", secret)))
+        pauses(stream, watch.Line(line("ADDED", secret)))
     listener.fails_on = ""
 
-    assert await first_command(reflector, monkeypatch) == watch.List(500, "")
-    pauses(reflector, watch.Reply(200, page(thing("a", version=11), version=11)))
+    assert await first_command(stream, monkeypatch) == watch.ListPage(500, "")
+    pauses(stream, watch.Reply(200, page(thing("a", version=11), version=11)))
 
     assert listener.restores == 1
     assert listener.seen_keys == ["a"]
@@ -142,22 +142,22 @@ async def test_after_an_error_of_a_subscriber_everything_is_told_anew(monkeypatc
 def test_a_list_that_shows_older_versions_is_read_again_as_that_of_a_restored_server() -> None:
     """Regression: `restored` was told only when the version of the whole list fell."""
     listener = Listener()
-    reflector = followed(listener)
-    pauses(reflector, watch.Reply(200, page(thing("a", version=8), thing("b", version=9), version=10)))
-    pauses(reflector, watch.Heard())
-    pauses(reflector, watch.Silent())
-    pauses(reflector, watch.Tick())
+    stream = followed(listener)
+    pauses(stream, watch.Reply(200, page(thing("a", version=8), thing("b", version=9), version=10)))
+    pauses(stream, watch.Heard())
+    pauses(stream, watch.Silent())
+    pauses(stream, watch.Tick())
 
-    pauses(reflector, watch.Reply(200, page(thing("a", version=5), thing("b", version=9), version=20)))
+    pauses(stream, watch.Reply(200, page(thing("a", version=5), thing("b", version=9), version=20)))
 
-    assert reflector.trouble is not None
-    pauses(reflector, watch.Tick())
+    assert stream.error is not None
+    pauses(stream, watch.Tick())
     assert listener.restores == 0
     listener.seen_keys.clear()
-    pauses(reflector, watch.Reply(200, page(thing("a", version=5), thing("b", version=9), version=20)))
+    pauses(stream, watch.Reply(200, page(thing("a", version=5), thing("b", version=9), version=20)))
     assert listener.restores == 1
     assert listener.seen_keys == ["a", "b"], "an equal version may stand for another state"
-    assert reflector.trouble is None
+    assert stream.error is None
 
 
 # --- over TCP ---------------------------------------------------------------------------------------------------------
@@ -175,14 +175,14 @@ class Cluster:
         return Connection(server=self._url)
 
 
-async def watched(peer: Peer, request: watch.Watch) -> Reflector:
+async def watched(peer: Peer, request: watch.Watch) -> Stream:
     """Carry `request` out; whatever the peer says, that must end."""
     async with Client(Cluster(peer.url), user_agent="test/1") as client:
-        reflector = Reflector(client, SECRET, namespace=None, options=watch.WatchOptions())
-        await reflector._step(watch.Reply(200, page(version=10)))
+        stream = Stream(client, SECRET, namespace=None, options=watch.WatchOptions())
+        await stream._step(watch.Reply(200, page(version=10)))
         async with asyncio.timeout(5):
-            await reflector._watch(request)
-        return reflector
+            await stream._watch(request)
+        return stream
 
 
 def dripping(status_line: str) -> Any:
@@ -201,20 +201,20 @@ def dripping(status_line: str) -> Any:
 async def test_a_watch_ends_in_time_although_bytes_trickle_in() -> None:
     """Regression: silence was measured between bytes alone, so a drop now and then kept a dead watch alive."""
     async with Peer(dripping("200 OK")) as peer:
-        reflector = await watched(peer, watch.Watch("10", timeout=1.0, deadline=1.0, longest=0.5))
+        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=1.0, longest=0.5))
 
-    assert reflector.trouble is not None
-    assert reflector.trouble.kind is watch.TroubleKind.SHORT
+    assert stream.error is not None
+    assert stream.error.kind is watch.ErrorKind.SHORT
 
 
 async def test_the_body_of_a_refusal_ends_in_time_although_bytes_trickle_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: the reading of a refusal had no end but the size of its body."""
-    monkeypatch.setattr(reflector_module, "REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr(stream_module, "REFUSAL_SECONDS", 0.2)
     async with Peer(dripping("503 Service Unavailable")) as peer:
-        reflector = await watched(peer, watch.Watch("10", timeout=200.0, deadline=200.0, longest=200.0))
+        stream = await watched(peer, watch.Watch("10", timeout=200.0, deadline=200.0, longest=200.0))
 
-    assert reflector.trouble is not None
-    assert reflector.trouble.kind is watch.TroubleKind.SILENT
+    assert stream.error is not None
+    assert stream.error.kind is watch.ErrorKind.SILENT
 
 
 async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_next() -> None:
@@ -228,7 +228,7 @@ async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_nex
         await call.hung_up()
 
     async with Peer(script) as peer:
-        reflector = await watched(peer, watch.Watch("10", timeout=1.0, deadline=60.0, longest=0.5))
+        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=60.0, longest=0.5))
 
-    assert reflector.trouble is None
-    assert reflector.version == 11
+    assert stream.error is None
+    assert stream.version == 11

@@ -1,0 +1,36 @@
+"""Tokens: an `Axn` for a test of a step or of the axn itself; handler tests have `bonny_dev.testing.axn`."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from bonny import Axn, Controller, Kind, Resource, Scope
+from bonny.axn import Action
+from bonny.resource import key_of
+
+__all__ = ["token_of"]
+
+
+class Untested(Controller[Any]):
+    """The controller of a token that was made without one."""
+
+
+def token_of(
+    resource: Resource,
+    *,
+    action: Action = Action.RECONCILE,
+    controller: Controller[Any] | None = None,
+    context: object = None,
+    **fields: Any,
+) -> Axn[Any]:
+    """The token of a reconcile of `resource`; `context` is what the test offers in the place of a ReconcileContext."""
+    scope = Scope.NAMESPACED if key_of(resource).namespace else Scope.CLUSTER
+    plural = f"{resource['kind'].lower()}s"
+    return Axn(
+        action=action,
+        resource=resource,
+        kind=fields.pop("kind", None) or Kind(resource["apiVersion"], resource["kind"], plural=plural, scope=scope),
+        controller=controller or Untested(),
+        context=cast("Any", context),
+        **fields,
+    )
