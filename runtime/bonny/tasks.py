@@ -66,7 +66,7 @@ def _refusing(words: str) -> Task[Callable[..., NoReturn]]:
             for word in ("c", *parameters)
         ]
     )
-    return Task(refuse, name=name)
+    return Task(refuse, name=name, iterable=("short_name", "with_", "without"))
 
 
 @task(name="update-runtime", auto_shortflags=False)

@@ -18,7 +18,7 @@ __all__ = ["Carried", "carry_over"]
 
 MOVED: Final = ("manifest", "sandbox", "tasks", "testing")
 DOTTED: Final = re.compile(rf"(?<![\w./])bonny\.(?=(?:{'|'.join(MOVED)})\b)")
-IMPORTS: Final = re.compile(r"^(?P<indent>[ \t]*)from bonny import (?P<names>[\w, ]+)(?=\r?$)", re.MULTILINE)
+IMPORTS: Final = re.compile(r"^(?P<indent>[ \t]*)from bonny import (?P<names>[\w, ]+)(?P<end>\r?)$", re.MULTILINE)
 # With brackets or a comment.
 OTHER_IMPORTS: Final = re.compile(rf"^[ \t]*from bonny import (?:\([^)]*|[^(\n]*)\b({'|'.join(MOVED)})\b", re.MULTILINE)
 # By file: what the template wrote, and what it writes now.
@@ -92,8 +92,11 @@ def _two_imports(match: re.Match[str]) -> str:
     if not moved:
         return match[0]
     lines = {"bonny": [name for name in names if name not in moved], "bonny_dev": moved}
-    return "\n".join(
-        f"{match['indent']}from {package} import {', '.join(names)}" for package, names in lines.items() if names
+    return (
+        f"{match['end']}\n".join(
+            f"{match['indent']}from {package} import {', '.join(names)}" for package, names in lines.items() if names
+        )
+        + match["end"]
     )
 
 
