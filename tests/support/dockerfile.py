@@ -11,7 +11,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,11 +38,10 @@ def stages(text: str) -> list[list[Step]]:
 
 
 def sent(project: Path) -> set[str]:
-    """The top-level names that .dockerignore lets through to the builder."""
+    """The files and folders that .dockerignore lets through to the builder, by their paths within `project`."""
     lines = (project / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    return {
-        path.name for path in project.iterdir() if any(fnmatch(path.name, line[1:]) for line in lines if line[0] == "!")
-    }
+    found = (path for line in lines if line[0] == "!" for path in project.glob(line[1:]))
+    return {path.relative_to(project).as_posix() for path in found}
 
 
 def build(project: Path, folder: Path) -> Path:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from .baking import TEMPLATE
 
-__all__ = ["CHANGED", "NEW", "OLD", "UNCHANGED", "git", "releases"]
+__all__ = ["CHANGED", "CHANGED_TOOL", "NEW", "OLD", "UNCHANGED", "git", "releases"]
 
 OLD, NEW = "v0.1.0", "v0.2.0"
-# A file of the runtime that differs between the two, and one that does not.
-CHANGED, UNCHANGED = "errors.py", "naming.py"
+# A file of each package that differs between the two, and one that does not.
+CHANGED, CHANGED_TOOL, UNCHANGED = "bonny/errors.py", "bonny_dev/project.py", "bonny/naming.py"
 PARTS = ("<<cookiecutter.operator_slug>>", "{{cookiecutter.cruft}}", "hooks", "runtime")
 FIRST = "## [0.1.0] - 2026-01-01\n\n- Everything.\n"
 CHANGELOGS = {
@@ -38,18 +38,19 @@ def releases(folder: Path) -> Path:
     """Make the repository in `folder`, which must not exist yet."""
     folder.mkdir()
     git(folder, "init", "--quiet")
-    shutil.copy(TEMPLATE / "cookiecutter.json", folder)
+    for name in ("cookiecutter.json", "pyproject.toml"):
+        shutil.copy(TEMPLATE / name, folder)
     for name in PARTS:
         shutil.copytree(TEMPLATE / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    runtime = folder / "runtime" / "bonny"
-    version = runtime / "__init__.py"
+    version = folder / "runtime" / "bonny" / "__init__.py"
     for tag in (OLD, NEW):
         before = version.read_text("utf-8")
         version.write_text(before.replace('__version__ = "0.1.0"', f'__version__ = "{tag[1:]}"'), "utf-8")
         (folder / "CHANGELOG.md").write_text(CHANGELOGS[tag], "utf-8")
         if tag == NEW:
-            with (runtime / CHANGED).open("a", encoding="utf-8") as file:
-                file.write("# New in 0.2.0.\n")
+            for name in (CHANGED, CHANGED_TOOL):
+                with (folder / "runtime" / name).open("a", encoding="utf-8") as file:
+                    file.write("# New in 0.2.0.\n")
             with (folder / PARTS[0] / ".gitignore").open("a", encoding="utf-8") as file:
                 file.write("*.log\n")
         git(folder, "add", "--all")

@@ -13,7 +13,7 @@ import pytest
 
 from bonny_dev.tasks.update_runtime import checksums
 from tests.support.baking import uv
-from tests.support.releases import CHANGED, NEW, OLD, git, releases
+from tests.support.releases import CHANGED, CHANGED_TOOL, NEW, OLD, git, releases
 
 CRUFT = "cruft==2.16.0"
 # What a person writes, or changes after it was generated.
@@ -79,8 +79,8 @@ def test_an_update_brings_what_is_new_and_leaves_what_is_the_users(cruft: Path, 
     run(cruft, "check", "--checkout", NEW, cwd=project)
     assert theirs(project) == before
     assert (project / ".gitignore").read_text("utf-8").endswith("*.log\n")
-    newest = git(template, "show", f"{NEW}:runtime/bonny/{CHANGED}")
-    assert (project / "vendor/bonny" / CHANGED).read_text("utf-8") == newest
+    for name in (CHANGED, CHANGED_TOOL):
+        assert (project / "vendor" / name).read_text("utf-8") == git(template, "show", f"{NEW}:runtime/{name}")
     assert json.loads((project / ".cruft.json").read_text("utf-8"))["commit"] == git(template, "rev-parse", NEW).strip()
     changed = git(project, "status", "--porcelain").splitlines()
     assert sorted(line[3:] for line in changed) == [
@@ -88,7 +88,9 @@ def test_an_update_brings_what_is_new_and_leaves_what_is_the_users(cruft: Path, 
         ".gitignore",
         "vendor/bonny/CHECKSUMS",
         "vendor/bonny/__init__.py",
-        f"vendor/bonny/{CHANGED}",
+        f"vendor/{CHANGED}",
+        "vendor/bonny_dev/CHECKSUMS",
+        f"vendor/{CHANGED_TOOL}",
     ]
 
 

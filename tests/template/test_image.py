@@ -53,7 +53,8 @@ def test_everything_is_installed_by_hash_or_from_what_was_copied(rendered: Path)
 
 def test_the_builder_gets_what_the_dockerfile_copies_and_nothing_else(rendered: Path, tmp_path: Path) -> None:
     project = Path(shutil.copytree(rendered, tmp_path / "project", ignore=shutil.ignore_patterns("vendor")))
-    (project / "vendor").mkdir()
+    for package in ("bonny", "bonny_dev"):
+        (project / "vendor" / package).mkdir(parents=True)
     for name in ("requirements.txt", "requirements-build.txt", ".env", "kubeconfig", "manifest.yaml"):
         (project / name).touch()
 

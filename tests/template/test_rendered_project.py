@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bonny_dev.tasks.update_runtime import checksums
 from tests.support.baking import invoke, uv
 from tests.support.generating import changes, run_task, state
 from tests.template.conftest import GENERATED
@@ -164,7 +165,7 @@ def test_uv_sync_installs_the_same_project(fresh: Path, tmp_path: Path) -> None:
     assert invoke(copy, "--list").returncode == 0
 
 
-def test_the_wheel_holds_operator_and_runtime_with_its_data(fresh: Path, tmp_path: Path) -> None:
+def test_the_wheel_holds_the_operator_and_bonny_and_nothing_of_developers(fresh: Path, tmp_path: Path) -> None:
     """The image is made from it; a .gitignore that names vendor/ must not empty it."""
     copy = Path(shutil.copytree(fresh, tmp_path / fresh.name, ignore=shutil.ignore_patterns(".venv")))
     with (copy / ".gitignore").open("a", encoding="utf-8") as ignored:
@@ -173,16 +174,17 @@ def test_the_wheel_holds_operator_and_runtime_with_its_data(fresh: Path, tmp_pat
     uv(copy, "build", "--quiet", "--wheel", "--out-dir", str(tmp_path / "dist"))
 
     (wheel,) = (tmp_path / "dist").glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
+    unpacked = tmp_path / "unpacked"
+    zipfile.ZipFile(wheel).extractall(unpacked)
     package = fresh.name.replace("-", "_")
-    assert {
-        f"{package}/operator.py",
-        "bonny/py.typed",
-        "bonny/builtin_kinds.json",
-        "bonny_dev/scaffold/api.py.j2",
-    } <= names
-    runtime = {f"bonny/{path.relative_to(copy / 'vendor/bonny')}" for path in (copy / "vendor/bonny").rglob("*.py")}
-    assert runtime <= names
+    assert {path.name for path in unpacked.iterdir()} == {package, "bonny", f"{package}-0.1.0.dist-info"}
+    assert checksums(unpacked / "bonny") == checksums(copy / "vendor" / "bonny")
+    assert checksums(unpacked / package) == checksums(copy / "src" / package)
+    assert [path for path in unpacked.rglob("*") if path.suffix == ".j2" or path.name.startswith("go.")] == []
+    # Former names of what is in bonny_dev, for one release: files, no packages.
+    assert {path.name for path in (unpacked / "bonny").iterdir()}.isdisjoint(
+        path.name for path in (copy / "vendor" / "bonny_dev").iterdir() if path.is_dir()
+    )
 
 
 def test_dashboards_and_alert_rules_are_written_for_the_operator(fresh: Path) -> None:

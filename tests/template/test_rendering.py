@@ -17,14 +17,14 @@ import pytest
 import yaml
 from cookiecutter.environment import StrictEnvironment
 
-from bonny_dev.tasks.update_runtime import CHECKSUMS, checksums
+from bonny_dev.tasks.update_runtime import CHECKSUMS, PACKAGES, checksums
 from tests.support.baking import TEMPLATE, bake, rendered_files
 from tests.template.conftest import ANSWER_SETS, project_of
 from tests.template.test_answers import ACCEPTED, REFUSED, REFUSED_BY_COOKIECUTTER
 
 FOLDER = TEMPLATE / "<<cookiecutter.operator_slug>>"
 CONTEXT = json.loads((TEMPLATE / "cookiecutter.json").read_text(encoding="utf-8"))
-RUNTIME = TEMPLATE / "runtime" / "bonny"
+RUNTIME = TEMPLATE / "runtime"
 # A name that Windows refuses: a reserved character, a final dot or space, or a device's name.
 ILLEGAL_ON_WINDOWS = re.compile(r'[<>:"|?*\\]|[. ]$|^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)', re.IGNORECASE)
 
@@ -204,21 +204,22 @@ def test_the_licence_file_comes_or_goes_by_answer(tmp_path: Path) -> None:
     assert first_lines == {"Apache-2.0": "Apache", "MIT": "MIT", "none": None}
 
 
-def test_the_runtime_is_a_symbolic_link_in_the_template_and_a_copy_in_the_project(tmp_path: Path) -> None:
-    link = FOLDER / "vendor" / "bonny"
-    assert link.is_symlink()
-    assert link.readlink() == Path("../../runtime/bonny")
-    assert "vendor/bonny" in CONTEXT["_copy_without_render"]
-
+def test_both_packages_are_symbolic_links_in_the_template_and_copies_in_the_project(tmp_path: Path) -> None:
     project = bake(tmp_path / "bake").project
-    assert not (project / "vendor" / "bonny").is_symlink()
+
+    assert [path.name for path in sorted((FOLDER / "vendor").iterdir())] == list(PACKAGES)
+    for package in PACKAGES:
+        assert (FOLDER / "vendor" / package).readlink() == Path("../../runtime") / package
+        assert f"vendor/{package}" in CONTEXT["_copy_without_render"]
+        assert not (project / "vendor" / package).is_symlink()
     assert runtime_in(project) == contents(RUNTIME)
 
 
-def test_the_checksums_of_the_vendored_runtime_are_recorded_as_update_runtime_and_sha256sum_read_them(
-    rendered: Path,
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_checksums_of_a_vendored_package_are_recorded_as_update_runtime_and_sha256sum_read_them(
+    rendered: Path, package: str
 ) -> None:
-    vendored = rendered / "vendor" / "bonny"
+    vendored = rendered / "vendor" / package
 
     recorded = dict(reversed(line.split("  ")) for line in (vendored / CHECKSUMS).read_text("utf-8").splitlines())
     assert recorded == checksums(vendored)
@@ -232,9 +233,10 @@ def test_cruft_finds_the_folder_that_it_looks_for() -> None:
     assert [path.name for path in decoy.iterdir()] == [".gitkeep"]
 
 
-def test_git_keeps_the_link_as_a_link() -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_git_keeps_the_link_as_a_link(package: str) -> None:
     staged = subprocess.run(
-        ["git", "ls-files", "--stage", "--", f"{FOLDER.name}/vendor/bonny"],
+        ["git", "ls-files", "--stage", "--", f"{FOLDER.name}/vendor/{package}"],
         cwd=TEMPLATE,
         capture_output=True,
         text=True,
@@ -253,19 +255,22 @@ def test_rendering_twice_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_caches_of_the_runtime_do_not_reach_a_project(tmp_path: Path) -> None:
     copy = copied_template(tmp_path)
-    cache = copy / "runtime" / "bonny" / "__pycache__"
-    cache.mkdir(exist_ok=True)
-    (cache / "x.pyc").write_bytes(b"x")
+    for package in PACKAGES:
+        cache = copy / "runtime" / package / "__pycache__"
+        cache.mkdir(exist_ok=True)
+        (cache / "x.pyc").write_bytes(b"x")
 
     assert list(bake(tmp_path / "bake", template=copy).project.rglob("__pycache__")) == []
 
 
-def test_a_template_that_lost_its_link_is_repaired_from_its_own_runtime(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", [PACKAGES, PACKAGES[1:]])
+def test_a_template_that_lost_its_links_is_repaired_from_its_own_runtime(tmp_path: Path, lost: tuple[str, ...]) -> None:
     """As a zip archive, or a clone with core.symlinks=false, leaves it."""
     copy = copied_template(tmp_path)
-    link = copy / FOLDER.name / "vendor" / "bonny"
-    link.unlink()
-    link.write_text("../../runtime/bonny", encoding="utf-8")
+    for package in lost:
+        link = copy / FOLDER.name / "vendor" / package
+        link.unlink()
+        link.write_text(f"../../runtime/{package}", encoding="utf-8")
 
     baked = bake(tmp_path / "bake", template=copy)
 
@@ -289,7 +294,7 @@ def test_the_template_renders_from_a_zip_archive(tmp_path: Path) -> None:
     baked = bake(tmp_path / "bake", template=archive)
 
     assert baked.code == 0, baked.said
-    assert (baked.project / "vendor" / "bonny" / "errors.py").is_file()
+    assert runtime_in(baked.project) == contents(RUNTIME)
 
 
 def test_rendered_dependencies_are_those_that_the_runtime_is_tested_with(pristine: Path) -> None:
@@ -314,8 +319,8 @@ def test_the_task_list_needs_nothing_but_invoke(pristine: Path) -> None:
 
 
 def runtime_in(project: Path) -> dict[str, bytes]:
-    """The vendored runtime, without the record of it that is made on the way."""
-    return {name: data for name, data in contents(project / "vendor" / "bonny").items() if name != CHECKSUMS}
+    """Both vendored packages, without the checksums that are made on the way."""
+    return {name: data for name, data in contents(project / "vendor").items() if not name.endswith(CHECKSUMS)}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

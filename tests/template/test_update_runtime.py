@@ -1,8 +1,7 @@
-"""`invoke update-runtime`: the vendored runtime is replaced as a whole, and what was edited in it is not lost."""
+"""`invoke update-runtime`: both vendored packages are replaced as a whole, and what was edited in them is not lost."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
@@ -10,17 +9,18 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bonny.errors import UsageError
-from bonny_dev.tasks import update_runtime as module
-from bonny_dev.tasks.update_runtime import CHECKSUMS, Kept, checksums, update_runtime
+from bonny_dev.tasks.update_runtime import CHECKSUMS, PACKAGES, Kept, checksums, update_runtime
 from tests.support.baking import TEMPLATE, bake
-from tests.support.releases import CHANGED, NEW, OLD, UNCHANGED, git, releases
+from tests.support.releases import CHANGED, CHANGED_TOOL, NEW, OLD, UNCHANGED, git, releases
 
 MARK = "# New in 0.2.0.\n"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TEMPLATE / "runtime"), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +44,22 @@ def root(delivered: Path, tmp_path: Path) -> Path:
 
 
 def vendored(root: Path, name: str) -> Path:
-    return root / "vendor" / "bonny" / name
+    return root / "vendor" / name
 
 
 def is_whole(root: Path) -> bool:
-    """Whether every file of the runtime is as its own list of checksums says, and no other is there."""
-    folder = root / "vendor" / "bonny"
+    """Whether both packages hold the files of their own lists of checksums, and no others."""
+    return all(checksums(folder) == recorded(folder) for folder in (root / "vendor" / name for name in PACKAGES))
+
+
+def recorded(folder: Path) -> dict[str, str]:
     lines = (folder / CHECKSUMS).read_text("utf-8").splitlines()
-    return checksums(folder) == dict(reversed(line.split("  ")) for line in lines)
+    return dict(reversed(line.split("  ")) for line in lines)
+
+
+def is_all_there_is(root: Path) -> bool:
+    """Whether vendor/ holds both packages, and nothing that an update left behind."""
+    return sorted(path.name for path in (root / "vendor").iterdir()) == list(PACKAGES)
 
 
 def test_it_takes_the_newest_tag_and_shows_what_changed(root: Path, template: Path) -> None:
@@ -60,9 +68,11 @@ def test_it_takes_the_newest_tag_and_shows_what_changed(root: Path, template: Pa
     assert (report.before, report.after, report.kept) == ("0.1.0", "0.2.0", ())
     assert report.origin == f"{NEW} of file://{template}"
     assert report.changelog == "## [0.2.0] - 2026-03-01\n\n- Better errors."
-    assert vendored(root, CHANGED).read_text("utf-8").endswith(MARK)
+    assert (report.edited, report.left) == ((), ())
+    for name in (CHANGED, CHANGED_TOOL):
+        assert vendored(root, name).read_text("utf-8").endswith(MARK)
     assert is_whole(root)
-    assert [path.name for path in (root / "vendor").iterdir()] == ["bonny"]
+    assert is_all_there_is(root)
 
 
 def test_a_release_candidate_is_taken_only_by_its_name(root: Path, template: Path, tmp_path: Path) -> None:
@@ -116,25 +126,31 @@ def test_a_folder_is_taken_as_it_lies_there_without_git(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert update_runtime(root, origin=str(folder)).after == "0.2.0"
-    assert not vendored(root, "__pycache__").exists()
+    assert not vendored(root, "bonny/__pycache__").exists()
     assert is_whole(root)
 
 
 def test_edited_files_are_listed_and_kept_and_told_apart_by_what_the_new_version_did(
     root: Path, template: Path
 ) -> None:
-    for name in (CHANGED, UNCHANGED):
+    for name in (CHANGED, UNCHANGED, CHANGED_TOOL):
         vendored(root, name).write_text("# mine\n", "utf-8")
-    vendored(root, "steps/mine.py").write_text("# mine, too\n", "utf-8")
-    vendored(root, "events.py").unlink()
+    vendored(root, "bonny/steps/mine.py").write_text("# mine, too\n", "utf-8")
+    vendored(root, "bonny/events.py").unlink()
 
     report = update_runtime(root, origin=str(template), ref=NEW)
 
-    assert report.kept == (Kept(CHANGED, True), Kept(UNCHANGED, False), Kept("steps/mine.py", False))
-    assert vendored(root, CHANGED).read_text("utf-8") == "# mine\n"
-    assert vendored(root, "steps/mine.py").exists()
-    assert vendored(root, "events.py").exists()
-    assert '__version__ = "0.2.0"' in vendored(root, "__init__.py").read_text("utf-8")
+    assert report.kept == (
+        Kept(CHANGED, True),
+        Kept(UNCHANGED, False),
+        Kept("bonny/steps/mine.py", False),
+        Kept(CHANGED_TOOL, True),
+    )
+    for name in (CHANGED, CHANGED_TOOL):
+        assert vendored(root, name).read_text("utf-8") == "# mine\n"
+    assert vendored(root, "bonny/steps/mine.py").exists()
+    assert vendored(root, "bonny/events.py").exists()
+    assert '__version__ = "0.2.0"' in vendored(root, "bonny/__init__.py").read_text("utf-8")
     again = update_runtime(root, origin=str(template), ref=NEW)
     assert [name for name, _ in again.kept] == [name for name, _ in report.kept]
 
@@ -149,14 +165,16 @@ def test_a_checkout_with_other_line_endings_is_no_edit(
     git(root, "commit", "--quiet", "--message", "rendered")
     shutil.rmtree(root / "vendor")
     git(root, "-c", "core.autocrlf=true", "checkout", "--", "vendor")
-    assert b"\r\n" in vendored(root, CHANGED).read_bytes()
+    for name in (CHANGED, CHANGED_TOOL):
+        assert b"\r\n" in vendored(root, name).read_bytes()
     for name, text in (("COUNT", "1"), ("KEY_0", "core.autocrlf"), ("VALUE_0", "true")):
         monkeypatch.setenv(f"GIT_CONFIG_{name}", text)
 
     report = update_runtime(root, origin=str(template), ref=NEW)
 
     assert (report.after, report.kept) == ("0.2.0", ())
-    assert b"\r\n" not in vendored(root, CHANGED).read_bytes()
+    for name in (CHANGED, CHANGED_TOOL):
+        assert b"\r\n" not in vendored(root, name).read_bytes()
     assert is_whole(root)
 
 
@@ -164,19 +182,19 @@ def test_the_rendered_repository_keeps_the_runtime_as_delivered(root: Path) -> N
     git(root, "init", "--quiet")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", "rendered")
-    before = vendored(root, CHANGED).read_bytes()
+    before = {name: vendored(root, name).read_bytes() for name in (CHANGED, CHANGED_TOOL)}
     shutil.rmtree(root / "vendor")
     git(root, "-c", "core.autocrlf=true", "checkout", "--", "vendor")
-    assert vendored(root, CHANGED).read_bytes() == before
+    assert {name: vendored(root, name).read_bytes() for name in before} == before
 
 
 def test_the_version_that_is_told_is_the_one_that_is_there(root: Path, template: Path) -> None:
-    with vendored(root, "__init__.py").open("a", encoding="utf-8") as file:
+    with vendored(root, "bonny/__init__.py").open("a", encoding="utf-8") as file:
         file.write("# mine\n")
 
     report = update_runtime(root, origin=str(template), ref=NEW)
 
-    assert (report.after, report.kept) == ("0.1.0", (Kept("__init__.py", True),))
+    assert (report.after, report.kept) == ("0.1.0", (Kept("bonny/__init__.py", True),))
 
 
 def test_force_replaces_edited_files_too(root: Path, template: Path) -> None:
@@ -185,12 +203,13 @@ def test_force_replaces_edited_files_too(root: Path, template: Path) -> None:
     assert is_whole(root)
 
 
-def test_without_recorded_checksums_only_force_goes_on(root: Path, template: Path) -> None:
-    vendored(root, CHECKSUMS).unlink()
-    before = checksums(root / "vendor/bonny")
+@pytest.mark.parametrize("package", PACKAGES)
+def test_without_recorded_checksums_only_force_goes_on(root: Path, template: Path, package: str) -> None:
+    vendored(root, f"{package}/{CHECKSUMS}").unlink()
+    before = checksums(root / "vendor")
     with pytest.raises(UsageError, match="--force"):
         update_runtime(root, origin=str(template), ref=NEW)
-    assert checksums(root / "vendor/bonny") == before
+    assert checksums(root / "vendor") == before
     update_runtime(root, origin=str(template), ref=NEW, force=True)
     assert is_whole(root)
 
@@ -231,11 +250,20 @@ def test_an_unrecorded_origin_is_asked_for(root: Path) -> None:
         update_runtime(root)
 
 
-def test_a_link_in_the_place_of_the_runtime_is_left_alone(root: Path, template: Path) -> None:
-    shutil.rmtree(root / "vendor/bonny")
-    (root / "vendor/bonny").symlink_to(TEMPLATE / "runtime/bonny")
-    with pytest.raises(UsageError, match="not a vendored runtime"):
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_link_in_the_place_of_a_package_is_left_alone(root: Path, template: Path, package: str) -> None:
+    shutil.rmtree(root / "vendor" / package)
+    (root / "vendor" / package).symlink_to(TEMPLATE / "runtime" / package)
+    with pytest.raises(UsageError, match="not a vendored package"):
         update_runtime(root, origin=str(template), ref=NEW)
+
+
+def test_a_version_of_the_template_with_one_package_is_refused(root: Path, template: Path, tmp_path: Path) -> None:
+    shutil.copytree(template / "runtime/bonny", tmp_path / "older/runtime/bonny")
+    before = checksums(root)
+    with pytest.raises(UsageError, match="has no runtime/bonny_dev"):
+        update_runtime(root, origin=str(tmp_path / "older"))
+    assert checksums(root) == before
 
 
 def program(root: Path, template: Path) -> list[str]:
@@ -250,62 +278,102 @@ def test_a_disk_that_is_full_leaves_the_old_runtime_whole(root: Path, template: 
     before = checksums(root)
     done = subprocess.run(
         program(root, template),
-        env={**os.environ, "PYTHONPATH": str(TEMPLATE / "runtime"), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=ENVIRONMENT,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "could not be replaced and is as before ([Errno 27] File too large" in done.stderr
+    assert "could not be replaced: both are as before ([Errno 27] File too large" in done.stderr
     assert checksums(root) == before
 
 
-def test_a_kill_at_any_moment_leaves_the_old_runtime_or_the_new_one_whole(root: Path, template: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(TEMPLATE / "runtime"), "PYTHONDONTWRITEBYTECODE": "1"}
-    began = time.monotonic()
-    assert subprocess.run(program(root, template), env=environment, check=True).returncode == 0
-    whole = time.monotonic() - began
-    for tenth in range(4, 11):
-        update_runtime(root, origin=str(template), ref=OLD)
-        process = subprocess.Popen(program(root, template), env=environment)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(whole * tenth / 10)
-        process.kill()
-        process.wait()
-        assert is_whole(root)
-    update_runtime(root, origin=str(template), ref=NEW)
-    assert [path.name for path in (root / "vendor").iterdir()] == ["bonny"]
+def test_a_kill_while_the_new_version_is_staged_leaves_both_packages_whole(root: Path, template: Path) -> None:
+    before = checksums(root)
+    process = subprocess.Popen(program(root, template), env=ENVIRONMENT)
+    eventually(lambda: list((root / "vendor").glob(".bonny-*/new/vendor/*")))
+    process.kill()
+    assert process.wait() != 0
+    assert {name: digest for name, digest in checksums(root).items() if "/.bonny-" not in name} == before
+
+    assert update_runtime(root, origin=str(template), ref=NEW).after == "0.2.0"
+    assert is_whole(root)
+    assert is_all_there_is(root)
 
 
-@pytest.mark.parametrize("fails_at", [1, 2])
-def test_where_folders_cannot_change_places_in_one_step_a_failed_rename_is_undone(
-    root: Path, template: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+@pytest.mark.parametrize("renames", [1, 2, 3])
+def test_a_kill_between_two_renames_leaves_what_was_replaced_beside_it(
+    root: Path, template: Path, renames: int
 ) -> None:
-    class Library:
-        """A C library without renameat2, such as musl's or macOS's."""
+    before = {package: recorded(root / "vendor" / package) for package in PACKAGES}
+    python, option, script = program(root, template)
+    killed = (
+        "import itertools, os; rename, numbers = Path.rename, itertools.count(1)\n"
+        f"Path.rename = lambda *paths: rename(*paths) if next(numbers) <= {renames} else os._exit(9)\n"
+    )
+    done = subprocess.run([python, option, f"from pathlib import Path; {killed}{script}"], env=ENVIRONMENT, check=False)
+    assert done.returncode == 9
 
-    calls = []
-    rename = Path.rename
+    (old,) = (root / "vendor").glob(".bonny-*/old/vendor")
+    replaced = {path.name for path in old.iterdir()}
+    assert replaced == ({"bonny"} if renames < 3 else set(PACKAGES))
+    for package in PACKAGES:
+        assert checksums((old if package in replaced else root / "vendor") / package) == before[package]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_rename_that_fails_is_undone_with_those_before_it(
+    root: Path, template: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    before = checksums(root)
+    with monkeypatch.context() as patched:
+        fail_at(patched, number, OSError(28, "No space left on device"))
+        with pytest.raises(UsageError, match="both are as before"):
+            update_runtime(root, origin=str(template), ref=NEW)
+    assert checksums(root) == before
+    assert is_all_there_is(root)
+    assert update_runtime(root, origin=str(template), ref=NEW).after == "0.2.0"
+    assert is_all_there_is(root)
+
+
+def test_what_could_not_be_put_back_is_not_deleted(root: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = recorded(root / "vendor/bonny")
+    fail_at(monkeypatch, 2, OSError(5, "Input/output error"), after_that=OSError(5, "Input/output error"))
+    with pytest.raises(UsageError):
+        update_runtime(root, origin=str(template), ref=NEW)
+
+    (old,) = (root / "vendor").glob(".bonny-*/old/vendor/bonny")
+    assert checksums(old) == before
+
+
+def fail_at(
+    patched: pytest.MonkeyPatch, number: int, error: BaseException, *, after_that: BaseException | None = None
+) -> None:
+    """Let rename number `number` raise `error`, and the later ones `after_that`, if any."""
+    rename, calls = Path.rename, []
 
     def failing(self: Path, target: Path) -> Path:
         calls.append(self)
-        if len(calls) == fails_at:
-            raise OSError(28, "No space left on device")
+        raised = error if len(calls) == number else after_that if len(calls) > number else None
+        if raised:
+            raise raised
         return rename(self, target)
 
-    monkeypatch.setattr(module.ctypes, "CDLL", lambda _: Library())
-    before = checksums(root)
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "rename", failing)
-        with pytest.raises(UsageError, match="is as before"):
-            update_runtime(root, origin=str(template), ref=NEW)
-    assert checksums(root) == before
-    assert update_runtime(root, origin=str(template), ref=NEW).after == "0.2.0"
-    assert [path.name for path in (root / "vendor").iterdir()] == ["bonny"]
+    patched.setattr(Path, "rename", failing)
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    """Wait until `condition` holds, for at most half a minute."""
+    ends = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.005)
 
 
 def test_the_task_says_what_changed_what_was_kept_and_what_is_next(root: Path, template: Path) -> None:
-    vendored(root, CHANGED).write_text(vendored(root, CHANGED).read_text("utf-8") + "# mine\n", "utf-8")
+    for name in (CHANGED, "bonny_dev/mine.py"):
+        with vendored(root, name).open("a", encoding="utf-8") as file:
+            file.write("# mine\n")
     done = subprocess.run(
         [sys.executable, "-m", "invoke", "update-runtime", "--from", str(template), "--ref", NEW],
         cwd=root / "src",
@@ -316,7 +384,8 @@ def test_the_task_says_what_changed_what_was_kept_and_what_is_next(root: Path, t
     assert done.returncode == 0, done.stderr
     assert done.stdout == (
         "## [0.2.0] - 2026-03-01\n\n- Better errors.\n\n"
-        f"vendor/bonny is 0.2.0 now, from {NEW} of {template}; it was 0.1.0\n"
-        f"kept vendor/bonny/{CHANGED}, which was edited here; the new version changed it, too: compare them\n"
-        "next: invoke test, and commit vendor/bonny\n"
+        f"vendor/bonny and vendor/bonny_dev are 0.2.0 now, from {NEW} of {template}; before: 0.1.0\n"
+        f"kept vendor/{CHANGED}, which was edited here; the new version changed it, too: compare them\n"
+        "kept vendor/bonny_dev/mine.py, which was edited here\n"
+        "next: invoke test, and commit\n"
     )

@@ -99,7 +99,7 @@ def test_a_tag_of_a_clone_can_be_chosen(tag: str, second: bool, tagged: Path, cu
     assert done.returncode == 0, said(done)
     readme = (out / "widgets-operator" / "README.md").read_text("utf-8")
     assert ("This is the second version." in readme) is second
-    assert runtime_in(out / "widgets-operator") == contents(TEMPLATE / "runtime/bonny")
+    assert runtime_in(out / "widgets-operator") == contents(TEMPLATE / "runtime")
 
 
 def test_an_archive_made_by_git_renders(tagged: Path, cutter: Cutter, out: Path, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_an_archive_made_by_git_renders(tagged: Path, cutter: Cutter, out: Path,
     done = cutter("--no-input", "--output-dir", out, tmp_path / "template.zip")
 
     assert done.returncode == 0, said(done)
-    assert runtime_in(out / "widgets-operator") == contents(TEMPLATE / "runtime/bonny")
+    assert runtime_in(out / "widgets-operator") == contents(TEMPLATE / "runtime")
 
 
 def test_an_archive_rendered_over_its_own_project_is_refused_in_the_words_of_cookiecutter(
@@ -205,7 +205,7 @@ def test_rendering_over_a_project_leaves_what_its_owner_added(cutter: Cutter, ou
 
     assert done.returncode == 0, said(done)
     assert (project / "src/widgets_operator/controllers/widget.py").read_text("utf-8") == "MINE = 1\n"
-    assert runtime_in(project) == contents(TEMPLATE / "runtime/bonny")
+    assert runtime_in(project) == contents(TEMPLATE / "runtime")
 
 
 @pytest.fixture

@@ -280,22 +280,29 @@ def lint(c: Context) -> None:
     help={
         "ref": "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)",
         "from": "folder or URL of the template (default: the one that is recorded)",
-        "force": "replace files of vendor/bonny that were edited here, too",
+        "force": "also replace files of vendor/ that were edited here",
     },
 )
 def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = False) -> None:
-    """Replace vendor/bonny by the runtime of another version of the template."""
+    """Replace vendor/bonny and vendor/bonny_dev by those of another version of the template."""
     with in_one_sentence():
         from .update_runtime import update_runtime
 
         report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)
     if report.changelog:
         print(f"{report.changelog}\n")
-    print(f"vendor/bonny is {report.after} now, from {report.origin}; it was {report.before}")
+    print(f"vendor/bonny and vendor/bonny_dev are {report.after} now, from {report.origin}; before: {report.before}")
     for name, changed in report.kept:
         advice = "; the new version changed it, too: compare them" if changed else ""
-        print(f"kept vendor/bonny/{name}, which was edited here{advice}")
-    print("next: invoke test, and commit vendor/bonny")
+        print(f"kept vendor/{name}, which was edited here{advice}")
+    for name in report.edited:
+        print(f"edited {name}")
+    for sentence in report.left:
+        print(sentence)
+    if "pyproject.toml" in report.edited:
+        print("next: pip install -e '.[dev]', invoke lock, invoke test, and commit")
+    else:
+        print("next: invoke test, and commit")
 
 
 def _names(flags: Iterable[str] | None) -> list[str]:

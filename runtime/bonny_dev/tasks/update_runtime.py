@@ -1,41 +1,41 @@
-"""Update: replaces vendor/bonny, in one step, by the runtime of another version of the template.
+"""Update: replaces vendor/bonny and vendor/bonny_dev, both or neither, by those of another version of the template.
 
-`vendor/bonny/CHECKSUMS` says what the template delivered, as `sha256sum --check` reads it; what differs was edited.
+The file CHECKSUMS of each lists what the template delivered, as `sha256sum --check` reads it; what differs was edited.
 """
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
-import os
 import re
 import secrets
 import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from bonny.errors import UsageError
 
+from .carry_over import carry_over
+
 __all__ = ["CHECKSUMS", "Report", "checksums", "update_runtime"]
 
+PACKAGES: Final = ("bonny", "bonny_dev")
 CHECKSUMS: Final = "CHECKSUMS"
 CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 # Those that cookiecutter and cruft know.
 ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", "bb": "https://bitbucket.org"}
-# renameat2(2)
-AT_FDCWD: Final = -100
-RENAME_EXCHANGE: Final = 2
+# What is read of a template beside its folder `runtime`.
+TEXTS: Final = ("CHANGELOG.md", "pyproject.toml")
 
 
 class Kept(NamedTuple):
-    """A file that was edited here and stays; `changed` when the new version has another text for it, too."""
+    """A file of vendor/ that was edited here and stays; `changed` when the new version has another text for it, too."""
 
     name: str
     changed: bool
@@ -43,61 +43,89 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was done: the version before and after, where it comes from, what was kept, and what is new."""
+    """The version before and after, the template it is from, files of vendor/ that were kept, files of the repository
+    that were edited, sentences about what is left to change by hand, and the new sections of the changelog."""
 
     before: str
     after: str
     origin: str
     kept: tuple[Kept, ...]
+    edited: tuple[str, ...]
+    left: tuple[str, ...]
     changelog: str
 
 
-class _Runtime(NamedTuple):
-    """A runtime to take over, the changelog of its template, and its origin for people."""
+class _Template(NamedTuple):
+    """A template's folder `runtime`, the requirements of that, the changelog, and the template's origin for people."""
 
-    folder: Path
+    runtime: Path
+    requirements: tuple[str, ...]
     changelog: str
     origin: str
 
 
-def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool = False) -> Report:
-    """Replace the runtime of the repository at `root`.
+class _Vendored(NamedTuple):
+    """A package as it is in the repository: the recorded checksums, and the files that differ from them."""
 
-    `origin` is the folder or the URL of the template (default: what .cruft.json or [tool.bonny] records). `ref` is a
+    recorded: Mapping[str, str]
+    edited: Sequence[str]
+
+
+def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool = False) -> Report:
+    """Replace both packages of the repository at `root`, and edit the files that refer to them by a former name.
+
+    `origin` is the folder or the URL of the template (default: the one in .cruft.json or [tool.bonny]). `ref` is a
     tag, a branch or a commit; by default a folder is taken as it is, and of a URL its newest tag. `force` also replaces
-    what was edited here.
-    Guarantees: after any failure vendor/bonny is whole: the old one or the new one. On Linux after a kill, too; where
-    the system cannot let two folders change places (renameat2), a kill between two renames leaves the old one beside
-    its place, as vendor/.bonny-...-old.
-    Raises: `UsageError` when one of the two is no runtime, or cannot be read or written; when git fails.
+    files of vendor/ that were edited here. A repository of the time when there was one package gets the second one.
+    Guarantees: everything is staged in vendor/.bonny-* first and then renamed into place; after a failure the
+    repository is as before. A kill between two renames can leave one package old and the other new, or missing: until
+    the next update, what was replaced is in vendor/.bonny-*/old; git has it, too, as far as it was committed.
+    Raises: `UsageError` when a package is missing, or cannot be read or written; when git fails.
     """
-    vendored = root / "vendor" / "bonny"
-    if vendored.is_symlink() or not (vendored / "__init__.py").is_file():
-        raise UsageError(f"{vendored} is not a vendored runtime: render the template anew, or restore it from git")
-    recorded = _recorded(vendored)
-    if not recorded and not force:
-        raise UsageError(
-            f"{vendored / CHECKSUMS} is missing, so it cannot be told what was edited: with --force all is replaced"
-        )
-    present = checksums(vendored)
-    edited = [] if force else [name for name, found in present.items() if recorded.get(name) != found]
+    present = {package: _vendored(root / "vendor" / package, force=force) for package in PACKAGES}
     with _fetched(root, ref=ref, origin=origin) as new:
-        if not (new.folder / "__init__.py").is_file():
-            raise UsageError(f"{new.origin} has no runtime/bonny: name the template's own folder or URL by --from")
-        delivered = checksums(new.folder)
-        before = _version(vendored)
+        for package in PACKAGES:
+            if not (new.runtime / package / "__init__.py").is_file():
+                raise UsageError(
+                    f"{new.origin} has no runtime/{package}: name the template's own folder or URL by --from, and a "
+                    "version that has it by --ref"
+                )
+        delivered = {package: checksums(new.runtime / package) for package in PACKAGES}
+        before = _version(root / "vendor" / "bonny")
+        carried = carry_over(root, new.requirements)
         try:
-            _replace(vendored, new.folder, delivered, edited)
+            with _staging(root, [*(f"vendor/{package}" for package in PACKAGES), *carried.texts]) as staged:
+                for package in PACKAGES:
+                    shutil.copytree(
+                        new.runtime / package,
+                        staged / "vendor" / package,
+                        ignore=shutil.ignore_patterns(*CACHES),
+                    )
+                    lines = [f"{digest}  {name}\n" for name, digest in delivered[package].items()]
+                    (staged / "vendor" / package / CHECKSUMS).write_bytes("".join(lines).encode())
+                    for name in present[package].edited:
+                        _copy(root, staged, f"vendor/{package}/{name}")
+                for name, text in carried.texts.items():
+                    _copy(root, staged, name)  # with its permissions
+                    (staged / name).write_bytes(text.encode())
         except OSError as error:
-            # copytree goes on after an error and tells all of them; the first says enough.
+            # copytree goes on after an error and raises all of them; the first says enough.
             why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
-            raise UsageError(f"vendor/bonny could not be replaced and is as before ({why})") from error
+            raise UsageError(
+                f"vendor/bonny and vendor/bonny_dev could not be replaced: both are as before ({why})"
+            ) from error
         return Report(
             before=before,
-            after=_version(vendored),
+            after=_version(root / "vendor" / "bonny"),
             origin=new.origin,
-            kept=tuple(Kept(name, delivered.get(name) != recorded.get(name)) for name in edited),
-            changelog=_news(new.changelog, before=before, after=_version(new.folder)),
+            kept=tuple(
+                Kept(f"{package}/{name}", delivered[package].get(name) != recorded.get(name))
+                for package, (recorded, edited) in present.items()
+                for name in edited
+            ),
+            edited=tuple(carried.texts),
+            left=carried.left,
+            changelog=_news(new.changelog, before=before, after=_version(new.runtime / "bonny")),
         )
 
 
@@ -114,42 +142,58 @@ def checksums(folder: Path) -> dict[str, str]:
     }
 
 
-def _recorded(vendored: Path) -> dict[str, str]:
-    path = vendored / CHECKSUMS
+def _vendored(folder: Path, *, force: bool) -> _Vendored:
+    if folder.name == "bonny_dev" and not (folder.is_symlink() or folder.exists()):
+        return _Vendored({}, ())  # a repository of the time when there was one package
+    if folder.is_symlink() or not (folder / "__init__.py").is_file():
+        raise UsageError(f"{folder} is not a vendored package: render the template again, or restore it from git")
+    path = folder / CHECKSUMS
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return {name: found for found, _, name in (line.partition("  ") for line in lines)}
+    recorded = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    if not recorded and not force:
+        raise UsageError(f"{path} is missing, so edited files cannot be found: with --force all files are replaced")
+    present = {} if force else checksums(folder)
+    return _Vendored(recorded, [name for name, digest in present.items() if recorded.get(name) != digest])
 
 
-def _replace(vendored: Path, new: Path, delivered: Mapping[str, str], kept: list[str]) -> None:
-    """Build the whole folder beside the old one, and let them change places."""
-    for stale in vendored.parent.glob(".bonny-*"):  # of an update that was killed
+# --- both or neither --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _staging(root: Path, names: Sequence[str]) -> Iterator[Path]:
+    """A folder to write `names` in, which are paths within `root`; when the body succeeds, they replace those there."""
+    for stale in (root / "vendor").glob(".bonny-*"):  # of an update that was killed
         shutil.rmtree(stale)
-    staged = vendored.with_name(f".bonny-{secrets.token_hex(4)}")
+    folder = root / "vendor" / f".bonny-{secrets.token_hex(4)}"
+    new, old = folder / "new", folder / "old"
     try:
-        shutil.copytree(new, staged, ignore=shutil.ignore_patterns(*CACHES))
-        lines = [f"{found}  {name}\n" for name, found in delivered.items()]
-        (staged / CHECKSUMS).write_text("".join(lines), encoding="utf-8", newline="\n")
-        for name in kept:
-            (staged / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(vendored / name, staged / name)
-        _exchange(staged, vendored)
+        yield new
+        _rename_all(root, new, old, names)
     finally:
-        shutil.rmtree(staged, ignore_errors=True)
+        # Where a rename could not be undone, the only copy is in `old`, and stays.
+        if all((root / name).exists() or not (old / name).exists() for name in names):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _exchange(one: Path, other: Path) -> None:
-    """Let two folders change places: on Linux in one step, elsewhere in three with nothing but renames."""
-    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
-    if rename and not rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE):
-        return
-    aside = one.with_name(f"{one.name}-old")
-    other.rename(aside)
-    try:
-        one.rename(other)
-    except BaseException:
-        aside.rename(other)
-        raise
-    aside.rename(one)
+def _rename_all(root: Path, new: Path, old: Path, names: Sequence[str]) -> None:
+    """Rename from `root` to `old` and from `new` to `root`. A rename that fails undoes those before it."""
+    with ExitStack() as undo:
+        for name in names:
+            (old / name).parent.mkdir(parents=True, exist_ok=True)
+            if (root / name).exists():
+                (root / name).rename(old / name)
+                undo.callback((old / name).rename, root / name)
+            (new / name).rename(root / name)
+            undo.callback((root / name).rename, new / name)
+        undo.pop_all()
+
+
+def _copy(source: Path, target: Path, name: str) -> None:
+    (target / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source / name, target / name)
+
+
+# --- versions ---------------------------------------------------------------------------------------------------------
 
 
 def _version(runtime: Path) -> str:
@@ -172,18 +216,17 @@ def _news(changelog: str, *, before: str, after: str) -> str:
 
 
 @contextmanager
-def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Runtime]:
+def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Template]:
     origin = origin or _recorded_origin(root)
     name, _, rest = origin.partition(":")
     origin = f"{ABBREVIATIONS[name]}/{rest}.git" if name in ABBREVIATIONS else origin
-    for what, text in (("--ref", ref), ("--from", origin)):
+    for option, text in (("--ref", ref), ("--from", origin)):
         if text.startswith("-"):
-            raise UsageError(f"{what} is {text!r}: it cannot begin with a dash")
+            raise UsageError(f"{option} is {text!r}: it cannot begin with a dash")
     folder = Path(origin).expanduser().absolute()
     if folder.is_dir() and not ref:
-        changelog = folder / "CHANGELOG.md"
-        text = changelog.read_text(encoding="utf-8") if changelog.is_file() else ""
-        yield _Runtime(folder / "runtime" / "bonny", text, origin)
+        texts = [path.read_text(encoding="utf-8") if (path := folder / name).is_file() else "" for name in TEXTS]
+        yield _template(folder, texts, origin)
         return
     with tempfile.TemporaryDirectory(prefix="bonny-update-") as temporary:
         clone = Path(temporary)
@@ -193,16 +236,24 @@ def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Runtime]:
         ref = ref or next((tag for tag in tags if re.fullmatch(r"v\d+(\.\d+)*", tag)), "HEAD")
         known = [name for name in (ref, f"origin/{ref}") if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)]
         if not known:
-            raise UsageError(f"{_told(origin)} has no tag, branch or commit {ref!r}: name another one by --ref")
+            raise UsageError(
+                f"{_without_token(origin)} has no tag, branch or commit {ref!r}: name another one by --ref"
+            )
         # Nothing else is checked out: some systems do not allow the names of the template's folders.
-        if _git("ls-tree", known[0], "runtime/bonny", cwd=clone):
-            _git("checkout", "--quiet", known[0], "--", "runtime/bonny", cwd=clone)
-        changelog_text = _git("show", f"{known[0]}:CHANGELOG.md", cwd=clone, ok=128)
-        yield _Runtime(clone / "runtime" / "bonny", changelog_text, f"{ref} of {_told(origin)}")
+        if _git("ls-tree", known[0], "runtime", cwd=clone):
+            _git("checkout", "--quiet", known[0], "--", "runtime", cwd=clone)
+        texts = [_git("show", f"{known[0]}:{name}", cwd=clone, ok=128) for name in TEXTS]
+        yield _template(clone, texts, f"{ref} of {_without_token(origin)}")
+
+
+def _template(folder: Path, texts: Sequence[str], origin: str) -> _Template:
+    changelog, pyproject = texts
+    requirements = tomllib.loads(pyproject).get("dependency-groups", {}).get("runtime", [])
+    return _Template(folder / "runtime", tuple(requirements), changelog, origin)
 
 
 def _recorded_origin(root: Path) -> str:
-    """What cruft wrote down, or else the template itself."""
+    """The template's address as cruft recorded it, or else as the template did."""
     try:
         if (root / ".cruft.json").is_file():
             return str(json.loads((root / ".cruft.json").read_text(encoding="utf-8"))["template"])
@@ -214,13 +265,13 @@ def _recorded_origin(root: Path) -> str:
         ) from None
 
 
-def _told(text: str) -> str:
-    """For people and logs: a URL of the template may hold a token."""
+def _without_token(text: str) -> str:
+    """`text` for people and logs, without the token that a URL may hold."""
     return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
 def _git(*arguments: str, cwd: Path | None = None, ok: int = 0) -> str:
-    """What git prints; nothing when it ends with the code `ok`. Raises: `UsageError` for every other code but 0."""
+    """Output of git; empty when it ends with the code `ok`. Raises: `UsageError` for every other code but 0."""
     try:
         # Delivered as the checksums say, whatever this machine does with line endings.
         command = ["git", "-c", "core.autocrlf=false", *arguments]
@@ -229,5 +280,5 @@ def _git(*arguments: str, cwd: Path | None = None, ok: int = 0) -> str:
         raise UsageError("git is not installed here: install it, or name a folder by --from and no --ref") from error
     if done.returncode not in (0, ok):
         why = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
-        raise UsageError(f"git {arguments[0]} failed: {_told(why)}")
+        raise UsageError(f"git {arguments[0]} failed: {_without_token(why)}")
     return "" if done.returncode else done.stdout
