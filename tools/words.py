@@ -1,4 +1,4 @@
-"""Words: finds words and sentences in texts for readers that are not plain English (see docs/concepts.md, CONTRIBUTING.md).
+"""Words: finds words and sentences that are not plain English (see CONTRIBUTING.md).
 
 python tools/words.py          names each in the checked files, and counts the rest; exit code 1 when a rule is broken
 python tools/words.py --all    names those in the counted folders, too
@@ -60,7 +60,7 @@ RULES: Final = (
     _rule(r", say\b(?=[.,;:)])", "for example"),
     # A sentence, or a cell of a table, that begins so has no subject; a question may.
     _rule(r"\b(?:What|Whatever|Who)\b(?![^.!|\n]*(?:\n[^.!|\n]+)*\?)", "begin with a noun or a verb", flags=re.ASCII),
-    _rule(r"(?<=\|\s)(?:what|who|it|they|them|those|that|he)\b", "begin the cell with a noun or a verb", flags=re.ASCII),
+    _rule(r"(?<=\|\s)(?:what|who|it|they|them|those|that)\b", "begin the cell with a noun or a verb", flags=re.ASCII),
 )  # fmt: skip
 
 
