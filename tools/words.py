@@ -42,7 +42,7 @@ TEMPLATE: Final = "<<cookiecutter.operator_slug>>/"
 CHECKED: Final = ("README.md", "CONTRIBUTING.md", "cookiecutter.json", "docs/", "examples/README.md", TEMPLATE)
 LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/")
 # The most findings that each file or folder may have. Lowered whenever there are fewer, never raised.
-MOST: Final = {"CHANGELOG.md": 31, "docs/reference/": 177, "runtime/bonny/": 570, "runtime/bonny_dev/": 132}
+MOST: Final = {"CHANGELOG.md": 31, "docs/reference/": 117, "runtime/bonny/": 570, "runtime/bonny_dev/": 132}
 
 
 class Rule(NamedTuple):
