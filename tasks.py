@@ -37,13 +37,14 @@ def fetch(c: Context) -> None:
 
 @task
 def lint(c: Context) -> None:
-    """Check style, types, the direction of imports and the line budgets."""
+    """Check style, types, the direction of imports, the line budgets and the wording of texts."""
     c.run(f"ruff check {PYTHON_FILES}", echo=True)
     c.run(f"ruff format --check {PYTHON_FILES}", echo=True)
     c.run("mypy", echo=True)
     c.run("lint-imports", echo=True)
     c.run("python tools/lines.py", echo=True)
     c.run("python tools/handler_asserts.py", echo=True)
+    c.run("python tools/words.py", echo=True)
 
 
 @task

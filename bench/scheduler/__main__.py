@@ -1,6 +1,6 @@
 """A scheduler in figures, beside kube-scheduler, on a real API server of its own.
 
-    make bench-scheduler                                        everything; about half an hour
+    make bench-scheduler                                        everything; about three quarters of an hour
     python -m bench.scheduler --quick --nodes 50                does it work? a few hundred pods, one round
     python -m bench.scheduler --workload backlog --rounds 3     one workload
     python -m bench.scheduler --nodes 5000 --objects 10000      a larger cluster

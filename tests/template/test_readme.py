@@ -26,6 +26,7 @@ import yaml
 from bonny_dev.sandbox.binaries import Binaries, find_or_build
 from bonny_dev.sandbox.guard import Guard
 from tests.support.baking import TEMPLATE, bake, uv
+from tools.lines import BUDGETS
 
 README = TEMPLATE / "README.md"
 SLUG = "widgets-operator"
@@ -348,6 +349,13 @@ def test_the_line_budgets_of_the_architecture_page_are_those_that_are_checked() 
     assert re.findall(r"\| ([\d,]+) \|", text) == [
         number.replace("_", ",") for number in re.findall(r": ([\d_]+)", budgets)
     ]
+
+
+def test_our_rows_of_the_comparison_by_lines_are_the_budgets() -> None:
+    page = (TEMPLATE / "docs" / "comparison.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)`, at most \| this one \| ([\d,]+) \|", page, re.MULTILINE))
+    whole = BUDGETS["bonny"] + BUDGETS["bonny.scheduler"]
+    assert rows == {"bonny": f"{whole:,}", "bonny_dev": f"{BUDGETS['bonny_dev']:,}"}
 
 
 def test_every_test_that_the_reliability_page_names_exists() -> None:
