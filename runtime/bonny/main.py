@@ -1,4 +1,4 @@
-"""Main: what `python -m <package>` does: run the operator, print its version, or tell its settings.
+"""Main: what `python -m <package>` does: run the operator, print its version or its settings.
 
 Exit codes: 0 after SIGTERM or SIGINT, 2 with one sentence for bad configuration, 1 at once on a second signal, 3 when
 the lease was lost and the work of a leader would not stop in time (`bonny.run.leader`), 4 after a stop in order because
@@ -25,8 +25,7 @@ from typing import Final
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
 from .operator import Operator
-from .run.config import Config, settings
-from .run.config import __doc__ as config_help
+from .run.config import VARIABLES, Config, settings
 from .run.event_loop import EXITS, running
 from .run.process import Process
 from .telemetry.logging import LogFormat, configure
@@ -42,6 +41,8 @@ USAGE: Final = """python -m <package> [run | config | version | help]
     run                        serve until SIGTERM or SIGINT (the default)
     config                     print the settings in force, and where each comes from: default, operator, a variable
     version                    print name and version
+
+Environment variables, which beat what the operator says:
 """
 
 # mallopt(3). asyncio reads TLS into blocks of 256 KiB (sslproto), several for each event, of which it keeps some bytes:
@@ -68,12 +69,14 @@ def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
         case [] | ["run"]:
             return _in_one_sentence(_run, operator)
         case ["config"]:
-            return _in_one_sentence(_tell_settings, operator)
+            return _in_one_sentence(_print_settings, operator)
         case ["version"]:
             print(operator.user_agent)
             return 0
         case ["help" | "--help" | "-h"]:
-            print(f"{USAGE}\n{config_help}")
+            print(USAGE)
+            for name, of in VARIABLES.items():
+                print(f"    {name:26} {of.effect}\n{'':31}{of.accepts} (default: {of.default})")
             return 0
     print(f"unknown arguments {' '.join(words)!r}: use run (the default), config, version or help", file=sys.stderr)
     return 2
@@ -92,12 +95,11 @@ def _run(operator: Operator) -> int:
     return serve(operator, config, find_cluster(kubeconfig=config.kubeconfig, context=config.context))
 
 
-def _tell_settings(operator: Operator) -> int:
+def _print_settings(operator: Operator) -> int:
     """Print what `run` would use; the cluster last, because it may be missing."""
-    base = defaults(operator)
-    for name, value, source in settings(base=base):
+    for name, value, source in settings(base=defaults(operator)):
         print(f"{name:26} {value or '(none)':30} {source}")
-    config = Config.from_environment(base=base)
+    config = Config.from_environment(base=defaults(operator))
     print(f"{'cluster':26} {find_cluster(kubeconfig=config.kubeconfig, context=config.context).source}")
     return 0
 
