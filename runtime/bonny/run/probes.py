@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from ..errors import UsageError
-from ..telemetry.prometheus import Format
 
 __all__ = ["Probes", "Report"]
 
@@ -35,7 +34,7 @@ class Probes:
         port: int,
         health: Callable[[], Report],
         readiness: Callable[[], Report],
-        metrics: Callable[[Format], str],
+        metrics: Callable[[str], tuple[bytes, str]],
     ) -> None:
         self.port = port
         self._host = host
@@ -71,9 +70,9 @@ def _handler(report: Callable[[], Report]) -> Callable[[web.Request], Awaitable[
     return handle
 
 
-def _scraped(metrics: Callable[[Format], str]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def _scraped(metrics: Callable[[str], tuple[bytes, str]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
-        form = Format.accepted(request.headers.get("Accept", ""))
-        return web.Response(body=metrics(form).encode(), headers={"Content-Type": form.value})
+        body, content_type = metrics(request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
 
     return handle
