@@ -1,8 +1,4 @@
-"""Probes: /healthz and /readyz, which both say why in their body; and /metrics beside them.
-
-`/healthz` is red when a check of progress fails: restarting may help. `/readyz` is red until there is work being done;
-trouble that a restart would not mend (a missing CRD, a missing permission) is listed, not red.
-"""
+"""Probes: the HTTP server of /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`)."""
 
 from __future__ import annotations
 
@@ -18,14 +14,14 @@ __all__ = ["Probes", "Report"]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer to one probe: whether it is green, and lines that say why."""
+    """The answer to one probe: whether it is green, and lines with the reasons."""
 
     ok: bool
     lines: tuple[str, ...]
 
 
 class Probes:
-    """A small HTTP server. `port` is the real one after `start`."""
+    """The HTTP server. After `start`, `port` is the port that it listens on."""
 
     def __init__(
         self,
@@ -53,7 +49,7 @@ class Probes:
             await self._runner.cleanup()
             raise UsageError(
                 f"port {self.port} for the probes is not free ({error.strerror or error}): "
-                "set BONNY_HTTP_PORT to another one, or to 0 for any free one"
+                "set BONNY_HTTP_PORT to another port, or to 0 for any free one"
             ) from error
         self.port = self._runner.addresses[0][1]
 
