@@ -178,9 +178,10 @@ def soak(c: Context, minutes: float = 10.0, seed: str = "", objects: int = 2000,
 
 @task
 def reference(c: Context) -> None:
-    """Write docs/reference anew from docstrings, examples and tasks."""
+    """Write docs/reference and docs/configuration.md from docstrings, examples, tasks and settings."""
     c.run("python -m tools.reference")
     c.run("python -m tools.task_reference")
+    c.run("python -m tools.configuration")
 
 
 @task

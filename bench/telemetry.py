@@ -26,11 +26,9 @@ from bonny.core.meters import Exemplar, Histogram, ReconcileCounts
 from bonny.core.queue import Priority, Reason
 from bonny.pipeline import Pipeline
 from bonny.resource import Key
-from bonny.run.metrics import text
 from bonny.telemetry import attach, detach, execute, measure, span, tracing
 from bonny.telemetry.otel import OtelSpans
-from bonny.telemetry.prometheus import Format
-from tests.support.metered import parts
+from tests.support.metered import assembled
 from tests.support.tokens import token_of
 
 ROUNDS: Final = 7
@@ -129,16 +127,16 @@ def figures(seconds: float) -> Iterator[Row]:
     yield Row("the same with an exemplar", fastest(lambda: histogram.observe(0.01, exemplar), seconds=seconds))
     yield Row("what a handling adds", fastest(handling, seconds=seconds))
     yield Row("what a request adds", fastest(request, seconds=seconds))
-    made = asyncio.run(parts())
-    for form in Format:
-        lines = text(made, form).count("\n")
-        scrape = fastest(partial(text, made, form), seconds=seconds)
-        yield Row(f"a scrape of {lines} lines ({form.partition(';')[0]})", scrape)
+    process = asyncio.run(assembled())
+    for accept in ("text/plain", "application/openmetrics-text"):
+        lines = process.exposition(accept)[0].count(b"\n")
+        scrape = fastest(partial(process.exposition, accept), seconds=seconds)
+        yield Row(f"a scrape of {lines} lines ({accept})", scrape)
     for priority, told in ((Priority.LOW, "of a first list"), (Priority.LIVE, "that changed")):
-        made = asyncio.run(parts())
+        process = asyncio.run(assembled())
         for number in range(KEYS):
-            made.workers[0].router.queue.add(Key("n", str(number)), Reason.CHANGED, now=0.0, priority=priority)
-        yield Row(f"the same with {KEYS:,} keys {told} in a queue", fastest(partial(text, made), seconds=seconds))
+            process.workers[0].router.queue.add(Key("n", str(number)), Reason.CHANGED, now=0.0, priority=priority)
+        yield Row(f"the same with {KEYS:,} keys {told} in a queue", fastest(process.exposition, seconds=seconds))
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .kinds import Scope as Scope
     from .operator import Operator as Operator
     from .resource import Resource as Resource
+    from .run.config import Config as Config
     from .run.discovery import discover as discover
     from .scheduler import Binding as Binding
     from .scheduler import Scheduler as Scheduler
@@ -52,6 +53,7 @@ _HOMES = {
     "Action": "axn",
     "Axn": "axn",
     "Column": "api",
+    "Config": "run.config",
     "Controller": "controller",
     "Field": "api",
     "Kind": "kinds",

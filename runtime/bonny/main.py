@@ -1,8 +1,8 @@
-"""Main: what `python -m <package>` does: run the operator, print its version, or tell its settings.
+"""Main: the command line `python -m <package>`: run the operator, print its version, its settings or the help.
 
-Exit codes: 0 after SIGTERM or SIGINT, 2 with one sentence for bad configuration, 1 at once on a second signal, 3 when
-the lease was lost and the work of a leader would not stop in time (`bonny.run.leader`), 4 after a stop in order because
-a callback, or a task that no handler started, raised SystemExit or KeyboardInterrupt.
+Exit codes: 0 after SIGTERM or SIGINT; 1 at once after a second signal; 2 with one sentence for bad configuration; 3
+when the lease was lost and the work of the leader did not stop in time (`bonny.run.leader`); 4 after an orderly stop
+because a callback, or a task that no handler started, raised SystemExit or KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
 from .operator import Operator
-from .run.config import Config, settings
-from .run.config import __doc__ as config_help
+from .run.config import VARIABLES, Config, settings
 from .run.event_loop import EXITS, running
 from .run.process import Process
 from .telemetry.logging import LogFormat, configure
 
 __all__ = ["defaults", "main", "serve"]
 
-# Decoded metadata lives long and holds no cycles; the default of 700 scans it far too often while a list is read. Ten
-# times this saves nothing more, and lets the cycles that asyncio leaves behind at each lost connection grow to 10 MB.
+# Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read. Ten
+# times this value saves nothing more, and lets the cycles that asyncio leaves at each lost connection grow to 10 MB.
 GC_THRESHOLD: Final = 5_000
 
 USAGE: Final = """python -m <package> [run | config | version | help]
@@ -42,76 +41,74 @@ USAGE: Final = """python -m <package> [run | config | version | help]
     run                        serve until SIGTERM or SIGINT (the default)
     config                     print the settings in force, and where each comes from: default, operator, a variable
     version                    print name and version
+
+Environment variables, which beat what the operator says:
 """
 
-# mallopt(3). asyncio reads TLS into blocks of 256 KiB (sslproto), several for each event, of which it keeps some bytes:
-# they must come from the heap, and their room stay there, or each costs two calls of the system, 25 us instead of 2.
+# mallopt(3). asyncio reads TLS into blocks of 256 KiB (sslproto), several for each event, and keeps a few bytes of
+# each. Blocks of that size must come from the heap and go back to it: else each costs two system calls, 25 us, not 2.
 M_MMAP_THRESHOLD: Final = -3
 M_TRIM_THRESHOLD: Final = -1
 LARGE_BYTES: Final = 320 * 1024
 KEPT_FREE_BYTES: Final = 1024 * 1024
 
-# 1 and 2 are in the head of this module, 3 is `bonny.run.leader`'s.
 CALLED_EXIT_CODE: Final = 4
 
 THREADS: Final = "to_thread"
-# The grace period is over by then; a thread that is about to end needs no longer.
+# After the grace period; enough for a thread that is about to end.
 ABANDON_SECONDS: Final = 0.5
 
 log = logging.getLogger("bonny.main")
 
 
 def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
-    """Carry out the command line (default: the process's own); returns the exit code."""
+    """Run the command line (default: of the process); returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    match words:
-        case [] | ["run"]:
-            return _in_one_sentence(_run, operator)
-        case ["config"]:
-            return _in_one_sentence(_tell_settings, operator)
-        case ["version"]:
-            print(operator.user_agent)
-            return 0
-        case ["help" | "--help" | "-h"]:
-            print(f"{USAGE}\n{config_help}")
-            return 0
-    print(f"unknown arguments {' '.join(words)!r}: use run (the default), config, version or help", file=sys.stderr)
-    return 2
-
-
-def _in_one_sentence(command: Callable[[Operator], int], operator: Operator) -> int:
     try:
-        return command(operator)
+        match words:
+            case [] | ["run"]:
+                config = Config.from_environment(base=defaults(operator))
+                return serve(operator, config, find_cluster(kubeconfig=config.kubeconfig, context=config.context))
+            case ["config"]:
+                _print_settings(operator)
+            case ["version"]:
+                print(operator.user_agent)
+            case ["help" | "--help" | "-h"]:
+                _print_help()
+            case _:
+                raise UsageError(
+                    f"unknown arguments {' '.join(words)!r}: use run (the default), config, version or help"
+                )
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
-
-
-def _run(operator: Operator) -> int:
-    config = Config.from_environment(base=defaults(operator))
-    return serve(operator, config, find_cluster(kubeconfig=config.kubeconfig, context=config.context))
-
-
-def _tell_settings(operator: Operator) -> int:
-    """Print what `run` would use; the cluster last, because it may be missing."""
-    base = defaults(operator)
-    for name, value, source in settings(base=base):
-        print(f"{name:26} {value or '(none)':30} {source}")
-    config = Config.from_environment(base=base)
-    print(f"{'cluster':26} {find_cluster(kubeconfig=config.kubeconfig, context=config.context).source}")
     return 0
 
 
+def _print_help() -> None:
+    print(USAGE)
+    for name, variable in VARIABLES.items():
+        print(f"    {name:26} {variable.effect}\n{'':31}{variable.accepts} (default: {variable.default})")
+
+
+def _print_settings(operator: Operator) -> None:
+    """Print what `run` would use; the cluster last, because it may be missing."""
+    for name, value, source in settings(base=defaults(operator)):
+        print(f"{name:26} {value or '(none)':30} {source}")
+    config = Config.from_environment(base=defaults(operator))
+    print(f"{'cluster':26} {find_cluster(kubeconfig=config.kubeconfig, context=config.context).source}")
+
+
 def defaults(operator: Operator) -> Config:
-    """The settings of an operator whose environment says nothing."""
+    """The settings of an operator in an empty environment."""
     watched = (own_namespace(),) if operator.watch == "namespace" else None
     return Config(watch_namespaces=watched, grace=operator.grace)
 
 
 def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
-    """Run until SIGTERM or SIGINT; returns the exit code. Raises: `UsageError` when it cannot start."""
+    """Serve until SIGTERM or SIGINT; returns the exit code. Raises: `UsageError` when the operator cannot start."""
     configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
-    # Modules stay: the collector need not look at them again. Streams do the same with what they hold (run.process).
+    # Modules are never freed: keep the garbage collector from scanning them. Streams do the same with their objects.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
@@ -124,7 +121,7 @@ def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
             try:
                 loop.run_until_complete(serving)
             except EXITS as error:
-                # asyncio lets these two leave the loop, which can go on. A SIGINT is handled, and raises nothing.
+                # asyncio lets these two leave the loop, which can be resumed. SIGINT has a handler and raises nothing.
                 code = CALLED_EXIT_CODE
                 _report_exit(error)
                 stop.set()
@@ -136,17 +133,17 @@ def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
 
 
 def _report_exit(error: BaseException) -> None:
-    """Log what tried to end the process, with the fields of the handling whose code it is."""
+    """Log what tried to end the process, with the fields of the reconcile whose code raised it."""
     stack, context = running(reversed([*traceback.walk_tb(error.__traceback__)]))
     extra = {"error": type(error).__name__, "stack": stack}
     context.copy().run(log.error, "a task or callback tried to end the process: the operator stops", extra=extra)
 
 
 def _keep_large_blocks_apart() -> None:
-    """Let glibc give large blocks, such as pages of lists, back to the system when they are freed.
+    """Make glibc return large blocks, such as pages of lists, to the system when they are freed.
 
-    By default it learns from the first of them to take the next ones from its heap, where what is small and lives long
-    settles between them: half an hour of faults cost a fifth more memory. Other C libraries have no such call.
+    By default glibc takes such blocks from its heap once it has seen one, and small long-lived objects settle between
+    them: half an hour of faults cost a fifth more memory. Other C libraries have no such call.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
@@ -155,7 +152,7 @@ def _keep_large_blocks_apart() -> None:
 
 
 async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asyncio.Event) -> bool:
-    """Run until `stop` is set; returns whether something goes on that would not end."""
+    """Serve until `stop` is set; returns whether a handler still runs that does not end."""
 
     def stop_or_exit(number: int) -> None:
         if stop.is_set():
@@ -168,12 +165,12 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asy
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop_or_exit, number)
-    # What handlers start by `asyncio.to_thread`; in a pool that we can leave behind.
+    # For `asyncio.to_thread` in handlers: a pool that can be abandoned.
     threads = ThreadPoolExecutor(thread_name_prefix=THREADS)
     loop.set_default_executor(threads)
     process = Process(operator, config, cluster)
     await process.run(stop)
-    # What cannot be cancelled is abandoned: the interpreter would wait for it.
+    # Threads cannot be cancelled, and the interpreter would wait for them.
     threads.shutdown(wait=False, cancel_futures=True)
     if process.abandoned or not await _ended(THREADS):
         log.warning("a handler that would not end was abandoned")
@@ -182,7 +179,7 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asy
 
 
 async def _ended(name: str) -> bool:
-    """Whether all threads whose names begin with `name` end soon; idle ones do at once."""
+    """Whether all threads whose names begin with `name` end soon; idle threads end at once."""
     ends = time.monotonic() + ABANDON_SECONDS
     while any(thread.name.startswith(name) for thread in threading.enumerate()):
         if time.monotonic() > ends:

@@ -15,7 +15,6 @@ from bonny.scheduler import least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
-from bonny.telemetry.prometheus import Format
 from bonny_dev.sandbox import Sandbox
 from tests.support.schedulers import add_nodes, add_pods, remove_all
 from tests.support.scheduling import node, pod
@@ -24,6 +23,13 @@ from tests.support.things import GROUP, config_map
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "metrics"}}
 QUEUES = ("active", "backoff", "unschedulable")
+STREAM = {
+    "reader": "controllers",
+    "resource": "configmaps.v1",
+    "watched": "metrics",
+    "selector": "",
+    "form": "object",
+}
 SAMPLE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 
 
@@ -65,9 +71,15 @@ class Accounts(Watcher):
 
 def scrape(at_work: Serving) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{at_work.process.probes.port}/metrics", timeout=5) as answer:
-        assert answer.headers["Content-Type"] == Format.TEXT
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         text: str = answer.read().decode()
         return text
+
+
+def series(name: str, **labels: str) -> str:
+    """As it is written: the labels in the order of their names."""
+    pairs = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
+    return f"{name}{{{pairs}}}"
 
 
 def read(text: str) -> dict[str, float]:
@@ -109,23 +121,23 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
     assert found['controller_runtime_reconcile_time_seconds_bucket{controller="Maps",le="+Inf"}'] == 11
     assert found['controller_runtime_max_concurrent_reconciles{controller="Maps"}'] == 3
     assert found['controller_runtime_active_workers{controller="Maps"}'] == 0
-    assert found['workqueue_adds_total{name="Maps",controller="Maps"}'] == 11
-    assert found['workqueue_retries_total{name="Maps",controller="Maps"}'] == 4
-    assert found['workqueue_depth{name="Maps",controller="Maps"}'] == 0
-    assert found['bonny_queue_timers{name="Maps",controller="Maps"}'] == 6
+    assert found['workqueue_adds_total{controller="Maps",name="Maps"}'] == 11
+    assert found['workqueue_retries_total{controller="Maps",name="Maps"}'] == 4
+    assert found['workqueue_depth{controller="Maps",name="Maps"}'] == 0
+    assert found['bonny_queue_timers{controller="Maps",name="Maps"}'] == 6
 
-    stream = 'reader="controllers",resource="configmaps.v1",watched="metrics",selector="",form="object"'
-    assert found[f"bonny_stream_synced{{{stream}}}"] == 1
-    assert found[f"bonny_stream_lists_total{{{stream}}}"] == 1
-    assert found[f"bonny_store_objects{{{stream}}}"] == 7
-    assert 7 * 200 < found[f"bonny_store_bytes{{{stream}}}"] < 7 * 2000
-    assert 0 < found[f"bonny_stream_age_seconds{{{stream}}}"] < 60
-    assert found[f'bonny_stream_trouble{{{stream},kind="forbidden"}}'] == 0
-    assert 'bonny_stream_synced{reader="Accounts",resource="serviceaccounts.v1",watched="metrics"' in text
+    assert found[series("bonny_stream_synced", **STREAM)] == 1
+    assert found[series("bonny_stream_lists_total", **STREAM)] == 1
+    assert found[series("bonny_store_objects", **STREAM)] == 7
+    assert 7 * 200 < found[series("bonny_store_bytes", **STREAM)] < 7 * 2000
+    assert 0 < found[series("bonny_stream_age_seconds", **STREAM)] < 60
+    assert found[series("bonny_stream_trouble", **STREAM, kind="forbidden")] == 0
+    watcher = {**STREAM, "reader": "Accounts", "resource": "serviceaccounts.v1"}
+    assert series("bonny_stream_synced", **watcher) in found
 
     host = at_work.process.recorder._client.requests.host
     assert re.fullmatch(r"127\.0\.0\.1:\d+", host)
-    assert found[f'rest_client_requests_total{{code="200",method="GET",host="{host}"}}'] >= 2
+    assert found[f'rest_client_requests_total{{code="200",host="{host}",method="GET"}}'] >= 2
     # Of the failures: those that ask for another try are none worth telling.
     assert found['bonny_events_total{outcome="recorded"}'] == 3
     assert found['leader_election_master_status{name="metrics"}'] == 1
@@ -161,7 +173,7 @@ def test_what_a_scheduler_does_is_told_by_the_names_that_kube_scheduler_uses(san
     assert found[attempts % "error"] == 0
     of_attempts = 'scheduler_scheduling_attempt_duration_seconds_count{profile="emptiest",result="scheduled"}'
     assert found[of_attempts] == 1
-    binding = 'profile="emptiest",extension_point="Bind",status="Success"'
+    binding = 'extension_point="Bind",profile="emptiest",status="Success"'
     assert found[f"scheduler_framework_extension_point_duration_seconds_count{{{binding}}}"] == 1
     assert found['scheduler_scheduling_algorithm_duration_seconds_count{profile="emptiest"}'] >= 2
 
@@ -190,7 +202,7 @@ def test_a_handler_that_hangs_in_a_thread_is_counted_when_it_ends(sandbox: Sandb
         try:
             sandbox.eventually(lambda: counted("success") == 1)
             sandbox.apply(config_map("hangs", namespace="hanging"))
-            longest = 'workqueue_longest_running_processor_seconds{name="Hanging",controller="Hanging"}'
+            longest = 'workqueue_longest_running_processor_seconds{controller="Hanging",name="Hanging"}'
             sandbox.eventually(lambda: read(scrape(at_work))[longest] > 3 * Hanging.timeout)
             assert (counted("success"), counted("error")) == (1, 0)
         finally:
@@ -207,15 +219,12 @@ def test_a_stream_that_may_not_list_is_told_as_forbidden(sandbox: Sandbox) -> No
     at_work = Serving(operator, sandbox.service_account_kubeconfig("metrics", "nobody"))
     at_work._thread.start()
     try:
-        stream = 'reader="controllers",resource="configmaps.v1",watched="metrics",selector="",form="object"'
-        forbidden = f'{{{stream},kind="forbidden"}}'
-        sandbox.eventually(
-            lambda: at_work.process._started and read(scrape(at_work))[f"bonny_stream_trouble{forbidden}"] == 1
-        )
+        forbidden = series("bonny_stream_trouble", **STREAM, kind="forbidden")
+        sandbox.eventually(lambda: at_work.process._started and read(scrape(at_work))[forbidden] == 1)
         found = read(scrape(at_work))
     finally:
         at_work.stop()
-    assert found[f"bonny_stream_troubles_total{forbidden}"] == 1
-    assert found[f"bonny_stream_synced{{{stream}}}"] == 0
+    assert found[series("bonny_stream_troubles_total", **STREAM, kind="forbidden")] == 1
+    assert found[series("bonny_stream_synced", **STREAM)] == 0
     host = at_work.process.recorder._client.requests.host
-    assert found[f'rest_client_requests_total{{code="403",method="GET",host="{host}"}}'] >= 1
+    assert found[f'rest_client_requests_total{{code="403",host="{host}",method="GET"}}'] >= 1

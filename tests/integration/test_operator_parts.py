@@ -153,12 +153,12 @@ def test_a_halted_task_is_named_by_readyz_and_counted_and_does_not_make_it_red(s
     with serving(Operator(name="o", group=GROUP, controllers=parts), sandbox.kubeconfig) as at_work:
         sandbox.eventually(lambda: asked(at_work, "/readyz") == "ok\ntask fails: halted by an error, see the log\n")
         figures = asked(at_work, "/metrics").splitlines()
-        assert {'bonny_tasks{state="running"} 1', 'bonny_tasks{state="halted"} 1'} <= set(figures)
-        assert "bonny_tasks_halted_total 1" in figures
+        assert {'bonny_tasks{state="running"} 1.0', 'bonny_tasks{state="halted"} 1.0'} <= set(figures)
+        assert "bonny_tasks_halted_total 1.0" in figures
 
         assert at_work.process.tasks.register(PeriodicTask("fails", lambda run: None))
         assert asked(at_work, "/readyz") == "ok\n"
-        assert 'bonny_tasks{state="halted"} 0' in asked(at_work, "/metrics").splitlines()
+        assert 'bonny_tasks{state="halted"} 0.0' in asked(at_work, "/metrics").splitlines()
 
 
 def asked(at_work: Serving, path: str) -> str:

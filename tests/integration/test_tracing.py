@@ -11,7 +11,6 @@ from opentelemetry.trace import SpanKind, StatusCode
 from bonny import Axn, Controller, Operator, Owned, Reason
 from bonny.kinds import Kind
 from bonny.telemetry import tracing
-from bonny.telemetry.prometheus import Format
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.serving import Serving, serving
@@ -48,7 +47,7 @@ def metrics(at_work: Serving) -> str:
     url = f"http://127.0.0.1:{at_work.process.probes.port}/metrics"
     request = urllib.request.Request(url, headers={"Accept": "application/openmetrics-text;version=1.0.0,*/*;q=0.1"})
     with urllib.request.urlopen(request, timeout=5) as answer:
-        assert answer.headers["Content-Type"] == Format.OPEN
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
         text: str = answer.read().decode()
         return text
 

@@ -1,14 +1,15 @@
-"""Metered: the parts of an operator that has not begun to work, for tests of metrics."""
+"""Metered: an operator that has not begun to work, for tests of metrics."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+
+from prometheus_client.core import Metric
 
 from bonny import Controller, Kind, List, Operator, Resource, Scheduler, Watcher
 from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.run.config import Config
-from bonny.run.metrics import Parts
 from bonny.run.process import Process
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
@@ -49,12 +50,23 @@ class Nowhere:
         return Connection(server="http://127.0.0.1:1")
 
 
-async def parts(*schedulers: type[Scheduler]) -> Parts:
+async def assembled(*schedulers: type[Scheduler]) -> Process:
+    """A process that has its parts, and has not started."""
     operator = Operator(name="op", group="example.com", controllers=[ConfigMaps, Both, Pods], schedulers=schedulers)
     process = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
     client = Client(Nowhere(), user_agent="test")
     process._assemble(client)
     await client.close()
-    streams = list(process.streams.values())
-    others = (process.servers, process.recorder, process.tasks, client.requests, process.monitor, process.schedulers)
-    return Parts("op", process.workers, streams, *others)
+    process._started = True
+    return process
+
+
+def labels_of(family: Metric) -> frozenset[str]:
+    """The labels that a family declares, `le` of the buckets aside."""
+    labels: tuple[str, ...] = cast("Any", family)._labelnames
+    return frozenset(labels)
+
+
+def full_name(family: Metric) -> str:
+    """The name as a scrape shows it: prometheus-client keeps the name of a counter without its `_total`."""
+    return f"{family.name}_total" if family.type == "counter" else family.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from bonny import Operator
 from bonny.client.config import InCluster, Kubeconfig, find_cluster
 from bonny.errors import UsageError
 from bonny.main import defaults, main
-from bonny.run import config
-from bonny.run.config import Config, settings
+from bonny.run.config import VARIABLES, Config, settings
+from tools import configuration
 
 
 def test_without_a_word_all_namespaces_are_watched_and_the_port_is_8080() -> None:
@@ -54,8 +55,14 @@ def test_the_environment_beats_what_the_operator_says() -> None:
         ("BONNY_HTTP_PORT", "70000"),
         ("BONNY_HTTP_PORT", "-1"),
         ("BONNY_HTTP_PORT", "http"),
+        ("BONNY_HTTP_PORT", " 80"),
+        ("BONNY_HTTP_PORT", "8_0"),
+        ("BONNY_HTTP_PORT", "80.0"),
+        ("BONNY_LEADER_ELECTION", "yes"),
+        ("BONNY_LEADER_ELECTION", "1"),
         ("BONNY_LOG_FORMAT", "xml"),
         ("BONNY_LOG_LEVEL", "loud"),
+        ("BONNY_LOG_LEVEL", "10"),
         ("BONNY_GRACE_SECONDS", "soon"),
         ("BONNY_GRACE_SECONDS", "nan"),
         ("BONNY_GRACE_SECONDS", "-1"),
@@ -153,8 +160,18 @@ def test_the_password_of_a_proxy_is_masked(proxy: str, shown: str) -> None:
     assert in_force({"HTTPS_PROXY": proxy})["HTTPS_PROXY"] == (shown, "HTTPS_PROXY")
 
 
-def test_every_variable_that_is_read_is_explained_in_the_help() -> None:
-    assert {name for name in in_force({}) if name not in (config.__doc__ or "")} == set()
+def test_every_field_has_a_variable_and_every_variable_a_field() -> None:
+    assert {variable.field for variable in VARIABLES.values()} == {field.name for field in fields(Config)}
+    assert set(in_force({})) == set(VARIABLES)
+
+
+@pytest.mark.parametrize("name", ["BONNY_HTTP_HOST", "BONNY_HTTP_PORT", "BONNY_LEADER_ELECTION", "BONNY_LOG_LEVEL"])
+def test_the_default_in_the_table_is_the_default_of_the_field(name: str) -> None:
+    assert VARIABLES[name].default == in_force({})[name][0]
+
+
+def test_the_page_is_what_the_code_says_now() -> None:
+    assert configuration.PAGE.read_text("utf-8") == configuration.page(), "run `invoke reference`"
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import PROCESS_COLLECTOR
 
 from bonny.errors import UsageError
 from bonny.run.metrics import families
-from bonny.telemetry.prometheus import Type, process_families
 from bonny_dev.tasks.dashboards import FILES, write
-from tests.support.metered import First, parts
+from tests.support.metered import First, assembled, full_name, labels_of
 
 # Labels that come from the scrape, and those of histograms.
 OF_THE_SCRAPE = {"job", "pod", "le"}
@@ -43,11 +43,11 @@ def expressions() -> list[str]:
 async def labels_by_series() -> dict[str, set[str]]:
     """The labels of every name that can stand in a query."""
     found = {"up": set(OF_THE_SCRAPE)}
-    for family in (*families(await parts(First)), *process_families()):
-        names = [family.name]
-        if family.type is Type.HISTOGRAM:
+    for family in (*families(await assembled(First)), *PROCESS_COLLECTOR.collect()):
+        names = [full_name(family)]
+        if family.type == "histogram":
             names = [f"{family.name}_{part}" for part in ("bucket", "sum", "count")]
-        found |= {name: OF_THE_SCRAPE.union(family.labels) for name in names}
+        found |= {name: OF_THE_SCRAPE | labels_of(family) for name in names}
     return found
 
 
@@ -67,7 +67,7 @@ async def test_a_query_asks_for_metrics_and_labels_that_exist(expression: str) -
 async def test_every_metric_of_ours_is_on_the_dashboard_or_alarms() -> None:
     """What nobody looks at is not worth its series; two are there for dashboards of others."""
     asked = {name.removesuffix("_bucket") for expression in expressions() for name in METRIC.findall(expression)}
-    there = {family.name for family in families(await parts(First))}
+    there = {full_name(family) for family in families(await assembled(First))}
     assert there - asked == {"workqueue_unfinished_work_seconds", "workqueue_work_duration_seconds"}
 
 

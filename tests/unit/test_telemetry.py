@@ -157,8 +157,8 @@ async def never_awaited(*told: object) -> None: ...
 @pytest.mark.parametrize(
     ("id_", "name", "listener", "message"),
     [
-        ("taken", "mine.a", print, "a listener 'taken' is attached already"),
-        ("new", "bonny.task.faild", print, r"there is no event 'bonny\.task\.faild'"),
+        ("taken", "mine.a", print, "a listener 'taken' is already attached"),
+        ("new", "bonny.task.faild", print, r"the event 'bonny\.task\.faild' does not exist"),
         ("new", "mine.a", never_awaited, "the listener 'new' is an `async def`"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import PROCESS_COLLECTOR
 
 import bonny
 from bonny import telemetry
@@ -17,8 +18,7 @@ from bonny.client.metering import Requests
 from bonny.run.metrics import families
 from bonny.scheduler.metrics import families as of_schedulers
 from bonny.telemetry import tracing
-from bonny.telemetry.prometheus import process_families
-from tests.support.metered import parts
+from tests.support.metered import assembled, full_name, labels_of
 from tests.support.telemetry_page import Keys, code, events, keys, table
 from tests.support.traced import collecting, told
 from tests.unit.test_tracing import axn_of
@@ -38,8 +38,8 @@ def test_every_event_has_a_row() -> None:
 async def test_every_metric_has_a_row_as_a_scrape_tells_it() -> None:
     """`tests/support/heard.py` compares the keys of events with the page wherever a test hears one."""
     there = {
-        family.name: (family.type.value, frozenset(family.labels), family.help)
-        for family in (*families(await parts()), *of_schedulers(()), *process_families())
+        full_name(family): (family.type, labels_of(family), family.documentation)
+        for family in (*families(await assembled()), *of_schedulers(()), *PROCESS_COLLECTOR.collect())
     }
     rows = {code(name): (type_, keys(labels).always, meaning) for name, type_, labels, meaning in table("metric")}
     assert rows == there

@@ -401,26 +401,29 @@ def test_a_missing_library_is_named_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "sentence"),
+    ("environ", "reason"),
     [
         (
             {"OTEL_TRACES_EXPORTER": "console,pigeons"},
-            (
-                "traces are to be exported by pigeons, which is not installed: install the extra `otel` for "
-                "otlp_proto_http, or the package of that exporter, or correct OTEL_TRACES_EXPORTER\n"
-            ),
+            "Requested component 'pigeons' not found in entry point 'opentelemetry_traces_exporter'",
+        ),
+        (
+            {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "pigeons"},
+            "Unsupported OTLP protocol 'pigeons' is configured",
         ),
         (
             {"OTEL_TRACES_EXPORTER": "console", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4096"},
-            (
-                "OpenTelemetry refuses what an OTEL_* variable says: max_export_batch_size must be less than or equal "
-                "to max_queue_size.\n"
-            ),
+            "max_export_batch_size must be less than or equal to max_queue_size.",
+        ),
+        # The exporter that the extra `otel` installs is the default.
+        (
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_TRACES_EXPORTER": ""},
+            "Requested component 'otlp_proto_http' not found in entry point 'opentelemetry_traces_exporter'",
         ),
     ],
 )
 def test_an_operator_that_cannot_export_as_it_shall_ends_with_one_sentence(
-    tmp_path: Path, environ: dict[str, str], sentence: str
+    tmp_path: Path, environ: dict[str, str], reason: str
 ) -> None:
     kubeconfig = {
         "current-context": "c",
@@ -434,6 +437,10 @@ def test_an_operator_that_cannot_export_as_it_shall_ends_with_one_sentence(
 
     done = python(run, KUBECONFIG=str(tmp_path / "kubeconfig"), **environ)
 
+    sentence = (
+        f"OpenTelemetry cannot be set up as the OTEL_* variables say ({reason}): correct them, or install the exporter "
+        "that they name; the extra `otel` has the one for otlp over HTTP\n"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
 
 
@@ -480,9 +487,10 @@ def test_what_is_no_provider_is_refused() -> None:
         tracing.find(cast("Any", "yes"), service="op", version="1")
 
 
-def test_a_given_provider_beats_all_others() -> None:
+def test_a_given_provider_beats_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "pigeons")
     collected = Collected()
-    found = tracing.find(collected.provider, service="op", version="1", environ={"OTEL_TRACES_EXPORTER": "pigeons"})
+    found = tracing.find(collected.provider, service="op", version="1")
     assert found is not None
     with found.handling(axn_of(), controller="Maps"):
         pass

@@ -18,7 +18,7 @@ from bonny.core.queue import Reason
 from bonny.engine.worker import Worker
 from bonny.resource import Key, Resource
 from bonny.steps import DelegateToController
-from bonny.telemetry.logging import _tell_what_is_handled
+from bonny.telemetry.logging import _add_fields
 from tests.support.core import thing
 from tests.support.raising import PanicException
 from tests.support.waiting import until
@@ -202,7 +202,7 @@ async def test_a_handler_that_swallows_its_cancellation_is_named_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(calling, "OVERDUE_SECONDS", 0.01)
-    caplog.handler.addFilter(_tell_what_is_handled)
+    caplog.handler.addFilter(_add_fields)
     release = asyncio.Event()
 
     class Swallows(Quiet):

@@ -1,18 +1,7 @@
-"""Config: the settings of one operator process, from its environment.
+"""Config: the settings of one operator process.
 
-Each is frozen, checked, and named in one sentence when it is wrong. Environment beats what `Operator` or a task says.
-
-    BONNY_WATCH_NAMESPACE      which namespaces are watched: one, several with commas, or __ALL__ (the default)
-    BONNY_POD_NAMESPACE        where the operator itself runs; watched when BONNY_WATCH_NAMESPACE is not set
-    BONNY_POD_NAME             how its events name it (default: the name of the host)
-    BONNY_KUBECONFIG           a kubeconfig, before KUBECONFIG
-    BONNY_CONTEXT              a context of the kubeconfig
-    BONNY_HTTP_PORT            port of /healthz, /readyz and /metrics; 0 takes a free one (default 8080)
-    BONNY_HTTP_HOST            address of the same (default 0.0.0.0)
-    BONNY_LOG_FORMAT           console or json (default: console on a terminal, else json)
-    BONNY_LOG_LEVEL            debug, info, warning or error (default info)
-    BONNY_LEADER_ELECTION      true or false: whether only one of several replicas acts (default false)
-    BONNY_GRACE_SECONDS        time for running handlers after SIGTERM (default 25, or what the operator says)
+`Config` holds and checks them; `VARIABLES` says which environment variable sets each, what it accepts and what it does.
+The environment beats what `Operator` or a task says.
 """
 
 from __future__ import annotations
@@ -23,134 +12,108 @@ import re
 import socket
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationError
+from pydantic.dataclasses import dataclass
 
 from ..errors import UsageError
 from ..naming import check_dns_label
 from ..operator import LONGEST_GRACE
 
-__all__ = ["ALL_NAMESPACES", "Config", "Setting", "settings"]
+__all__ = ["ALL_NAMESPACES", "HONOURED", "INFORMATIVE", "VARIABLES", "Config", "Setting", "Variable", "namespaces_of",
+           "settings"]  # fmt: skip
 
 ALL_NAMESPACES: Final = "__ALL__"
 PREFIX: Final = "BONNY_"
-LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-# Set by the manifest for handlers and telemetry to read; no setting of the process.
-INFORMATIVE: Final = frozenset({"BONNY_POD_SERVICE_ACCOUNT"})
-# What is heeded although it is not ours (client.config, client.proxy, telemetry.logging, telemetry.tracing).
-HEEDED: Final = (
-    "KUBECONFIG",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "HTTP_PROXY",
-    "http_proxy",
-    "NO_PROXY",
-    "no_proxy",
-    "NO_COLOR",
-    "OTEL_TRACES_EXPORTER",
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    "OTEL_SERVICE_NAME",
-    "OTEL_SDK_DISABLED",
-)
-# Up to the last @, because a password may hold one that should have been encoded.
+# Up to the last @, because a password may contain one that should have been encoded.
 CREDENTIALS: Final = re.compile(r"^(\w+://)?.*@")
-# The kubelet describes each Service of the namespace by such variables; one may be called bonny-something.
+# The kubelet describes each Service of the namespace by such variables; a Service may be called bonny-something.
 SERVICE_LINK: Final = re.compile(
     r"\w+_SERVICE_(HOST|PORT(_\w+)?)=.*|\w+_PORT=\w+://.*|\w+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*"
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
-    """Settings of one process. Times are seconds."""
+class Variable(NamedTuple):
+    """The environment variable of one field of `Config`. `words` are texts that stand for a value of another type."""
 
-    watch_namespaces: tuple[str, ...] | None = None
-    """The namespaces that are watched; None (the default): all."""
+    field: str
+    accepts: str
+    default: str
+    effect: str
+    words: Mapping[str, Any] = MappingProxyType({})
 
-    pod_namespace: str | None = None
-    """Where the operator itself runs, if it runs in a cluster."""
-
-    pod_name: str = field(default_factory=socket.gethostname)
-    """Which of the operator's replicas this is."""
-
-    kubeconfig: str | None = None
-    context: str | None = None
-    http_host: str = "0.0.0.0"  # noqa: S104  the kubelet asks the pod's address
-    http_port: int = 8080
-    """Port of the probes and the metrics; 0: any free one; it is logged."""
-
-    log_json: bool = field(default_factory=lambda: not sys.stderr.isatty())
-    log_level: int = logging.INFO
-    leader_election: bool = False
-    """Whether it acts only while it holds its Lease in its own namespace. Default False; manifests set it."""
-
-    grace: float = 25.0
-    """How long running handlers may go on after SIGTERM. Default 25 s, or what the operator says."""
-
-    @classmethod
-    def from_environment(cls, environ: Mapping[str, str] | None = None, *, base: Config | None = None) -> Config:
-        """The settings of `environ` (default: the process's own) over those of `base`.
-
-        Raises: `UsageError` for an unknown BONNY_ variable and for a value that cannot be.
-        """
-        environ = os.environ if environ is None else environ
-        config = base or cls()
-        given = {name: value for name, value in environ.items() if name.startswith(PREFIX) and value}
-        for name, value in given.items():
-            if name in INFORMATIVE or (name not in _READERS and SERVICE_LINK.fullmatch(f"{name}={value}")):
-                continue
-            if name not in _READERS:
-                known = ", ".join(sorted({*_READERS, *INFORMATIVE}))
-                raise UsageError(f"the environment variable {name} is not known: correct it to one of {known}")
-            config = _READERS[name](config, value)
-        if "BONNY_POD_NAMESPACE" in given and "BONNY_WATCH_NAMESPACE" not in given:
-            config = replace(config, watch_namespaces=None if config.pod_namespace is None else (config.pod_namespace,))
-        return config
-
-    @property
-    def watched(self) -> str:
-        """What is watched, in words."""
-        return "all namespaces" if self.watch_namespaces is None else "namespace " + ", ".join(self.watch_namespaces)
+    def spelled(self, value: object) -> str:
+        """The text that sets `value`; empty for the value that no text sets."""
+        word = next((word for word, meaning in self.words.items() if meaning == value), None)
+        if word is not None or value is None:
+            return word or ""
+        return ",".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-class Setting(NamedTuple):
-    """A setting as it is in force, spelled as its variable would be; `source`: default, operator, or a variable."""
+LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
-    name: str
-    value: str
-    source: str
+# fmt: off
+VARIABLES: Final[Mapping[str, Variable]] = {
+    "BONNY_WATCH_NAMESPACE": Variable(
+        "watch_namespaces", "one namespace, several with commas, or __ALL__",
+        "BONNY_POD_NAMESPACE, else what the operator says: __ALL__", "Namespaces that are watched.",
+        {ALL_NAMESPACES: None}),
+    "BONNY_POD_NAMESPACE": Variable(
+        "pod_namespace", "a namespace, or __ALL__", "the namespace of the service account, else default",
+        "Namespace in which the operator runs and keeps its Lease; __ALL__ only says what is watched.",
+        {ALL_NAMESPACES: None}),
+    "BONNY_POD_NAME": Variable(
+        "pod_name", "any text", "the host name", "Name of this replica in the Events that it sends."),
+    "BONNY_KUBECONFIG": Variable(
+        "kubeconfig", "a path", "KUBECONFIG, else the service account of the pod, else ~/.kube/config",
+        "Kubeconfig file of the cluster."),
+    "BONNY_CONTEXT": Variable(
+        "context", "the name of a context", "the current context", "Context of the kubeconfig file."),
+    "BONNY_HTTP_HOST": Variable(
+        "http_host", "an IP address or host name of this machine", "0.0.0.0",  # noqa: S104
+        "Address on which /healthz, /readyz and /metrics are served."),
+    "BONNY_HTTP_PORT": Variable(
+        "http_port", "a port from 1 to 65535, or 0 for any free one", "8080",
+        "Port of /healthz, /readyz and /metrics; the log shows which one it is."),
+    "BONNY_LOG_FORMAT": Variable(
+        "log_json", "console or json", "console in a terminal, else json", "Format of the log on stderr.",
+        {"console": False, "json": True}),
+    "BONNY_LOG_LEVEL": Variable(
+        "log_level", "debug, info, warning or error", "info", "Lowest level that is logged.", LEVELS),
+    "BONNY_LEADER_ELECTION": Variable(
+        "leader_election", "true or false", "false",
+        "Whether this replica acts only while it holds the Lease; the manifest sets it.",
+        {"true": True, "false": False}),
+    "BONNY_GRACE_SECONDS": Variable(
+        "grace", f"a number of seconds from 0 to {LONGEST_GRACE:.0f}", "what the operator says: 25",
+        "How long running handlers may continue after SIGTERM."),
+}
 
+INFORMATIVE: Final = {
+    "BONNY_POD_SERVICE_ACCOUNT": "Service account of the pod; the manifest sets it.",
+}
+"""Variables that the runtime itself does not read."""
 
-def settings(environ: Mapping[str, str] | None = None, *, base: Config | None = None) -> list[Setting]:
-    """Every setting as `Config.from_environment` finds it, and where it comes from; passwords are masked.
-
-    Raises: as that does.
-    """
-    environ = os.environ if environ is None else environ
-    config, before, default = Config.from_environment(environ, base=base), base or Config(), Config()
-    found = []
-    for name in _READERS:
-        field_name = _FIELDS.get(name, name.removeprefix(PREFIX).lower())
-        value, said, usual = (getattr(known, field_name) for known in (config, before, default))
-        sources = [name, "BONNY_POD_NAMESPACE"] if field_name == "watch_namespaces" else [name]
-        set_by = next((source for source in sources if environ.get(source)), None)
-        found.append(Setting(name, _spelled(field_name, value), set_by or ("default" if said == usual else "operator")))
-    others = (name for name in (*sorted(INFORMATIVE), *HEEDED) if environ.get(name))
-    return found + [Setting(name, CREDENTIALS.sub(r"\1***@", environ[name]), name) for name in others]
-
-
-def _spelled(field_name: str, value: object) -> str:
-    match field_name:
-        case "watch_namespaces":
-            return ",".join(value) if isinstance(value, tuple) else ALL_NAMESPACES
-        case "log_json":
-            return "json" if value else "console"
-        case "log_level":
-            return next((name for name, level in LEVELS.items() if level == value), str(value))
-        case "leader_election":
-            return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
+HONOURED: Final = {
+    "KUBECONFIG": "Kubeconfig files, as for kubectl.",
+    "HTTPS_PROXY": "Proxy for an API server with https.",
+    "https_proxy": "As HTTPS_PROXY, which beats it.",
+    "HTTP_PROXY": "Proxy for an API server with http.",
+    "http_proxy": "As HTTP_PROXY, which beats it.",
+    "NO_PROXY": "Hosts and networks that are reached without the proxy.",
+    "no_proxy": "As NO_PROXY, which beats it.",
+    "NO_COLOR": "Not empty: no colours in the console format of the log.",
+    "OTEL_TRACES_EXPORTER": "Where traces are sent; none for nowhere.",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "URL of an OpenTelemetry collector.",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "URL of an OpenTelemetry collector for traces only.",
+    "OTEL_SERVICE_NAME": "Name of the operator in traces.",
+    "OTEL_SDK_DISABLED": "true: no traces are made.",
+}
+"""Variables of other tools that take effect here. OpenTelemetry reads more of its own."""
+# fmt: on
 
 
 def namespaces_of(text: str, *, where: str) -> tuple[str, ...] | None:
@@ -159,72 +122,97 @@ def namespaces_of(text: str, *, where: str) -> tuple[str, ...] | None:
     if names == (ALL_NAMESPACES,):
         return None
     if not names or any(name.startswith("__") for name in names):
-        raise UsageError(f"{where} is {text!r}: name one namespace, several with commas, or {ALL_NAMESPACES}")
+        raise UsageError(f"{where} is {text!r}: use one namespace, several with commas, or {ALL_NAMESPACES}")
     for name in names:
         check_dns_label(name, f"namespace in {where}")
     return names
 
 
-def _watch(config: Config, value: str) -> Config:
-    return replace(config, watch_namespaces=namespaces_of(value, where="BONNY_WATCH_NAMESPACE"))
+def _namespaces(value: object) -> object:
+    return namespaces_of(value, where="BONNY_WATCH_NAMESPACE") if isinstance(value, str) else value
 
 
-def _pod_namespace(config: Config, value: str) -> Config:
-    if value == ALL_NAMESPACES:
-        return replace(config, pod_namespace=None)
-    return replace(config, pod_namespace=check_dns_label(value, "namespace in BONNY_POD_NAMESPACE"))
+def _namespace(value: str | None) -> str | None:
+    return value if value is None else check_dns_label(value, "namespace in BONNY_POD_NAMESPACE")
 
 
-def _port(config: Config, value: str) -> Config:
-    if not (value.isdecimal() and len(value) <= 5 and int(value) <= 65_535):
-        raise UsageError(f"BONNY_HTTP_PORT is {value!r}: use a port from 1 to 65535, or 0 for any free one")
-    return replace(config, http_port=int(value))
+def _digits(value: object) -> object:
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
-def _log_format(config: Config, value: str) -> Config:
-    if value not in ("console", "json"):
-        raise UsageError(f"BONNY_LOG_FORMAT is {value!r}: use console or json")
-    return replace(config, log_json=value == "json")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Settings of one process. Times are seconds; `VARIABLES` explains each of them."""
+
+    watch_namespaces: Annotated[tuple[str, ...] | None, BeforeValidator(_namespaces)] = None
+    """None: all."""
+
+    pod_namespace: Annotated[str | None, AfterValidator(_namespace)] = None
+    pod_name: str = Field(default_factory=socket.gethostname)
+    kubeconfig: str | None = None
+    context: str | None = None
+    http_host: str = "0.0.0.0"  # noqa: S104  the kubelet uses the address of the pod
+    http_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 8080
+    log_json: Annotated[bool, Strict()] = Field(default_factory=lambda: not sys.stderr.isatty())
+    log_level: Annotated[int, Strict()] = logging.INFO
+    leader_election: Annotated[bool, Strict()] = False
+    grace: Annotated[float, Field(ge=0, le=LONGEST_GRACE)] = 25.0
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None, *, base: Config | None = None) -> Config:
+        """Read the settings of `environ` (default: of the process); what it does not set is as in `base`.
+
+        Raises: `UsageError` for an unknown BONNY_ variable and for a value that is not accepted.
+        """
+        environ = os.environ if environ is None else environ
+        config = base or cls()
+        for name, text in _given(environ).items():
+            variable = VARIABLES[name]
+            try:
+                config = replace(config, **{variable.field: variable.words.get(text, text)})
+            except ValidationError:
+                raise UsageError(f"{name} is {text!r}: use {variable.accepts}") from None
+        if environ.get("BONNY_POD_NAMESPACE") and not environ.get("BONNY_WATCH_NAMESPACE"):
+            config = replace(config, watch_namespaces=None if config.pod_namespace is None else (config.pod_namespace,))
+        return config
+
+    @property
+    def watched(self) -> str:
+        """The watched namespaces, in words."""
+        return "all namespaces" if self.watch_namespaces is None else "namespace " + ", ".join(self.watch_namespaces)
 
 
-def _log_level(config: Config, value: str) -> Config:
-    if value not in LEVELS:
-        raise UsageError(f"BONNY_LOG_LEVEL is {value!r}: use {', '.join(LEVELS)}")
-    return replace(config, log_level=LEVELS[value])
+def _given(environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings in `environ`. Raises: `UsageError` for a BONNY_ variable that does not exist."""
+    given = {name: text for name, text in environ.items() if name.startswith(PREFIX) and text}
+    for name, text in given.items():
+        if name not in {*VARIABLES, *INFORMATIVE} and not SERVICE_LINK.fullmatch(f"{name}={text}"):
+            names = ", ".join(sorted({*VARIABLES, *INFORMATIVE}))
+            raise UsageError(f"the environment variable {name} is unknown: correct it to one of {names}")
+    return {name: text for name, text in given.items() if name in VARIABLES}
 
 
-def _leader_election(config: Config, value: str) -> Config:
-    if value not in ("true", "false"):
-        raise UsageError(f"BONNY_LEADER_ELECTION is {value!r}: use true or false")
-    return replace(config, leader_election=value == "true")
+class Setting(NamedTuple):
+    """A setting in force, spelled as its variable would be; `source`: default, operator, or a variable."""
+
+    name: str
+    value: str
+    source: str
 
 
-def _grace(config: Config, value: str) -> Config:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= LONGEST_GRACE:
-        raise UsageError(f"BONNY_GRACE_SECONDS is {value!r}: use a number of seconds from 0 to {LONGEST_GRACE:.0f}")
-    return replace(config, grace=seconds)
+def settings(environ: Mapping[str, str] | None = None, *, base: Config | None = None) -> list[Setting]:
+    """Every setting as `Config.from_environment` reads it, and where it comes from; passwords are masked.
 
-
-_READERS: Final = {
-    "BONNY_WATCH_NAMESPACE": _watch,
-    "BONNY_POD_NAMESPACE": _pod_namespace,
-    "BONNY_POD_NAME": lambda config, value: replace(config, pod_name=value),
-    "BONNY_KUBECONFIG": lambda config, value: replace(config, kubeconfig=value),
-    "BONNY_CONTEXT": lambda config, value: replace(config, context=value),
-    "BONNY_HTTP_HOST": lambda config, value: replace(config, http_host=value),
-    "BONNY_HTTP_PORT": _port,
-    "BONNY_LOG_FORMAT": _log_format,
-    "BONNY_LOG_LEVEL": _log_level,
-    "BONNY_LEADER_ELECTION": _leader_election,
-    "BONNY_GRACE_SECONDS": _grace,
-}
-# The fields that are not called like their variables.
-_FIELDS: Final = {
-    "BONNY_WATCH_NAMESPACE": "watch_namespaces",
-    "BONNY_LOG_FORMAT": "log_json",
-    "BONNY_GRACE_SECONDS": "grace",
-}
+    Raises: as that method.
+    """
+    environ = os.environ if environ is None else environ
+    config, before, default = Config.from_environment(environ, base=base), base or Config(), Config()
+    in_force = []
+    for name, variable in VARIABLES.items():
+        value, declared, usual = (getattr(each, variable.field) for each in (config, before, default))
+        sources = [name, "BONNY_POD_NAMESPACE"] if name == "BONNY_WATCH_NAMESPACE" else [name]
+        set_by = next((source for source in sources if environ.get(source)), None)
+        source = set_by or ("default" if declared == usual else "operator")
+        in_force.append(Setting(name, variable.spelled(value), source))
+    others = (name for name in (*INFORMATIVE, *HONOURED) if environ.get(name))
+    return in_force + [Setting(name, CREDENTIALS.sub(r"\1***@", environ[name]), name) for name in others]

@@ -1,8 +1,8 @@
-"""Health: what the two probes say of a running operator, and why.
+"""Health: the two probes of a running operator, with reasons.
 
-Liveness asks whether a restart would help: it is red only when something that should go on does not. Readiness asks
-whether work is being done: trouble that a restart would not mend (a missing CRD, a missing permission) is listed, and
-red only where nothing else is left.
+Liveness is red when a restart would help: a part that should make progress does not. Readiness is red while the
+operator does no work. An error that a restart would not fix (a missing CRD, a missing permission) is listed, and makes
+readiness red only when every stream has one.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from .probes import Report
 
 __all__ = ["liveness", "readiness"]
 
-# A list or watch that gave no sign for so much longer than any request of its may take is stuck.
+# A list or watch that is silent for this much longer than any of its requests may take is stuck.
 STUCK_SECONDS: Final = 60.0
 Slots: TypeAlias = Worker | Reconciler
-# An API server that is replaced is back within half a minute.
+# A restart of the API server takes less than half a minute.
 BEHIND_SECONDS: Final = 30.0
 
 
 def liveness(
     options: WatchOptions, streams: Iterable[Stream], workers: Iterable[Slots], parts: Iterable[asyncio.Task[Any]]
 ) -> Report:
-    """Red when a stream makes no attempt within its deadline, all slots are stuck, or one of `parts` ended."""
+    """Red when a stream makes no request within its deadline, all slots are stuck, or one of `parts` ended."""
     now = time.monotonic()
     longest = max(options.timeout[1] + options.grace, LONGEST_ADVICE_SECONDS * 1.25) + STUCK_SECONDS
     ended = [f"{part.get_name()} ended" for part in parts if part.done()]
     stuck = [
-        f"{stream}: no sign for {now - stream.last_contact:.0f} s"
+        f"{stream}: silent for {now - stream.last_contact:.0f} s"
         for stream in streams
         if now - stream.last_contact > longest
     ]
@@ -46,10 +46,10 @@ def liveness(
 def readiness(
     streams: Collection[Stream], *, started: bool, notes: Iterable[str] = (), dropped: Collection[str] = ()
 ) -> Report:
-    """Green when every stream is in sync or waits for a person, unless all of them wait, or a part was `dropped` for
-    good; `notes` are lines to add.
+    """Green when every stream is in sync or blocked, unless all are blocked or a part was `dropped`.
 
-    A stream that was in sync stays so for as long as a restart of the API server takes.
+    A stream is blocked while a CRD or a permission is missing. A stream that was in sync counts as in sync for as long
+    as a restart of the API server takes. `notes` are lines to add.
     """
     since = time.monotonic() - BEHIND_SECONDS
     ready = all(

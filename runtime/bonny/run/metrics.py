@@ -1,181 +1,179 @@
-"""Metrics: the figures of a running operator under /metrics, read from its parts when they are asked for.
+"""Metrics: the values of a running operator under /metrics, read from its parts at the scrape.
 
-Names of controller-runtime, client-go and all clients of Prometheus stand for what they mean there, so that dashboards
-and alerts made for them work; those that begin with `bonny_` have no peer. Every series of a controller and of a stream
-is there from the start, at zero. Labels are names of what the operator declares, and of closed sets: never of objects.
+Names of controller-runtime, client-go and kube-scheduler mean what they mean there, so that dashboards and alerts made
+for those work; names that begin with `bonny_` have no peer. Every series of a controller and of a stream exists from
+the start, at zero. Labels are names that the operator declares, and closed sets: never names of objects.
 
-What a scrape costs does not depend on how many objects there are (docs/decisions/0025).
+The cost of a scrape does not depend on the number of objects.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from prometheus_client.core import Metric
+
 from ..client.metering import Requests
+from ..core.meters import ReconcileCounts
 from ..core.queue import Statistics
 from ..core.watch import ErrorKind
+from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker
-from ..events import EventRecorder
-from ..servers.periodic import PeriodicTasks
-from ..servers.server import Server
 from ..servers.watcher import Watcher
-from ..telemetry.prometheus import END, Family, Format, Metric, Type, each, exposition, foreign, process_families
-from .event_loop import LoopMonitor
+from ..telemetry.prometheus import Labels, Row, counter, each, gauge, histogram
 
 if TYPE_CHECKING:
-    from ..scheduler.server import SchedulerServer
+    from .process import Process
 
-__all__ = ["families", "text"]
-
-COUNTER, GAUGE, HISTOGRAM = Type.COUNTER, Type.GAUGE, Type.HISTOGRAM
+__all__ = ["families"]
 
 
 class _Queue(NamedTuple):
-    worker: Worker
+    meters: ReconcileCounts
+    router: Router
     statistics: Statistics
-    held: int
-    held_seconds: float
-    longest_seconds: float
+    slots: int
+    running: list[float]
+    """For how long each reconcile in progress has run."""
 
 
 class _Stream(NamedTuple):
     stream: Stream
-    objects: int
-    age: float
-    silent: float
+    now: float
+
+    @property
+    def age(self) -> float:
+        return self.now - (self.stream.opened or self.now)
 
 
 # fmt: off
-CONTROLLERS: Final[tuple[Metric, ...]] = (
-    ("controller_runtime_reconcile_errors_total", COUNTER, "Handlings that failed.", "worker.meters.errors"),
-    ("controller_runtime_terminal_reconcile_errors_total", COUNTER, "Failures for good.", "worker.meters.terminal"),
-    ("controller_runtime_reconcile_timeouts_total", COUNTER, "Handlings out of time.", "worker.meters.timeouts"),
-    ("controller_runtime_reconcile_time_seconds", HISTOGRAM, "How long handlings took.", "worker.meters.seconds"),
-    ("controller_runtime_active_workers", GAUGE, "Handlings under way.", "held"),
-    ("controller_runtime_max_concurrent_reconciles", GAUGE, "Handlings at most.", "worker.max_concurrent"),
+CONTROLLERS: Final[tuple[Row[_Queue], ...]] = (
+    (counter, "controller_runtime_reconcile_errors_total", "Reconciles that failed.", lambda of: of.meters.errors),
+    (counter, "controller_runtime_terminal_reconcile_errors_total", "Reconciles that ended with Terminal.",
+     lambda of: of.meters.terminal),
+    (counter, "controller_runtime_reconcile_timeouts_total", "Reconciles that exceeded their timeout.",
+     lambda of: of.meters.timeouts),
+    (histogram, "controller_runtime_reconcile_time_seconds", "Seconds that a reconcile took.",
+     lambda of: of.meters.seconds),
+    (gauge, "controller_runtime_active_workers", "Reconciles in progress.", lambda of: len(of.running)),
+    (gauge, "controller_runtime_max_concurrent_reconciles", "Maximum number of concurrent reconciles.",
+     lambda of: of.slots),
 )
-QUEUES: Final[tuple[Metric, ...]] = (
-    ("workqueue_depth", GAUGE, "Keys that wait for a worker.", "statistics.ready"),
-    ("workqueue_adds_total", COUNTER, "Keys that became ready.", "worker.router.queue.adds"),
-    ("workqueue_retries_total", COUNTER, "Keys that came back for another try.", "worker.router.queue.retries"),
-    ("workqueue_queue_duration_seconds", HISTOGRAM, "How long keys waited for a worker.", "worker.meters.queued"),
-    ("workqueue_work_duration_seconds", HISTOGRAM, "How long workers held keys.", "worker.meters.seconds"),
-    ("workqueue_unfinished_work_seconds", GAUGE, "How long keys have been held by now, all together.", "held_seconds"),
-    ("workqueue_longest_running_processor_seconds", GAUGE, "How long the first of them has been.", "longest_seconds"),
-    ("bonny_queue_oldest_seconds", GAUGE, "How long the oldest ready key has waited.", "statistics.oldest"),
-    ("bonny_queue_delayed", GAUGE, "Keys that wait after a failure.", "statistics.delayed"),
-    ("bonny_queue_timers", GAUGE, "Keys that come again at a time.", "statistics.timers"),
-    ("bonny_barrier_waiting", GAUGE, "Keys that wait for a stream to show their writes.", "statistics.parked"),
-    ("bonny_barrier_waits_total", COUNTER, "How often keys had to wait for that.", "worker.router.barrier_waits"),
-    ("bonny_barrier_missed_total", COUNTER, "How often they did so in vain.", "worker.router.barriers_missed"),
+QUEUES: Final[tuple[Row[_Queue], ...]] = (
+    (gauge, "workqueue_depth", "Keys that are ready and wait for a worker.", lambda of: of.statistics.ready),
+    (counter, "workqueue_adds_total", "Keys that became ready for a worker.", lambda of: of.router.queue.adds),
+    (counter, "workqueue_retries_total", "Keys that were queued again for another try.",
+     lambda of: of.router.queue.retries),
+    (histogram, "workqueue_queue_duration_seconds", "Seconds that a ready key waited for a worker.",
+     lambda of: of.meters.queued),
+    (histogram, "workqueue_work_duration_seconds", "Seconds that a worker spent on a key.",
+     lambda of: of.meters.seconds),
+    (gauge, "workqueue_unfinished_work_seconds", "Seconds that all reconciles in progress have run, added up.",
+     lambda of: sum(of.running)),
+    (gauge, "workqueue_longest_running_processor_seconds",
+     "Seconds that the longest-running reconcile has been in progress.", lambda of: max(of.running, default=0.0)),
+    (gauge, "bonny_queue_oldest_seconds", "Seconds that the oldest ready key has waited for a worker.",
+     lambda of: of.statistics.oldest),
+    (gauge, "bonny_queue_delayed", "Keys that wait for another try.", lambda of: of.statistics.delayed),
+    (gauge, "bonny_queue_timers", "Keys that will be queued at a set time.", lambda of: of.statistics.timers),
+    (gauge, "bonny_barrier_waiting", "Keys that wait for their own write to appear in the watch.",
+     lambda of: of.statistics.parked),
+    (counter, "bonny_barrier_waits_total", "Times a key waited for its own write to appear in the watch.",
+     lambda of: of.router.barrier_waits),
+    (counter, "bonny_barrier_missed_total",
+     "Times a key gave up waiting (5 s) for its own write to appear in the watch.",
+     lambda of: of.router.barriers_missed),
 )
-STREAMS: Final[tuple[Metric, ...]] = (
-    ("bonny_stream_synced", GAUGE, "Whether a complete list is in memory.", "stream.synced"),
-    ("bonny_stream_age_seconds", GAUGE, "For how long the watch has been open; 0 while none is.", "age"),
-    ("bonny_stream_silent_seconds", GAUGE, "Time since the server gave a sign, or a wait was begun.", "silent"),
-    ("bonny_stream_lists_total", COUNTER, "Complete lists; without trouble there is one.", "stream.lists"),
-    ("bonny_store_objects", GAUGE, "Objects in memory.", "objects"),
-    ("bonny_store_bytes", GAUGE, "Their size, as the server wrote them.", "stream.store.bytes"),
-)
-OTHERS: Final[tuple[Metric, ...]] = (
-    ("bonny_events_unsent", GAUGE, "Events that the API server does not know of yet.", "recorder.correlator.unsent"),
-    ("bonny_tasks_halted_total", COUNTER, "Periodic tasks that were halted by an error.", "tasks.failed"),
-    ("bonny_client_throttled_seconds_total", COUNTER, "Waits after a 429.", "requests.throttled_seconds"),
-    ("bonny_event_loop_blocked_seconds_total", COUNTER, "Time in which the event loop was blocked, for 3 s or longer.",
-     "monitor.blocked_seconds"),
+STREAMS: Final[tuple[Row[_Stream], ...]] = (
+    (gauge, "bonny_stream_synced", "1 while all objects of the stream are in memory.", lambda of: of.stream.synced),
+    (gauge, "bonny_stream_age_seconds", "Seconds that the watch has been open; 0 while it is closed.",
+     lambda of: of.age),
+    (gauge, "bonny_stream_silent_seconds",
+     "Seconds since the API server last sent something, or since a pause before the next request began.",
+     lambda of: of.now - of.stream.last_contact),
+    (counter, "bonny_stream_lists_total", "Complete lists of the stream; 1 unless a watch could not be resumed.",
+     lambda of: of.stream.lists),
+    (gauge, "bonny_store_objects", "Objects of the stream in memory.", lambda of: len(of.stream.store)),
+    (gauge, "bonny_store_bytes", "Bytes of the objects of the stream in memory, as the API server sent them.",
+     lambda of: of.stream.store.bytes),
 )
 # fmt: on
+CONTROLLER: Final = ("controller",)
 QUEUE: Final = ("name", "controller")
-# Not "namespace", which is the name of the label by which Prometheus tells where it scrapes.
+EVENTS: Final = (("recorded",), ("limited",), ("refused",), ("dropped",))
+# Not "namespace": Prometheus uses that label for the namespace of the pod that it scrapes.
 STREAM: Final = ("reader", "resource", "watched", "selector", "form")
 
 
-class Parts(NamedTuple):
-    """What is looked at; `name` is the operator's."""
-
-    name: str
-    workers: Sequence[Worker]
-    streams: Sequence[Stream]
-    servers: Iterable[Server]
-    recorder: EventRecorder
-    tasks: PeriodicTasks
-    requests: Requests
-    monitor: LoopMonitor
-    schedulers: Sequence[SchedulerServer] = ()
-
-
-def text(parts: Parts, form: Format = Format.TEXT) -> str:
-    """All figures, as Prometheus reads them."""
-    theirs = foreign(form)
-    ours = exposition((*families(parts), *(() if theirs else process_families())), form)
-    return ours + theirs + (END if form is Format.OPEN else "")
-
-
-def families(parts: Parts) -> Iterator[Family]:
-    """All figures but those of the process."""
+def families(process: Process) -> Iterator[Metric]:
+    """All metrics but those of the default registry of prometheus-client."""
     now = time.monotonic()
-    watchers = [server for server in parts.servers if isinstance(server, Watcher)]
-    workers = _named([*parts.workers, *(watcher.worker for watcher in watchers)])
-    queues = {name: _queue(worker, now) for name, worker in workers.items()}
-    results = {(name, result): n for name, queue in queues.items() for result, n in _results(queue.worker).items()}
-    told = "Handlings, by how they ended."
-    yield Family("controller_runtime_reconcile_total", COUNTER, told, ("controller", "result"), results)
-    yield from each(CONTROLLERS, ("controller",), {(name,): queue for name, queue in queues.items()})
-    yield from each(QUEUES, QUEUE, {(name, name): queue for name, queue in queues.items()})
-
-    streams = {("controllers", *_labels(stream)): _stream(stream, now) for stream in parts.streams}
+    watchers = [server for server in process.servers if isinstance(server, Watcher)]
+    yield from _of_controllers([*process.workers, *(watcher.worker for watcher in watchers)], now)
+    streams = {("controllers", *_labels(stream)): _Stream(stream, now) for stream in process.streams.values()}
     for watcher in watchers:
-        streams |= {(str(watcher), *_labels(stream)): _stream(stream, now) for stream in watcher.streams}
-    yield from each(STREAMS, STREAM, streams)
-    troubles = {(*names, kind): (stream.stream, kind) for names, stream in streams.items() for kind in ErrorKind}
-    counts = {names: stream.errors[kind] for names, (stream, kind) in troubles.items()}
-    told = "How often a stream could not go on."
-    yield Family("bonny_stream_troubles_total", COUNTER, told, (*STREAM, "kind"), counts)
-    current = {
-        names: stream.error is not None and stream.error.kind is kind for names, (stream, kind) in troubles.items()
-    }
-    yield Family("bonny_stream_trouble", GAUGE, "Whether it cannot go on now.", (*STREAM, "kind"), current)
-
-    if parts.schedulers:
+        streams |= {(str(watcher), *_labels(stream)): _Stream(stream, now) for stream in watcher.streams}
+    yield from _of_streams(streams)
+    if process.schedulers:
         from ..scheduler.metrics import families as of_schedulers  # noqa: PLC0415  loaded only where there is one
 
-        yield from of_schedulers(parts.schedulers)
+        yield from of_schedulers(process.schedulers)
+    yield from _of_requests(process.tasks.client.requests)
+    correlator = process.recorder.correlator
+    outcomes = (correlator.recorded, correlator.limited, correlator.refused, correlator.dropped)
+    events = dict(zip(EVENTS, outcomes, strict=True))
+    text = "Kubernetes Events: all (recorded), and those that are never written (limited, refused, dropped)."
+    yield counter("bonny_events_total", text, ("outcome",), events)
+    text = "Kubernetes Events that wait to be written; one that repeats counts each time."
+    yield gauge("bonny_events_unsent", text, (), {(): correlator.unsent})
+    halted = {(): process.tasks.failed}
+    yield counter("bonny_tasks_halted_total", "Periodic tasks that an error halted.", (), halted)
+    text = "Seconds in which the event loop was blocked for 3 s or longer."
+    yield counter("bonny_event_loop_blocked_seconds_total", text, (), {(): process.monitor.blocked_seconds})
+    tasks = {("running",): process.tasks.registered, ("halted",): len(process.tasks.halted)}
+    text = "Periodic tasks by state; at most 100 halted ones are counted."
+    yield gauge("bonny_tasks", text, ("state",), tasks)
+    text = "1 while this process does the work: it is the leader, or runs without leader election."
+    yield gauge("leader_election_master_status", text, ("name",), {(process.operator.name,): process.tasks.leading})
 
-    requests, labels = parts.requests, ("code", "method", "host")
-    answers = {(code, method, requests.host): count for (method, code), count in requests.answers.items()}
-    yield Family("rest_client_requests_total", COUNTER, "Requests to the API server.", labels, answers)
-    seconds = {(method, requests.host): histogram for method, histogram in requests.seconds.items()}
-    told = "How long requests took; a watch: until it was open."
-    yield Family("rest_client_request_duration_seconds", HISTOGRAM, told, ("verb", "host"), seconds)
 
-    counted = {
-        (name,): getattr(parts.recorder.correlator, name) for name in ("recorded", "limited", "refused", "dropped")
+def _of_controllers(workers: Sequence[Worker], now: float) -> Iterator[Metric]:
+    named = _named(workers)
+    results = {(name, result): n for name, worker in named.items() for result, n in _results(worker.meters).items()}
+    yield counter("controller_runtime_reconcile_total", "Reconciles by result.", (*CONTROLLER, "result"), results)
+    queues = {name: _queue(worker, now) for name, worker in named.items()}
+    yield from each(CONTROLLERS, CONTROLLER, {(name,): queue for name, queue in queues.items()})
+    yield from each(QUEUES, QUEUE, {(name, name): queue for name, queue in queues.items()})
+
+
+def _of_streams(streams: Mapping[Labels, _Stream]) -> Iterator[Metric]:
+    yield from each(STREAMS, STREAM, streams)
+    errors = {(*labels, kind): (of.stream, kind) for labels, of in streams.items() for kind in ErrorKind}
+    counts = {labels: stream.errors[kind] for labels, (stream, kind) in errors.items()}
+    text = "Times the stream began to fail, by reason."
+    yield counter("bonny_stream_troubles_total", text, (*STREAM, "kind"), counts)
+    current = {
+        labels: stream.error is not None and stream.error.kind is kind for labels, (stream, kind) in errors.items()
     }
-    told = "Occurrences of events: all, and those that will not be seen."
-    yield Family("bonny_events_total", COUNTER, told, ("outcome",), counted)
-    yield from each(OTHERS, (), {(): parts})
-    tasks = {("running",): parts.tasks.registered, ("halted",): len(parts.tasks.halted)}
-    yield Family(
-        "bonny_tasks", GAUGE, "Periodic tasks; of those that an error halted, the last 100.", ("state",), tasks
-    )
-    leading = {(parts.name,): parts.tasks.leading}
-    yield Family("leader_election_master_status", GAUGE, "Whether this process does the work.", ("name",), leading)
+    yield gauge("bonny_stream_trouble", "1 while the stream fails for this reason.", (*STREAM, "kind"), current)
 
 
-def _queue(worker: Worker, now: float) -> _Queue:
-    held = [now - since for since in worker.running]
-    return _Queue(worker, worker.router.queue.statistics(now=now), len(held), sum(held), max(held, default=0.0))
-
-
-def _stream(stream: Stream, now: float) -> _Stream:
-    return _Stream(stream, len(stream.store), now - (stream.opened or now), now - stream.last_contact)
+def _of_requests(requests: Requests) -> Iterator[Metric]:
+    answers = {(code, method, requests.host): n for (method, code), n in requests.answers.items()}
+    text = "Requests to the API server by status code and method."
+    yield counter("rest_client_requests_total", text, ("code", "method", "host"), answers)
+    seconds = {(method, requests.host): taken for method, taken in requests.seconds.items()}
+    text = "Seconds that a request to the API server took; a watch counts until it is open."
+    yield histogram("rest_client_request_duration_seconds", text, ("verb", "host"), seconds)
+    text = "Seconds that requests waited because the API server answered 429."
+    yield counter("bonny_client_throttled_seconds_total", text, (), {(): requests.throttled_seconds})
 
 
 def _named(workers: Sequence[Worker]) -> dict[str, Worker]:
-    """By the name of the controller, and the kind where it has several: there is a worker for each."""
+    """Workers by the name of their controller, and by the kind, too, where it has several: each has a worker."""
     names = [worker.name for worker in workers]
     return {
         worker.name if names.count(worker.name) == 1 else f"{worker.name}/{worker.kind.resource}": worker
@@ -183,14 +181,19 @@ def _named(workers: Sequence[Worker]) -> dict[str, Worker]:
     }
 
 
-def _results(worker: Worker) -> dict[str, int]:
-    """By the names that controller-runtime gives them."""
-    meters = worker.meters
+def _queue(worker: Worker, now: float) -> _Queue:
+    statistics = worker.router.queue.statistics(now=now)
+    running = [now - since for since in worker.running]
+    return _Queue(worker.meters, worker.router, statistics, worker.max_concurrent, running)
+
+
+def _results(meters: ReconcileCounts) -> dict[str, int]:
+    """Reconciles by the results that controller-runtime has."""
     others = {"error": meters.errors, "requeue": meters.requeued, "requeue_after": meters.requeued_after}
     return {"success": meters.seconds.count - sum(others.values()), **others}
 
 
-def _labels(stream: Stream) -> tuple[str, ...]:
+def _labels(stream: Stream) -> Labels:
     kind = stream.kind
     resource = f"{kind.plural}.{kind.version}.{kind.group}".rstrip(".")  # as kubectl takes it
     selector = f"{kind.label_selector};{kind.field_selector}".strip(";")

@@ -1,8 +1,4 @@
-"""Probes: /healthz and /readyz, which both say why in their body; and /metrics beside them.
-
-`/healthz` is red when a check of progress fails: restarting may help. `/readyz` is red until there is work being done;
-trouble that a restart would not mend (a missing CRD, a missing permission) is listed, not red.
-"""
+"""Probes: the HTTP server of /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`)."""
 
 from __future__ import annotations
 
@@ -12,21 +8,20 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from ..errors import UsageError
-from ..telemetry.prometheus import Format
 
 __all__ = ["Probes", "Report"]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer to one probe: whether it is green, and lines that say why."""
+    """The answer to one probe: whether it is green, and lines with the reasons."""
 
     ok: bool
     lines: tuple[str, ...]
 
 
 class Probes:
-    """A small HTTP server. `port` is the real one after `start`."""
+    """The HTTP server. After `start`, `port` is the port that it listens on."""
 
     def __init__(
         self,
@@ -35,7 +30,7 @@ class Probes:
         port: int,
         health: Callable[[], Report],
         readiness: Callable[[], Report],
-        metrics: Callable[[Format], str],
+        metrics: Callable[[str], tuple[bytes, str]],
     ) -> None:
         self.port = port
         self._host = host
@@ -54,7 +49,7 @@ class Probes:
             await self._runner.cleanup()
             raise UsageError(
                 f"port {self.port} for the probes is not free ({error.strerror or error}): "
-                "set BONNY_HTTP_PORT to another one, or to 0 for any free one"
+                "set BONNY_HTTP_PORT to another port, or to 0 for any free one"
             ) from error
         self.port = self._runner.addresses[0][1]
 
@@ -71,9 +66,9 @@ def _handler(report: Callable[[], Report]) -> Callable[[web.Request], Awaitable[
     return handle
 
 
-def _scraped(metrics: Callable[[Format], str]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def _scraped(metrics: Callable[[str], tuple[bytes, str]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
-        form = Format.accepted(request.headers.get("Accept", ""))
-        return web.Response(body=metrics(form).encode(), headers={"Content-Type": form.value})
+        body, content_type = metrics(request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
 
     return handle

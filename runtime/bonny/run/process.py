@@ -37,8 +37,7 @@ from ..servers.reconciler import Reconciler
 from ..servers.server import EVERYWHERE, Server
 from ..servers.watcher import Watcher
 from ..telemetry import tracing
-from ..telemetry.prometheus import END, Format
-from . import health, metrics
+from . import health
 from .config import Config
 from .event_loop import LoopMonitor, create_task
 from .leader import Leadership, own_identity
@@ -437,13 +436,13 @@ class Process:
         """Those that run: they have streams and workers of their own."""
         return [server for server in self.servers if isinstance(server, Watcher)] if self._work else []
 
-    def exposition(self, form: Format = Format.TEXT) -> str:
-        """What /metrics answers."""
-        if not self._started:
-            return END if form is Format.OPEN else ""
-        parts = (list(self.streams.values()), self.servers, self.recorder, self.tasks, self.tasks.client.requests)
-        figures = metrics.Parts(self.operator.name, self.workers, *parts, self.monitor, self.schedulers)
-        return metrics.text(figures, form)
+    def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """Answer /metrics: the text and its content type."""
+        # Imported by the first scrape: prometheus-client is not needed before.
+        from ..telemetry.prometheus import exposition  # noqa: PLC0415
+        from .metrics import families  # noqa: PLC0415
+
+        return exposition(families(self) if self._started else (), accept)
 
 
 async def cancelled(tasks: Collection[asyncio.Task[Any]], *, seconds: float | None = None) -> None:

@@ -5,43 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from prometheus_client.core import Metric
+
 from ..core.meters import Histogram
-from ..telemetry.prometheus import Family, Metric, Type, each
+from ..telemetry.prometheus import counter, gauge, histogram
 from .pending import State
 from .server import SchedulerServer
 
 __all__ = ["families"]
 
-COUNTER, GAUGE, HISTOGRAM = Type.COUNTER, Type.GAUGE, Type.HISTOGRAM
+V = TypeVar("V", int, Histogram)
 
-_Figure = TypeVar("_Figure", int, Histogram)
-
-SCHEDULERS: Final[tuple[Metric, ...]] = (
-    ("scheduler_scheduling_algorithm_duration_seconds", HISTOGRAM, "How long choices took.", "meters.choices"),
-    ("bonny_scheduler_bindings", GAUGE, "Bindings and reports of pods without a node that are on their way.", "busy"),
-)
 PROFILE: Final = ("profile",)
 LINES: Final = {State.READY: "active", State.WAITING: "backoff", State.PARKED: "unschedulable"}
 
 
-def families(servers: Sequence[SchedulerServer]) -> Iterator[Family]:
+def families(servers: Sequence[SchedulerServer]) -> Iterator[Metric]:
     """All metrics of these schedulers."""
-    yield from each(SCHEDULERS, PROFILE, {(server.scheduler.name,): server for server in servers})
+    choices = {(server.scheduler.name,): server.meters.choices for server in servers}
+    text = "Seconds that the choice of a node took."
+    yield histogram("scheduler_scheduling_algorithm_duration_seconds", text, PROFILE, choices)
+    busy = {(server.scheduler.name,): server.busy for server in servers}
+    yield gauge("bonny_scheduler_bindings", "Bindings and conditions of pods that are being written.", PROFILE, busy)
 
-    def by(figures: Callable[[SchedulerServer], Mapping[str, _Figure]]) -> dict[tuple[str, str], _Figure]:
-        return {(server.scheduler.name, value): n for server in servers for value, n in figures(server).items()}
+    def by(read: Callable[[SchedulerServer], Mapping[str, V]]) -> dict[tuple[str, str], V]:
+        return {(server.scheduler.name, value): n for server in servers for value, n in read(server).items()}
 
     waiting = by(lambda server: {LINES[state]: n for state, n in server.statistics().items() if state in LINES})
-    told = "Pods without a node: to be tried at once, after a time, and when something changed."
-    yield Family("scheduler_pending_pods", GAUGE, told, (*PROFILE, "queue"), waiting)
-    told = "Pods that fit nowhere, by what they fail at; one may count for several."
-    unschedulable = by(lambda server: server.unschedulable())
-    yield Family("scheduler_unschedulable_pods", GAUGE, told, (*PROFILE, "plugin"), unschedulable)
-    ends = by(lambda server: server.meters.seconds)
-    told, results = "How long attempts took, binding included.", (*PROFILE, "result")
-    yield Family("scheduler_scheduling_attempt_duration_seconds", HISTOGRAM, told, results, ends)
-    counts = {values: seconds.count for values, seconds in ends.items()}
-    yield Family("scheduler_schedule_attempts_total", COUNTER, "Attempts, by how they ended.", results, counts)
-    bindings = {(of, "Bind", status): n for (of, status), n in by(lambda server: server.meters.bindings).items()}
-    told, labels = "How long bindings took.", (*PROFILE, "extension_point", "status")
-    yield Family("scheduler_framework_extension_point_duration_seconds", HISTOGRAM, told, labels, bindings)
+    text = "Pods without a node: to be tried at once (active), after a time (backoff), after a change (unschedulable)."
+    yield gauge("scheduler_pending_pods", text, (*PROFILE, "queue"), waiting)
+    text = "Pods that fit on no node, by the check that fails; one pod may count for several."
+    yield gauge("scheduler_unschedulable_pods", text, (*PROFILE, "plugin"), by(lambda server: server.unschedulable()))
+    results, seconds = (*PROFILE, "result"), by(lambda server: server.meters.seconds)
+    text = "Seconds that an attempt to schedule a pod took, binding included."
+    yield histogram("scheduler_scheduling_attempt_duration_seconds", text, results, seconds)
+    attempts = {values: taken.count for values, taken in seconds.items()}
+    yield counter("scheduler_schedule_attempts_total", "Attempts to schedule a pod by result.", results, attempts)
+    bindings = {(of, "Bind", status): taken for (of, status), taken in by(lambda of: of.meters.bindings).items()}
+    labels = (*PROFILE, "extension_point", "status")
+    text = "Seconds that the binding of a pod took."
+    yield histogram("scheduler_framework_extension_point_duration_seconds", text, labels, bindings)

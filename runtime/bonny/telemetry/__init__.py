@@ -1,4 +1,4 @@
-"""What an operator tells about itself: `events` for listeners, `logging` for lines on stderr."""
+"""Telemetry: `events` for listeners, `logging` on stderr, `prometheus` for /metrics, `tracing` by OpenTelemetry."""
 
 from .events import EVENTS as EVENTS
 from .events import LOGGER_ID as LOGGER_ID

@@ -1,13 +1,13 @@
-"""Events: named moments in the life of an operator, for whoever wants to count, time or log them.
+"""Events: named moments in the life of an operator, to be counted, timed or logged by listeners.
 
-You need it to feed metrics, traces or an alarm of your own: `attach` a listener. You may `execute` events of your own.
-You do not need it to read what happens: the parts log their failures themselves.
+You need it to feed metrics, traces or alarms of your own: `attach` a listener. You may `execute` events of your own.
+You do not need it to see what happens: the parts log their failures themselves.
 
     attach("slow-runs", "bonny.reconciler.run.finished", remember_the_slowest, config=5.0)
 
-The registry belongs to the process, like that of `logging`. A listener is called where the event happens, at once, on
-the loop or in a handler's thread: it must not wait. One that raises is detached and reported; nobody else notices.
-Without a listener an event costs a look into a dictionary (docs/decisions/0021).
+The registry belongs to the process, like the one of `logging`. A listener is called at once where the event happens,
+on the event loop or in a handler's thread: it must not block. A listener that raises is detached and logged. An event
+without a listener costs one lookup in a dictionary.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ EVENTS: Final = (
     "bonny.watcher.trouble.started", "bonny.watcher.trouble.finished",
     "bonny.watcher.handle.succeeded", "bonny.watcher.handle.failed",
 )  # fmt: skip
-"""Every event of the runtime; docs/reference/from-bonny.md says when each happens and what it carries."""
+"""Every event of the runtime. The names are those of Elixir's Bonny where it has such an event."""
 
 Listener: TypeAlias = Callable[[str, Mapping[str, float], Mapping[str, object], Any], object]
-"""Called with the event's name, its measurements, its metadata, and the `config` that it was attached with."""
+"""Called with the event's name, measurements and metadata, and with the `config` that was given to `attach`."""
 
 T = TypeVar("T")
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -65,7 +65,7 @@ class _Attached(NamedTuple):
     config: Any
 
 
-# The tuples are replaced, never changed: who executes an event reads without a lock.
+# The tuples are replaced, never changed: `execute` reads them without a lock.
 _attached: dict[str, tuple[_Attached, ...]] = {}
 _defaults: dict[str, object] = {}
 _lock = threading.Lock()
@@ -75,41 +75,41 @@ _lock = threading.Lock()
 
 
 def attach(id: str, name: str, listener: Listener, config: Any = None) -> None:  # noqa: A002  as in :telemetry
-    """Call `listener` at each event called `name`, until `detach(id)`. Raises: as `attach_many`."""
+    """Call `listener` at each event `name`, until `detach(id)`. Raises: as `attach_many`."""
     attach_many(id, (name,), listener, config)
 
 
 def attach_many(id: str, names: Iterable[str], listener: Listener, config: Any = None) -> None:  # noqa: A002
-    """Call `listener` at each event of these `names`: of `EVENTS`, or events of your own.
+    """Call `listener` at each event of `names`, which are names of `EVENTS` or of events of your own.
 
     Raises: `OptionError` when `id` is taken, `listener` is an `async def`, or the runtime has no such event.
     """
     names = tuple(dict.fromkeys(names))
     unknown = next((name for name in names if name.startswith(PREFIX) and name not in EVENTS), None)
     if unknown is not None:
-        raise OptionError(f"there is no event {unknown!r}: correct it to one of bonny.telemetry.EVENTS")
+        raise OptionError(f"the event {unknown!r} does not exist: correct it to one of bonny.telemetry.EVENTS")
     if inspect.iscoroutinefunction(listener):
-        raise OptionError(f"the listener {id!r} is an `async def`: nobody could wait for it, so make it a `def`")
+        raise OptionError(f"the listener {id!r} is an `async def`, which cannot be awaited: make it a `def`")
     with _lock:
-        if any(known.id == id for listeners in _attached.values() for known in listeners):
-            raise OptionError(f"a listener {id!r} is attached already: detach it first, or choose another id")
+        if any(each.id == id for listeners in _attached.values() for each in listeners):
+            raise OptionError(f"a listener {id!r} is already attached: detach it first, or choose another id")
         for name in names:
             _attached[name] = (*_attached.get(name, ()), _Attached(id, listener, config))
 
 
 def detach(id: str) -> bool:  # noqa: A002
-    """End what `attach` began; returns whether there was such a listener. It may be called once more meanwhile."""
+    """Remove the listener `id`; returns whether it was attached. An event in progress may still call it."""
     with _lock:
-        found = [name for name, listeners in _attached.items() if any(known.id == id for known in listeners)]
-        for name in found:
-            _attached[name] = tuple(known for known in _attached[name] if known.id != id)
+        names = [name for name, listeners in _attached.items() if any(each.id == id for each in listeners)]
+        for name in names:
+            _attached[name] = tuple(each for each in _attached[name] if each.id != id)
             if not _attached[name]:
                 del _attached[name]
-    return bool(found)
+    return bool(names)
 
 
 def attach_logger(names: Iterable[str] = EVENTS, *, level: int = logging.DEBUG) -> None:
-    """Log these events at `level` (default debug), failures as warnings; `detach(LOGGER_ID)` ends it."""
+    """Log events at `level` (default debug) and failures as warnings, until `detach(LOGGER_ID)`."""
     attach_many(LOGGER_ID, names, _log, level)
 
 
@@ -120,47 +120,47 @@ def _log(name: str, measurements: Mapping[str, float], metadata: Mapping[str, ob
     log.log(logging.WARNING if name.endswith(".failed") else level, name, extra=extra)
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- emitting ---------------------------------------------------------------------------------------------------------
 
 
 def execute(name: str, measurements: Mapping[str, float] = NOTHING, metadata: Mapping[str, object] = NOTHING) -> None:
-    """Tell the listeners of `name`; what they raise is not raised here.
+    """Call the listeners of `name`; an exception of theirs is not raised here.
 
-    Measurements are numbers, durations in seconds. Metadata says what it was about, by names and texts that may be
-    logged: never the body of an object.
+    Measurements are numbers, durations in seconds. Metadata are names and texts that may be logged: never the body of
+    an object.
     """
     listeners = _attached.get(name)
     if listeners is None:
         return
     metadata = {**_defaults, **metadata}
-    for known in listeners:
+    for each in listeners:
         try:
-            known.listener(name, measurements, metadata, known.config)
+            each.listener(name, measurements, metadata, each.config)
         except BaseException:
-            detach(known.id)
-            log.exception("a listener failed and was detached", extra={"listener": known.id, "event": name})
+            detach(each.id)
+            log.exception("a listener failed and was detached", extra={"listener": each.id, "event": name})
 
 
 @contextmanager
 def span(name: str, metadata: Mapping[str, object] = NOTHING) -> Iterator[dict[str, object]]:
-    """Tell `<name>.start`, then `<name>.stop`, or `<name>.exception` with the `error`; the latter with the duration.
+    """Emit `<name>.start`, then `<name>.stop`, or `<name>.exception` with the `error`; both ends with the duration.
 
-    What is put into the dictionary that it gives goes with the end.
+    Yields a dictionary: its items are added to the metadata of the end.
     """
-    found = dict(metadata)
+    ending = dict(metadata)
     began = time.monotonic()
     execute(f"{name}.start", {"system_time": time.time()}, metadata)
     try:
-        yield found
+        yield ending
     except BaseException as error:
-        execute(f"{name}.exception", {"duration": time.monotonic() - began}, {**found, "error": error})
+        execute(f"{name}.exception", {"duration": time.monotonic() - began}, {**ending, "error": error})
         raise
-    execute(f"{name}.stop", {"duration": time.monotonic() - began}, found)
+    execute(f"{name}.stop", {"duration": time.monotonic() - began}, ending)
 
 
 @contextmanager
 def lifetime(part: str, metadata: Mapping[str, object] = NOTHING) -> Iterator[None]:
-    """Tell `<part>.initialized`, and in the end `<part>.genserver.down` with the `reason`: stopped, or the error."""
+    """Emit `<part>.initialized`, and in the end `<part>.genserver.down` with the `reason`: stopped, or the error."""
     execute(f"{part}.initialized", NOTHING, metadata)
     try:
         yield
@@ -171,17 +171,17 @@ def lifetime(part: str, metadata: Mapping[str, object] = NOTHING) -> Iterator[No
 
 
 def measure(function: Callable[[], T]) -> tuple[dict[str, float], T]:
-    """Call `function`; returns `{"duration": seconds}` and what it returned. Raises: what it raises."""
+    """Call `function`; returns `{"duration": seconds}` and its result. Raises: what `function` raises."""
     began = time.monotonic()
     result = function()
     return {"duration": time.monotonic() - began}, result
 
 
 def metadata(more: Mapping[str, object] = NOTHING) -> dict[str, object]:
-    """What goes with every event, and `more`."""
+    """The metadata of every event, with `more`."""
     return {**_defaults, **more}
 
 
 def set_metadata(**values: object) -> None:
-    """Let `values` go with every event from now on, as the operator's name does. An event's own beat them."""
+    """Add `values` to the metadata of every event from now on; metadata of an event itself beats them."""
     _defaults.update(values)

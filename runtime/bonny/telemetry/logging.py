@@ -1,11 +1,11 @@
-"""Logging: one line for each event, a constant message with its key/values, for people or for machines.
+"""Logging: one line for each event, a constant message with key/values, for people (console) or machines (json).
 
-`console` is for terminals, where each handling is one line: applied or unchanged or failed, what, why, how long. `json`
-is for log collectors. Object bodies and tokens never reach a log call. A text of more than 16 Ki characters is logged
-without its middle. What UTF-8 cannot encode is logged as an escape.
+In the console format each reconcile is one aligned line: result, object, reasons, duration. Object bodies and tokens
+never reach a log call. A text of more than 16 Ki characters is logged without its middle. Characters that UTF-8 cannot
+encode are logged as escapes.
 
-Every line that is logged while something is handled says what, whoever logs it: `about` was called before. All lines of
-one handling have the same `reconcile_id`, and no other has it.
+Every line that is logged during a reconcile names its object, because the worker called `about` before. All lines of
+one reconcile have the same `reconcile_id`, which is unique.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ import msgspec
 
 __all__ = ["LogFormat", "about", "configure", "reconcile_id"]
 
-# What every LogRecord has; the rest came by `extra`.
+# The attributes of every LogRecord; all others came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-# `debug` is for what the operator does; how its libraries do it is nobody's question here.
+# The level debug is for the operator; its libraries log at info or above.
 LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes", "opentelemetry", "urllib3")
 
 
 RUNTIME: Final = str(Path(__file__).parents[1])
-# How a terminal is told (ECMA-48, SGR).
+# Codes of a terminal (ECMA-48, SGR).
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 LEVELS: Final = {"DEBUG": DIM, "INFO": DIM, "WARNING": YELLOW, "ERROR": RED, "CRITICAL": RED}
-# What became of a handling, by the worker's message and its level; the words are as long as the longest level or more.
+# The result of a reconcile, by the worker's message and its level.
 WORKER: Final = "bonny.engine.worker"
 OUTCOMES: Final = {
     ("reconciled", logging.INFO): ("applied", GREEN),
@@ -49,58 +49,58 @@ OUTCOMES: Final = {
     ("stopped until the object changes", logging.WARNING): ("stopped", YELLOW),
     ("reconcile failed", logging.WARNING): ("failed", RED),
 }
-# Columns of such a line, and how wide each is at least.
+# Columns of the line of a reconcile, and their minimum widths.
 COLUMNS: Final = {"controller": 0, "object": 0, "action": len("reconcile"), "reasons": len("changed")}
-# A longer name moves what follows it in its own line only.
+# A longer name shifts the rest of its own line only.
 WIDEST: Final = 40
-# An error may quote megabytes. Its beginning and its end say most; those of a traceback, too.
+# An error may quote megabytes. The beginning and the end of an error or a traceback say most.
 LONGEST: Final = 16 * 1024
-# Which lines belong together is seen at a terminal; a collector of logs needs to be told.
+# A person at a terminal sees which lines belong together; a log collector needs the fields.
 FOR_MACHINES: Final = frozenset({"reconcile_id", "reasons"})
 
 
-# In the ids of all handlings of this process, so that no other process makes the same.
+# Part of every reconcile id of this process, so that ids are unique among processes.
 _MARK: Final = secrets.token_hex(4)
 _numbers: Final = itertools.count(1)
 _handled: ContextVar[tuple[int, Mapping[str, object]] | None] = ContextVar("handled", default=None)
 
 
 class LogFormat(StrEnum):
-    """How log lines look."""
+    """The format of log lines."""
 
     CONSOLE = "console"
     JSON = "json"
 
 
 def about(**fields: object) -> None:
-    """Let the lines of the current asyncio task, and of the threads and tasks that it starts, tell `fields`.
+    """Add `fields` and a new `reconcile_id` to the lines of this asyncio task and of threads and tasks that it starts.
 
-    A new `reconcile_id` goes with them; what was said before no longer does. A line's own fields beat them.
+    They replace those of the last call. Fields of a line itself beat them.
     """
     _handled.set((next(_numbers), fields))
 
 
 def reconcile_id() -> str:
-    """What is handled here, as the lines of its log call it; empty elsewhere."""
+    """The `reconcile_id` of the log lines of this asyncio task; empty outside of a reconcile."""
     handled = _handled.get()
     return "" if handled is None else f"{_MARK}-{handled[0]:x}"
 
 
 def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | None = None) -> None:
-    """Send the logs of this process to `stream` (default stderr) in `form`. Called once, by `bonny.main`."""
+    """Write the logs of this process to `stream` (default stderr) in `form`. Called once, by `bonny.main`."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.addFilter(_tell_what_is_handled)
+    handler.addFilter(_add_fields)
     colour = handler.stream.isatty() and not os.environ.get("NO_COLOR")  # https://no-color.org
     handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for other in LIBRARIES:
         logging.getLogger(other).setLevel(max(level, logging.INFO))
-    # What our lines do not show need not be found out for each of them (Python's logging HOWTO, "Optimization").
+    # Our lines do not show these, so skip collecting them (Python's logging HOWTO, "Optimization").
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
-def _tell_what_is_handled(record: logging.LogRecord) -> bool:
-    """A filter that lets everything pass."""
+def _add_fields(record: logging.LogRecord) -> bool:
+    """Add the fields of `about`; a filter that lets every record pass."""
     handled = _handled.get()
     if handled is not None:
         for name, value in (*handled[1].items(), ("reconcile_id", reconcile_id())):
@@ -116,13 +116,9 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
 class _Json(logging.Formatter):
     """One JSON document a line."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._second, self._spelled = -1, ""
-
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
-            "time": self._time(record.created),
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -137,16 +133,9 @@ class _Json(logging.Formatter):
         plain = {_text(k): v if isinstance(v, int | float | None) else _text(v) for k, v in line.items()}
         return msgspec.json.encode(plain).decode()
 
-    def _time(self, created: float) -> str:
-        """RFC 3339 with milliseconds; the second is spelled once for all lines in it."""
-        second = int(created)
-        if second != self._second:
-            self._second, self._spelled = second, datetime.fromtimestamp(second, UTC).isoformat()[:19]
-        return f"{self._spelled}.{int((created - second) * 1000):03}+00:00"
-
 
 class _Console(logging.Formatter):
-    """For a person: what became of each handling in one aligned line; of all else time, level, message, key=value."""
+    """For people: an aligned line for each reconcile; for other events time, level, message and key=value."""
 
     def __init__(self, *, colour: bool) -> None:
         super().__init__()
@@ -157,32 +146,32 @@ class _Console(logging.Formatter):
         time = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         outcome = OUTCOMES.get((record.msg, record.levelno)) if record.name == WORKER else None
         if outcome is not None:
-            line = f"{self._painted(*outcome)} {self._handling(vars(record))}"
+            line = f"{self._painted(*outcome)} {self._reconcile(vars(record))}"
         else:
             level = self._painted(record.levelname.lower(), LEVELS.get(record.levelname, ""))
             extras = ((name, value) for name, value in _extras(record).items() if name not in FOR_MACHINES)
-            told = " ".join(f"{self._painted(f'{_text(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
-            line = f"{level} {_text(record.getMessage()):<24} {told}".rstrip()
+            pairs = " ".join(f"{self._painted(f'{_text(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
+            line = f"{level} {_text(record.getMessage()):<24} {pairs}".rstrip()
         line = f"{self._painted(time, DIM, 0)} {line}"
         return f"{line}\n{_text(self.formatException(record.exc_info))}" if record.exc_info else line
 
-    def _handling(self, fields: Mapping[str, Any]) -> str:
-        """Which object, by whom, why, how long, and what comes next. A column is as wide as its widest so far."""
+    def _reconcile(self, fields: Mapping[str, Any]) -> str:
+        """Object, controller, reasons, duration, next try. A column is as wide as its widest value so far."""
         for name in COLUMNS:
             self._widths[name] = min(max(self._widths[name], len(fields.get(name, ""))), WIDEST)
-        told = "  ".join(f"{fields.get(name, ''):{width}}" for name, width in self._widths.items())
+        line = "  ".join(f"{fields.get(name, ''):{width}}" for name, width in self._widths.items())
         if "seconds" in fields:
-            told += f"  {fields['seconds'] * 1000:5.0f} ms"
+            line += f"  {fields['seconds'] * 1000:5.0f} ms"
         if "error" in fields:
-            # The step is in the traceback, where there is one.
+            # The traceback shows the step.
             error = _in_one_line(_text(fields["error"].partition("; in step ")[0]))
-            told += f"  {self._painted(error, BOLD, 0)}"
+            line += f"  {self._painted(error, BOLD, 0)}"
         if "retry_in_seconds" in fields:
-            told += self._painted(f"; next try in {fields['retry_in_seconds']:.1f} s", DIM, 0)
-        return told.rstrip()
+            line += self._painted(f"; next try in {fields['retry_in_seconds']:.1f} s", DIM, 0)
+        return line.rstrip()
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  the name is logging's
-        """Without the runtime's own way from the loop to the handler, which is the same for all."""
+        """The traceback from the handler on; the frames of the runtime before it are always the same."""
         kind, error, trace = ei
         while trace is not None and trace.tb_frame.f_code.co_filename.startswith(RUNTIME):
             trace = trace.tb_next
@@ -193,7 +182,7 @@ class _Console(logging.Formatter):
 
 
 def _text(value: object) -> str:
-    """Its text, bounded, without what cannot be encoded."""
+    """The text of `value`, bounded, with escapes for characters that cannot be encoded."""
     text = str(value)
     if len(text) > LONGEST:
         half, left_out = LONGEST // 2, len(text) - LONGEST
@@ -207,5 +196,5 @@ def _shown(value: object) -> str:
 
 
 def _in_one_line(text: str) -> str:
-    """Line breaks and control characters escaped, as in JSON; quotes as they are."""
+    """`text` with line breaks and control characters escaped as in JSON, and quotes as they are."""
     return json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')

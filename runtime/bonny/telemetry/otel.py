@@ -1,16 +1,16 @@
-"""OpenTelemetry: makes the spans of `tracing`, and finds out where they go.
+"""OpenTelemetry: makes the spans of `tracing`.
 
 Needs the package opentelemetry-api, and the rest of the extra `otel` where the environment asks for traces. Attributes
-have the names of OpenTelemetry's semantic conventions where there are such; those that begin with `bonny.` have none.
+have the names of OpenTelemetry's semantic conventions; those that begin with `bonny.` have no convention.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from importlib.metadata import entry_points
-from typing import Final
+from typing import Any, Final, Protocol
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -19,13 +19,29 @@ from opentelemetry.util.types import AttributeValue
 
 from ..core.meters import Exemplar
 from ..errors import Retry, UsageError
+from ..resource import Resource
 from . import tracing
 from .logging import reconcile_id
 
 __all__ = ["OtelSpans", "find", "path_template"]
 
-# Namespaces have subresources like any other object, by which their names are told from those of kinds.
+# Subresources of a Namespace: what follows them in a path is not a kind within the namespace.
 OF_NAMESPACES: Final = ("finalize", "status")
+
+
+class Handling(Protocol):
+    """What a span shows of a reconcile; an `Axn` is one."""
+
+    @property
+    def action(self) -> str: ...
+    @property
+    def reasons(self) -> Iterable[str]: ...
+    @property
+    def tries(self) -> int: ...
+    @property
+    def resource(self) -> Resource: ...
+    @property
+    def requeue_seconds(self) -> float | None: ...
 
 
 class OtelSpans:
@@ -35,10 +51,10 @@ class OtelSpans:
         self._tracer = provider.get_tracer("bonny", version or None)
 
     @contextmanager
-    def handling(self, axn: tracing.Handling, *, controller: str) -> Iterator[None]:
-        """Surrounds a handling: a trace of its own, whatever is under way where the worker was started."""
+    def handling(self, axn: Handling, *, controller: str) -> Iterator[None]:
+        """Surround a reconcile: a trace of its own, whatever span was current where the worker was started."""
         kind, metadata = axn.resource["kind"], axn.resource["metadata"]
-        told: dict[str, AttributeValue] = {
+        attributes: dict[str, AttributeValue] = {
             "bonny.controller": controller,
             "bonny.action": str(axn.action),
             "bonny.reasons": sorted(map(str, axn.reasons)),
@@ -50,8 +66,8 @@ class OtelSpans:
             "k8s.object.uid": metadata["uid"],
         }
         if namespace := metadata.get("namespace"):
-            told["k8s.namespace.name"] = namespace
-        with self._span(f"{axn.action} {kind}", told, context=Context()) as span:
+            attributes["k8s.namespace.name"] = namespace
+        with self._span(f"{axn.action} {kind}", attributes, context=Context()) as span:
             context = span.get_span_context()
             ids = trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
             tracing.observed.set(Exemplar(*ids, at=time.time()) if context.trace_flags.sampled else None)
@@ -63,16 +79,16 @@ class OtelSpans:
                 raise
 
     def step(self, name: str) -> AbstractContextManager[object]:
-        """Surrounds a step, within a handling that is recorded."""
+        """Surround a step of a reconcile that is recorded."""
         return self._span(name, {}) if trace.get_current_span().is_recording() else tracing.OFF
 
     def request(self, method: str, path: str, *, host: str) -> tracing.Ended | None:
-        """A request, within a span that is recorded; None elsewhere: what follows a kind is not part of any trace."""
+        """Begin the span of a request, and return how to end it; None outside of a recorded span, as for a watch."""
         if not trace.get_current_span().is_recording():
             return None
         template = path_template(path)
-        told = {"http.request.method": method, "url.template": template, "server.address": host}
-        span = self._tracer.start_span(f"{method} {template}", kind=SpanKind.CLIENT, attributes=told)
+        attributes = {"http.request.method": method, "url.template": template, "server.address": host}
+        span = self._tracer.start_span(f"{method} {template}", kind=SpanKind.CLIENT, attributes=attributes)
 
         def ended(status: int | None, error: BaseException | None) -> None:
             if status is not None:
@@ -84,10 +100,12 @@ class OtelSpans:
         return ended
 
     @contextmanager
-    def _span(self, name: str, told: Mapping[str, AttributeValue], *, context: Context | None = None) -> Iterator[Span]:
-        # An error's text and traceback may hold what is in an object, so only its type is told.
+    def _span(
+        self, name: str, attributes: Mapping[str, AttributeValue], *, context: Context | None = None
+    ) -> Iterator[Span]:
+        # The text and traceback of an error may contain data of an object: only its type is recorded.
         with self._tracer.start_as_current_span(
-            name, context, attributes=told, record_exception=False, set_status_on_exception=False
+            name, context, attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:
             try:
                 yield span
@@ -107,7 +125,7 @@ def _type_of(error: BaseException) -> str:
 
 
 def _outcome(error: BaseException) -> str:
-    """As `controller_runtime_reconcile_total` counts it; `cancelled` is what stopped with the process or its lease."""
+    """As `controller_runtime_reconcile_total` counts it; `cancelled`: the process stopped, or lost its lease."""
     if isinstance(error, Retry):
         return "requeue" if error.after is None else "requeue_after"
     return "error" if isinstance(error, Exception) else "cancelled"
@@ -116,7 +134,7 @@ def _outcome(error: BaseException) -> str:
 def path_template(path: str) -> str:
     """The path of a request without names of objects: `/api/v1/namespaces/{namespace}/pods/{name}/log`.
 
-    What is no path of the API's objects keeps only its first part: what follows may be anything.
+    A path that is not of the API's objects keeps only its first part: the rest may be anything.
     """
     parts = path.strip("/").split("/")
     root = {"api": 2, "apis": 3}.get(parts[0], 0)
@@ -128,48 +146,40 @@ def path_template(path: str) -> str:
     return "/" + "/".join([*prefix, *(rest[0], "{name}", *rest[2:3])[: len(rest)]])
 
 
-# --- where they go ----------------------------------------------------------------------------------------------------
+# --- set-up -----------------------------------------------------------------------------------------------------------
 
 
-def find(
-    provider: TracerProvider | None, *, service: str, version: str, environ: Mapping[str, str] | None
-) -> OtelSpans | None:
-    """As `tracing.find`; `environ` is None where it asks for nothing. Raises: `ImportError`, `UsageError`."""
+def find(provider: TracerProvider | None, *, service: str, version: str, wanted: bool) -> OtelSpans | None:
+    """As `tracing.find`; `wanted` says whether the environment asks for traces. Raises: `ImportError`, `UsageError`."""
     if not isinstance(provider, TracerProvider | None):
         raise UsageError(f"Operator(tracing={provider!r}): give a TracerProvider of OpenTelemetry, or leave it out")
     if provider is None:
         provider = trace.get_tracer_provider()
-        if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):  # nobody set one
-            if environ is None:
+        if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):  # the process has none
+            if not wanted:
                 return None
             try:
-                provider = _set_up(environ, service=service, version=version)
-            except ValueError as error:  # of the SDK or an exporter; it names the variable, or what stands there
-                raise UsageError(f"OpenTelemetry refuses what an OTEL_* variable says: {error}") from None
+                _set_up(service=service, version=version)
+            except (ValueError, RuntimeError) as error:
+                raise UsageError(
+                    f"OpenTelemetry cannot be set up as the OTEL_* variables say ({error}): correct them, or install "
+                    "the exporter that they name; the extra `otel` has the one for otlp over HTTP"
+                ) from None
+            provider = trace.get_tracer_provider()
     return OtelSpans(provider, version=version)
 
 
-def _set_up(environ: Mapping[str, str], *, service: str, version: str) -> TracerProvider:
-    """A provider as OpenTelemetry's variables say, for the whole process: handlers make their spans by it, too."""
-    from opentelemetry.sdk import trace as sdk  # noqa: PLC0415  only here: a provider that is given needs none of it
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+def _set_up(*, service: str, version: str) -> None:
+    """Let OpenTelemetry set up the whole process by its variables: spans of handlers go the same way as ours."""
+    # What OpenTelemetry's distributions configure the process by. A provider that is given does without the SDK.
+    from opentelemetry.sdk._configuration import _OTelSDKConfigurator  # noqa: PLC0415
 
-    # What is given here would beat the variables.
-    named = "OTEL_SERVICE_NAME" in environ or "service.name=" in environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    told = {"service.version": version} if named else {"service.name": service, "service.version": version}
-    provider = sdk.TracerProvider(resource=Resource.create(told))
-    protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "")
-    for name in (environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(","):
-        exporter = name.strip()
-        if exporter == "otlp":
-            exporter = "otlp_proto_grpc" if protocol == "grpc" else "otlp_proto_http"
-        found = next(iter(entry_points(group="opentelemetry_traces_exporter", name=exporter)), None)
-        if found is None:
-            raise UsageError(
-                f"traces are to be exported by {exporter}, which is not installed: install the extra `otel` for "
-                "otlp_proto_http, or the package of that exporter, or correct OTEL_TRACES_EXPORTER"
-            )
-        provider.add_span_processor(BatchSpanProcessor(found.load()()))
-    trace.set_tracer_provider(provider)
-    return provider
+    configurator: Any = _OTelSDKConfigurator
+    # The defaults are those of the exporter that the extra `otel` installs.
+    for name, default in (("OTEL_TRACES_EXPORTER", "otlp"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")):
+        os.environ[name] = os.environ.get(name) or default
+    # An attribute that is given here beats the variables.
+    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    configurator().configure(
+        resource_attributes={"service.version": version} | ({} if named else {"service.name": service})
+    )

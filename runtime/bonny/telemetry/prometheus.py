@@ -1,133 +1,91 @@
-"""Prometheus: figures in the text formats that it scrapes: version 0.0.4, and OpenMetrics, which has exemplars.
+"""Prometheus: metric families of prometheus-client, made of values that an operator has anyway.
 
-You need it to write figures that you have. Your own metrics: use prometheus-client, as anywhere; what is registered
-there is on /metrics, too.
+A table of `Row`s says which metrics a sort of subjects has, and how each is read from one of them. Values are read at
+the scrape; this module is imported by the first one, because prometheus-client takes 30 ms to import.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import accumulate
-from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
+
+import prometheus_client
+from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 
 from ..core.meters import BOUNDS, Histogram
 
-__all__ = ["END", "Family", "Format", "Metric", "Type", "each", "exposition", "foreign", "process_families"]
+__all__ = ["Labels", "Row", "counter", "each", "exposition", "gauge", "histogram"]
 
-END: Final = "# EOF\n"
-_ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
-_STARTED: Final = time.time()
+END: Final = b"# EOF\n"
+
+S = TypeVar("S")
+K = TypeVar("K", bound=tuple[str, ...])
+Labels: TypeAlias = tuple[str, ...]
+Row: TypeAlias = tuple[Callable[..., Metric], str, str, Callable[[S], float | Histogram]]
+"""`counter`, `gauge` or `histogram`; name; help; and how the value is read from a subject."""
 
 log = logging.getLogger("bonny.telemetry")
 
 
-class Format(StrEnum):
-    """Both formats, by their content types."""
-
-    TEXT = "text/plain; version=0.0.4; charset=utf-8"
-    OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-
-    @classmethod
-    def accepted(cls, accept: str) -> Format:
-        """The format for a scraper that sends this `Accept`: OpenMetrics where it is named, as in all peers."""
-        named = {part.partition(";")[0].strip() for part in accept.split(",")}
-        return cls.OPEN if cls.OPEN.partition(";")[0] in named else cls.TEXT
+def counter(name: str, text: str, labels: Labels, samples: Mapping[K, float]) -> Metric:
+    """A counter; `samples` are by the values of `labels`, here and in the other two."""
+    family = CounterMetricFamily(name, text, labels=labels)
+    for values, value in samples.items():
+        family.add_metric(values, value)
+    return family
 
 
-class Type(StrEnum):
-    """What a figure may do."""
+def gauge(name: str, text: str, labels: Labels, samples: Mapping[K, float]) -> Metric:
+    """A gauge."""
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for values, value in samples.items():
+        family.add_metric(values, value)
+    return family
 
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
+
+def histogram(name: str, text: str, labels: Labels, samples: Mapping[K, Histogram]) -> Metric:
+    """A histogram. Its exemplars have the label names that OpenTelemetry uses; only OpenMetrics shows them."""
+    family = HistogramMetricFamily(name, text, labels=labels)
+    for values, sample in samples.items():
+        buckets: list[tuple[str, float] | tuple[str, float, Exemplar]] = []
+        for number, (bound, count) in enumerate(zip((*BOUNDS, "+Inf"), accumulate(sample.counts), strict=True)):
+            if number in sample.exemplars:
+                seconds, (trace_id, span_id, at) = sample.exemplars[number]
+                buckets.append((str(bound), count, Exemplar({"trace_id": trace_id, "span_id": span_id}, seconds, at)))
+            else:
+                buckets.append((str(bound), count))
+        family.add_metric(values, buckets, sample.sum)
+    return family
 
 
-Metric: TypeAlias = tuple[str, Type, str, str]
-"""Name, type, help, and where its subject has it."""
+def each(rows: Iterable[Row[S]], labels: Labels, subjects: Mapping[K, S]) -> Iterator[Metric]:
+    """A family for each of `rows`, with a sample for each of `subjects`."""
+    for family, name, text, read in rows:
+        yield family(name, text, labels, {values: read(subject) for values, subject in subjects.items()})
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """One metric. `samples` are figures by the values of `labels`: a `Histogram` each for one of that type."""
+class _Collector:
+    families: Iterable[Metric]
 
-    name: str
-    type: Type
-    help: str
-    labels: tuple[str, ...] = ()
-    samples: Mapping[Any, float | Histogram] = field(default_factory=dict)
+    def collect(self) -> Iterable[Metric]:
+        return self.families
 
 
-def each(
-    metrics: Iterable[Metric], labels: tuple[str, ...], subjects: Mapping[tuple[str, ...], object]
-) -> Iterator[Family]:
-    """A family for each of `metrics`, with a sample for each subject."""
-    for name, kind, told, path in metrics:
-        figure = attrgetter(path)
-        yield Family(name, kind, told, labels, {values: figure(subject) for values, subject in subjects.items()})
+def exposition(families: Iterable[Metric], accept: str = "") -> tuple[bytes, str]:
+    """Write `families` and the default registry of prometheus-client, which holds the process's and users' metrics.
 
-
-def exposition(families: Iterable[Family], form: Format = Format.TEXT) -> str:
-    """The families as a text; that of OpenMetrics still needs its last line."""
-    return "".join(f"{line}\n" for family in families for line in _lines(family, form))
-
-
-def _lines(family: Family, form: Format) -> Iterator[str]:
-    # There `_total` is a part of the samples of a counter, and not of its name.
-    named = family.name.removesuffix("_total") if form is Format.OPEN else family.name
-    yield f"# HELP {named} {family.help}"
-    yield f"# TYPE {named} {family.type}"
-    for values, sample in family.samples.items():
-        pairs = [f'{label}="{value.translate(_ESCAPED)}"' for label, value in zip(family.labels, values, strict=True)]
-        labels = f"{{{','.join(pairs)}}}" if pairs else ""
-        if isinstance(sample, Histogram):
-            for place, (bound, count) in enumerate(zip((*BOUNDS, "+Inf"), accumulate(sample.counts), strict=True)):
-                within = ",".join((*pairs, f'le="{bound}"'))
-                exemplar = _exemplar(sample, place) if form is Format.OPEN else ""
-                yield f"{family.name}_bucket{{{within}}} {count}{exemplar}"
-            yield f"{family.name}_sum{labels} {sample.sum}"
-            yield f"{family.name}_count{labels} {sample.count}"
-        else:
-            yield f"{family.name}{labels} {float(sample):.17g}"
-
-
-def _exemplar(histogram: Histogram, place: int) -> str:
-    """With the names that OpenTelemetry gives to its labels."""
-    if place not in histogram.exemplars:
-        return ""
-    seconds, (trace_id, span_id, at) = histogram.exemplars[place]
-    return f' # {{trace_id="{trace_id}",span_id="{span_id}"}} {seconds} {at:.3f}'
-
-
-def foreign(form: Format = Format.TEXT) -> str:
-    """What users registered with prometheus-client, if they use it: its own figures of the process are among that."""
-    client = sys.modules.get("prometheus_client")
-    if client is None:
-        return ""
+    Returns the text and its content type: OpenMetrics where the header `Accept` names it, else version 0.0.4.
+    """
+    encode, content_type = choose_encoder(accept)
+    ours = encode(_Collector(families))
     try:
-        # The end comes after all, and only once.
-        text: str = client.exposition.choose_encoder(form)[0](client.REGISTRY).decode().removesuffix(END)
+        registered = encode(prometheus_client.REGISTRY)
     except Exception:
-        # Our own figures are needed all the more while somebody's collector fails.
         log.exception("the metrics of prometheus-client cannot be read")
-        return ""
-    return text
-
-
-def process_families() -> Iterator[Family]:
-    """Of this process, by the names that all clients of Prometheus use; what the system does not tell is left out."""
-    yield Family("process_cpu_seconds_total", Type.COUNTER, "CPU time, in seconds.", (), {(): time.process_time()})
-    yield Family("process_start_time_seconds", Type.GAUGE, "When it started, in Unix time.", (), {(): _STARTED})
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  read at each scrape
-            pages = int(file.read().split()[1])
-        figures: dict[tuple[str, ...], float] = {(): pages * os.sysconf("SC_PAGE_SIZE")}
-    except OSError:
-        return
-    yield Family("process_resident_memory_bytes", Type.GAUGE, "Memory in use, in bytes.", (), figures)
+        registered = encode(prometheus_client.PROCESS_COLLECTOR)
+    return ours.removesuffix(END) + registered, content_type
