@@ -192,6 +192,12 @@ class Controller(Generic[V_co]):
         return resources
 
     @classmethod
+    def version_for(cls, kind: str, version: str) -> type[Version] | None:
+        """The version class for objects of this kind and version (`v1`); None for kinds without one."""
+        versions = (each for each in cls.resources() if isinstance(each, type))
+        return next((each for each in versions if (each.kind, each.version) == (kind, version)), None)
+
+    @classmethod
     def kinds(cls, default_group: str) -> tuple[Kind, ...]:
         """The kinds that it reconciles; versions without a group are in `default_group`."""
         kinds = [each if isinstance(each, Kind) else each.as_kind(default_group) for each in cls.resources()]
