@@ -27,11 +27,12 @@ from invoke.tasks import Task, task
 from ._moved import MISSING, forward
 
 ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", "bb": "https://bitbucket.org"}
-# What invoke must know of a command to accept it: name of the task, and its parameters. `x?` is a switch, `x=` a text.
+# What invoke must know of a command to accept it: name of the task, and its parameters. `x?` is a switch, `x=` a text,
+# `x*` a text that may be repeated.
 MOVED: Final = {
     "examine": "doctor sandbox? namespace= context=",
     "gen_controller": (
-        "gen-controller kind plural version= cluster_scoped? short_name= group= for_= finalizer? dry_run?"
+        "gen-controller kind plural version= cluster_scoped? short_name* group= for_= finalizer? dry_run?"
     ),
     "gen_reconciler": "gen-reconciler name dry_run?",
     "gen_scheduler": "gen-scheduler name dry_run?",
@@ -40,7 +41,7 @@ MOVED: Final = {
     "install": "install image= namespace= context=",
     "lint": "lint",
     "lock": "lock",
-    "manifest": "manifest image= namespace= out= local? crds_only? with_= without=",
+    "manifest": "manifest image= namespace= out= local? crds_only? with_* without*",
     "pin_tags": "pin",
     "run_locally": "run-local sandbox? reload? apply_samples? as_service_account? namespace= context=",
     "run_tests": "test unit?",
@@ -57,16 +58,16 @@ def _refusing(words: str) -> Task[Callable[..., NoReturn]]:
         raise Exit(MISSING, code=2)
 
     name, *parameters = words.split()
-    default = {"?": False, "=": ""}
+    default = {"?": False, "=": "", "*": None}
     refuse.__signature__ = Signature(  # type: ignore[attr-defined]
         [
             Parameter(
-                word.rstrip("?="), Parameter.POSITIONAL_OR_KEYWORD, default=default.get(word[-1], Parameter.empty)
+                word.rstrip("?=*"), Parameter.POSITIONAL_OR_KEYWORD, default=default.get(word[-1], Parameter.empty)
             )
             for word in ("c", *parameters)
         ]
     )
-    return Task(refuse, name=name, iterable=("short_name", "with_", "without"))
+    return Task(refuse, name=name, iterable=[word[:-1] for word in parameters if word[-1] == "*"])
 
 
 @task(name="update-runtime", auto_shortflags=False)
