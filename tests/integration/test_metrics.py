@@ -168,7 +168,7 @@ def test_what_a_scheduler_does_is_told_by_the_names_that_kube_scheduler_uses(san
 
     waiting = {queue: found[f'scheduler_pending_pods{{profile="emptiest",queue="{queue}"}}'] for queue in QUEUES}
     assert sum(waiting.values()) == 1
-    assert found['scheduler_unschedulable_pods{profile="emptiest",plugin="NodeResourcesFit"}'] == 1
+    assert found['scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="emptiest"}'] == 1
     assert found[attempts % "scheduled"] == 1
     assert found[attempts % "error"] == 0
     of_attempts = 'scheduler_scheduling_attempt_duration_seconds_count{profile="emptiest",result="scheduled"}'

@@ -142,7 +142,7 @@ def test_a_port_in_use_is_named(run: Run, sandbox: Sandbox) -> None:
     [
         (("--namespace", "Not_A_Name"), {}, "Not_A_Name"),
         (("--sandbox", "--context", "x"), {}, "exclude each other"),
-        ((), {"BONNY_WATCH_NAMESPACES": "x"}, "BONNY_WATCH_NAMESPACES is not known"),
+        ((), {"BONNY_WATCH_NAMESPACES": "x"}, "BONNY_WATCH_NAMESPACES is unknown"),
         ((), {"BONNY_WATCH_NAMESPACE": "__ALL"}, "__ALL__"),
         ((), {"BONNY_HTTP_PORT": "http"}, "BONNY_HTTP_PORT is 'http'"),
         ((), {"BONNY_GRACE_SECONDS": "nan"}, "BONNY_GRACE_SECONDS is 'nan'"),
