@@ -72,7 +72,7 @@ def integration(c: Context) -> None:
 
 @task
 def conformance(c: Context) -> None:
-    """What every transport must do, on a real API server and on peers that misbehave."""
+    """Test the contract of a transport, on a real API server and on peers that misbehave."""
     spread(c, "tests/conformance -m 'not slow'")
 
 
@@ -178,26 +178,26 @@ def soak(c: Context, minutes: float = 10.0, seed: str = "", objects: int = 2000,
 
 @task
 def reference(c: Context) -> None:
-    """Write docs/reference anew from docstrings, examples and tasks."""
+    """Write docs/reference from docstrings, examples and tasks."""
     c.run("python -m tools.reference")
     c.run("python -m tools.task_reference")
 
 
 @task
 def pictures(c: Context) -> None:
-    """Draw docs/images anew from what a terminal shows."""
+    """Draw docs/images from real terminal output."""
     c.run("python -m tools.pictures", echo=True)
 
 
 @task(help={"cold": "by pip with empty caches, not by uv with full ones"})
 def tutorial(c: Context, cold: bool = False) -> None:
-    """Walk the tutorial up to the first reconciled object, and tell how long that takes."""
+    """Run the tutorial up to the first reconciled object, and print the time."""
     c.run(f"python -m tools.tutorial{' --cold' if cold else ''}", echo=True)
 
 
 @task
 def lock(c: Context) -> None:
-    """Resolve requirements.lock anew from pyproject.toml."""
+    """Resolve requirements.lock again from pyproject.toml."""
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
 
 
