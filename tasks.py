@@ -72,7 +72,7 @@ def integration(c: Context) -> None:
 
 @task
 def conformance(c: Context) -> None:
-    """What every transport must do, on a real API server and on peers that misbehave."""
+    """Test the contract of a transport, on a real API server and on peers that misbehave."""
     spread(c, "tests/conformance -m 'not slow'")
 
 
@@ -186,19 +186,19 @@ def reference(c: Context) -> None:
 
 @task
 def pictures(c: Context) -> None:
-    """Draw docs/images anew from what a terminal shows."""
+    """Draw docs/images from real terminal output."""
     c.run("python -m tools.pictures", echo=True)
 
 
 @task(help={"cold": "by pip with empty caches, not by uv with full ones"})
 def tutorial(c: Context, cold: bool = False) -> None:
-    """Walk the tutorial up to the first reconciled object, and tell how long that takes."""
+    """Run the tutorial up to the first reconciled object, and print the time."""
     c.run(f"python -m tools.tutorial{' --cold' if cold else ''}", echo=True)
 
 
 @task
 def lock(c: Context) -> None:
-    """Resolve requirements.lock anew from pyproject.toml."""
+    """Resolve requirements.lock again from pyproject.toml."""
     c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
 
 

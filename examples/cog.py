@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class CogSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
     teeth: int = Field(12, ge=3, description="How many teeth it has.")
 

@@ -1,6 +1,6 @@
-"""DeploymentEventLog: logs what happens to Deployments, which are no kind of ours.
+"""DeploymentEventLog: logs changes of Deployments, a built-in kind.
 
-A kind of others is named by `Kind`. Nothing is written to its objects: neither a status nor a finalizer.
+`Kind` names a kind without a version class. The runtime writes neither status nor finalizers of such objects.
 """
 
 import logging

@@ -9,14 +9,14 @@ from bonny import Axn, Controller, Field, Operator, Owned, Resource, Spec, Statu
 
 
 class WorkspaceSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
-    image: str = Field("registry.example.com/shell:1.0.0", description="What runs in it.")
+    image: str = Field("registry.example.com/shell:1.0.0", description="Container image.")
     storage: str = Field("1Gi", description="How much it can store.")
 
 
 class WorkspaceStatus(Status, WithConditions):
-    """What the operator reports."""
+    """The observed state."""
 
 
 class Workspace(Version):

@@ -1,10 +1,10 @@
-"""Finalizer: a bucket outside of Kubernetes, here a folder, that goes with its object, and a copy of it if wanted.
+"""Finalizer: a bucket outside Kubernetes, here a folder, that is deleted with its object, and optionally copied before.
 
-`finalize` on the controller gives each Bucket a finalizer before its folder is made, and is called before the object
-may vanish. The step `Finalizer` does the same under a name of its own, for those objects that `when` chooses; it stands
-before the controller's own, because a folder that is removed cannot be copied any more.
+`finalize` on the controller adds a finalizer to each Bucket before its folder is created, and runs before the object is
+deleted. The step `Finalizer` does the same under another name, for the objects that `when` selects. The step comes
+before the controller's finalizer, because a deleted folder cannot be copied.
 
-Both may be called twice, after a crash for one, so both do nothing where all is done already.
+Both may run twice, for example after a crash, so both are idempotent.
 """
 
 import shutil
@@ -23,13 +23,13 @@ from bonny.steps import (
 
 
 class BucketSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
     keep: bool = Field(False, description="Whether a copy of the content is kept when the bucket goes.")
 
 
 class BucketStatus(Status, WithConditions):
-    """What the operator reports."""
+    """The observed state."""
 
     folder: str = ""
     phase: str = ""
@@ -48,7 +48,7 @@ class Bucket(Version):
 
 
 class BucketController(Controller[Bucket]):
-    """Its handlers are no `async def`, so each runs in a thread: files block."""
+    """Its handlers are `def`, so each runs in a thread: file access blocks."""
 
     def reconcile(self, axn: Axn[Bucket]) -> None:
         folder = folder_of(axn)
@@ -61,7 +61,7 @@ class BucketController(Controller[Bucket]):
 
 
 def keep_a_copy(axn: Axn[Bucket]) -> None:
-    """Copy the content to where nobody deletes it."""
+    """Copy the content to a folder that is not deleted."""
     wait_until_unused(axn)
     folder = folder_of(axn)
     if folder.exists():

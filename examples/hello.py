@@ -1,7 +1,7 @@
-"""Hello: for each Greeting a Deployment that says it, and a Service in front of that.
+"""Hello: a Deployment that serves a greeting, and a Service, for each Greeting.
 
-A handler registers what shall be; the steps after it make it so, and repair it when somebody changes it. The status
-follows the Deployment: its changes run `reconcile` again, because its kind is in `owns`.
+The handler registers the desired objects; the steps after it apply them, and repair them when another client changes
+them. The status follows the Deployment: its changes trigger `reconcile`, because its kind is in `owns`.
 """
 
 from bonny import (
@@ -25,20 +25,20 @@ PORT = 5000
 
 
 class GreetingSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
-    greeting: str = Field(min_length=1, description="What is said.")
+    greeting: str = Field(min_length=1, description="Text of the greeting.")
     replicas: int = Field(2, ge=0, description="How many say it.")
 
 
 class GreetingStatus(Status, WithConditions, WithObservedGeneration):
-    """What the operator reports."""
+    """The observed state."""
 
     available: int = 0
 
 
 class Greeting(Version):
-    """Says something to whoever asks."""
+    """Serves a greeting over HTTP."""
 
     kind = "Greeting"
     plural = "greetings"

@@ -1,7 +1,7 @@
-"""Hooks: a step that is told of what is sent, just before it is, and when all is done.
+"""Hooks: a step that sees each object before it is sent, and runs again when the reconcile is complete.
 
-Each hook may change what it gets: what it returns is sent. Here all return what they got. Hooks of one kind are called
-in the reverse order of their registration, so the step that comes first has the last word.
+A hook returns the object to send, so it may change it; here all hooks return their argument. Hooks of one kind run in
+the reverse order of their registration, so the hook of the first step runs last.
 """
 
 import logging
@@ -15,13 +15,13 @@ log = logging.getLogger(__name__)
 
 
 class NoteSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
-    text: str = Field(min_length=1, description="What is noted.")
+    text: str = Field(min_length=1, description="Text of the note.")
 
 
 class NoteStatus(Status, WithConditions):
-    """What the operator reports."""
+    """The observed state."""
 
     length: int = 0
 
@@ -50,7 +50,7 @@ class NoteController(Controller[Note]):
 
 
 def tell(axn: Axn[Any]) -> None:
-    """A step, which asks to be told of everything."""
+    """A step that registers all hooks."""
     axn.register_before_apply_descendants(tell_descendants)
     axn.register_before_apply_status(tell_status)
     axn.register_before_emit_event(tell_event)

@@ -25,7 +25,7 @@ class Metadata(Model):
 
 
 class PodOfATeam(Model):
-    """A Pod whose team is known. Others reach no handler, and an event on them tells what is missing."""
+    """A Pod with a known team. Other Pods reach no handler; an event on them names the missing field."""
 
     metadata: Metadata
 

@@ -1,8 +1,8 @@
-"""The operator: one generic controller for a kind of ours and one of Kubernetes, and the steps spelled out.
+"""The operator: one generic controller for a custom kind and a built-in kind, with an explicit list of steps.
 
-`steps` replaces the default pipeline: here without Logger, Finalizer and PruneDescendants. ApplyStatus stands last,
-because it tells whether the steps before it succeeded. `configured` narrows the controller to a namespace; without it
-the operator watches what BONNY_WATCH_NAMESPACE names.
+`steps` replaces the default pipeline: here without Logger, Finalizer and PruneDescendants. ApplyStatus comes last,
+because it reports the result of the other steps. `configured` limits the controller to a namespace; by default the
+operator watches the namespaces in BONNY_WATCH_NAMESPACE.
 """
 
 import logging
@@ -15,13 +15,13 @@ log = logging.getLogger(__name__)
 
 
 class MyCustomResourceSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
     note: str = ""
 
 
 class MyCustomResourceStatus(Status, WithConditions):
-    """What the operator reports."""
+    """The observed state."""
 
 
 class MyCustomResource(Version):

@@ -1,7 +1,7 @@
 """Todo: lists of tasks as objects, and an app that shows some of them; two kinds and two controllers in one operator.
 
-An app does not own the lists that it shows, so their kind is in `related`: a list that comes, changes or goes runs the
-apps that name it.
+An app does not own the lists that it shows, so their kind is in `related`: when a list is created, changed or deleted,
+the apps that refer to it are reconciled.
 """
 
 from bonny import (
@@ -28,15 +28,15 @@ PORT = 8080
 
 
 class TodoSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
     title: str
-    tasks: list[str] = Field(default_factory=list, description="What is to be done.")
-    done: list[str] = Field(default_factory=list, description="Those of the tasks that are done.")
+    tasks: list[str] = Field(default_factory=list, description="All tasks.")
+    done: list[str] = Field(default_factory=list, description="Completed tasks.")
 
 
 class TodoStatus(Status, WithConditions, WithObservedGeneration):
-    """What the operator reports."""
+    """The observed state."""
 
     open: int = 0
 
@@ -55,14 +55,14 @@ class Todo(Version):
 
 
 class TodoAppSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
     shows: list[str] = Field(default_factory=list, description="Names of Todos in the same namespace.")
     replicas: int = Field(1, ge=0)
 
 
 class TodoAppStatus(Status, WithConditions, WithObservedGeneration):
-    """What the operator reports."""
+    """The observed state."""
 
 
 class TodoApp(Version):
@@ -106,7 +106,7 @@ class TodoAppController(Controller[TodoApp]):
 
 
 def todo_named(name: str) -> Resource:
-    """What names a Todo to `axn.observed`."""
+    """The reference of a Todo for `axn.observed`."""
     return {"apiVersion": f"{GROUP}/v1", "kind": "Todo", "metadata": {"name": name}}
 
 

@@ -14,7 +14,7 @@ CONFIG_MAP = Kind("v1", "ConfigMap")
 
 
 class WidgetSpec(Spec):
-    """What the user wants."""
+    """The desired state."""
 
     test: str = ""
 
@@ -28,7 +28,7 @@ class Widget(Version):
     storage = True
     hub = True
     spec: WidgetSpec
-    columns = (Column("Test", "string", ".spec.test", description="What is tested."), AGE)
+    columns = (Column("Test", "string", ".spec.test", description="Value of the test field."), AGE)
 
 
 class WidgetController(Controller[Widget]):

@@ -1,4 +1,4 @@
-"""The operator: what it serves and what it looks after."""
+"""The operator: its kinds, controllers and options."""
 
 from bonny import Operator, discover
 

@@ -1,1 +1,1 @@
-"""The kinds that users create: one package a version, one module a kind. `invoke gen-controller` adds them."""
+"""Typed APIs: one package per version, one module per kind; `invoke gen-controller` adds them."""

@@ -1,1 +1,1 @@
-"""What the operator does: one module for each controller, scheduler, task or reconciler; `invoke gen-...` adds them."""
+"""Controllers, schedulers, tasks and reconcilers, one module each; `invoke gen-...` adds them."""
