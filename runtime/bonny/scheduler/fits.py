@@ -17,7 +17,7 @@ from .demand import Taint
 from .selector import NAME_FIELD, hold
 from .views import NodeView, PodView
 
-__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_name", "fits_ports", "fits_resources", "fits_room",
+__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_ports", "fits_resources", "fits_room",
            "fits_schedulable", "fits_shape", "fits_spec", "fits_taints"]  # fmt: skip
 
 
@@ -45,7 +45,6 @@ Check: TypeAlias = Callable[[PodView, NodeView], Fit | bool]
 
 FITS: Final = Fit()
 CORDONED: Final = Fit("node(s) were unschedulable", plugin="NodeUnschedulable")
-OTHER_NAME: Final = Fit("node(s) didn't match the requested node name", plugin="NodeName")
 NOT_NAMED: Final = Fit("node(s) didn't satisfy plugin(s) [NodeAffinity]", plugin="NodeAffinity")
 TAINTED: Final = Fit("node(s) had untolerated taint(s)", plugin="TaintToleration")
 OTHER_LABELS: Final = Fit("node(s) didn't match Pod's node affinity/selector", plugin="NodeAffinity")
@@ -94,11 +93,6 @@ def fits_room(pod: PodView, node: NodeView) -> Fit:
 def fits_schedulable(pod: PodView, node: NodeView) -> Fit:
     """The node is not cordoned, or the pod tolerates that."""
     return FITS if not node.unschedulable or _tolerates(pod, CORDON) else CORDONED
-
-
-def fits_name(pod: PodView, node: NodeView) -> Fit:
-    """The pod names no node, or this one."""
-    return FITS if pod.decoded.spec.node_name in ("", node.name) else OTHER_NAME
 
 
 def fits_taints(pod: PodView, node: NodeView) -> Fit:

@@ -22,12 +22,8 @@ HIGHEST: Final = 100.0
 
 def least_allocated(pod: PodView, node: NodeView) -> float:
     """The share of CPU and memory that stays free with the pod."""
-    free, counted = 0.0, 0
-    for has, taken, more in zip(node.scored, node.usage.scored, pod.demand.scored, strict=True):
-        if has:
-            free += max(1 - (taken + more) / has, 0.0)
-            counted += 1
-    return HIGHEST * free / counted if counted else 0.0
+    shares = _shares(node, pod.demand.scored)
+    return HIGHEST * sum(max(1 - share, 0.0) for share in shares) / len(shares) if shares else 0.0
 
 
 def fullness(node: NodeView) -> float:
