@@ -40,10 +40,10 @@ from bonny.resource import Key, Resource
 from bonny.scheduler import Scheduler, least_allocated
 from bonny.scheduler import nodes as nodes_module
 from bonny.scheduler.assume import AssumeCache
-from bonny.scheduler.cluster import Cluster
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.pending import Pending
 from bonny.scheduler.server import SchedulerServer
+from bonny.scheduler.streams import SchedulerStreams
 from bonny.scheduler.views import PodView
 from bonny.servers import periodic
 from bonny.servers.periodic import Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
@@ -365,7 +365,7 @@ class PodsThatAnotherOneBinds(PodsThatWait):
     def event(self) -> None:
         new, gone = self.turn_over()
         self.roots_.add(new, (0, new))
-        self.roots_.add(self.some(), (1, "x"), anew=True)
+        self.roots_.add(self.some(), (1, "x"), changed=True)
         if gone is not None and gone != new:
             self.roots_.forget(gone)
 
@@ -429,9 +429,9 @@ class SchedulerThatStandsBy(Life):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.streams: dict[str, Reflector] = {}
-        self.cluster = Cluster(self.follow)
+        self.scheduler_streams = SchedulerStreams(self.follow)
         self.server = SchedulerServer(
-            Picks(), cast("Any", None), cluster=self.cluster, recorder=cast("Any", KeptEvents())
+            Picks(), cast("Any", None), streams=self.scheduler_streams, recorder=cast("Any", KeptEvents())
         )
         self.version = 10
         for stream in self.streams.values():
@@ -443,7 +443,7 @@ class SchedulerThatStandsBy(Life):
 
     @property
     def roots(self) -> object:
-        return {"server": self.server, "cluster": self.cluster}
+        return {"server": self.server, "streams": self.scheduler_streams}
 
     def event(self) -> None:
         new, gone = self.turn_over()

@@ -22,7 +22,16 @@ from pydantic_core import CoreSchema, core_schema
 from ..errors import OptionError
 from .markers import INT_OR_STRING, Keywords
 
-__all__ = ["Duration", "Int32", "Int64", "IntOrString", "Quantity", "duration_seconds", "parse_quantity", "quantity_value"]
+__all__ = [
+    "Duration",
+    "Int32",
+    "Int64",
+    "IntOrString",
+    "Quantity",
+    "duration_seconds",
+    "parse_quantity",
+    "quantity_value",
+]
 
 _EITHER: Final = {"anyOf": [{"type": "integer"}, {"type": "string"}], INT_OR_STRING: True}
 

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from ..core.meters import Histogram
 from ..telemetry.prometheus import Family, Metric, Type, each
-from .pending import State
+from .pending import PodState
 from .server import SchedulerServer
 
 __all__ = ["families"]
@@ -21,7 +21,7 @@ SCHEDULERS: Final[tuple[Metric, ...]] = (
     ("bonny_scheduler_bindings", GAUGE, "Bindings and reports of pods without a node that are on their way.", "busy"),
 )
 PROFILE: Final = ("profile",)
-LINES: Final = {State.READY: "active", State.WAITING: "backoff", State.PARKED: "unschedulable"}
+LINES: Final = {PodState.READY: "active", PodState.WAITING: "backoff", PodState.PARKED: "unschedulable"}
 
 
 def families(servers: Sequence[SchedulerServer]) -> Iterator[Family]:

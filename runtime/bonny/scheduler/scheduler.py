@@ -21,9 +21,9 @@ from ..errors import OptionError
 from ..naming import check_dns_label
 from ..resource import Resource
 from .binding import Binding
-from .cluster import NODE, POD, Selection
 from .fits import Check, fits
 from .nodes import Nodes
+from .streams import NODE, POD, Selection
 from .views import NodeView, PodView
 
 __all__ = ["Choice", "Scheduler", "matcher"]
