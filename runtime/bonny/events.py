@@ -19,7 +19,6 @@ import contextlib
 import logging
 import math
 import random
-import re
 import secrets
 import time
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from .core.backoff import Backoff
 from .core.series import SWEEP_SECONDS, Correlator, Series
 from .errors import ApiError, OptionError, UsageError
 from .kinds import Kind
+from .naming import SUBDOMAIN_LENGTH, is_qualified_name, is_subdomain
 from .resource import Key, Resource
 
 __all__ = ["DEFAULT_NAMESPACE", "EVENT", "EVENT_VERBS", "Event", "EventRecorder", "EventType"]
@@ -48,10 +48,6 @@ DEFAULT_NAMESPACE: Final = "default"
 # The API server's limits (pkg/apis/core/validation/events.go), in bytes.
 WORD_BYTES: Final = 128
 NOTE_BYTES: Final = 1024
-NAME_BYTES: Final = 253
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
-_QUALIFIED: Final = rf"((?=[^/]{{1,253}}/){_SUBDOMAIN}/)?[A-Za-z0-9]([-\w.]{{0,61}}[A-Za-z0-9])?"
 
 BACKOFF: Final = Backoff(base=2.0, cap=30.0)
 REPORT_SECONDS: Final = 60.0
@@ -105,7 +101,7 @@ class EventRecorder:
 
         Raises: `OptionError` when the API server would refuse them.
         """
-        if not re.fullmatch(_QUALIFIED, controller, re.ASCII) or not instance:
+        if not is_qualified_name(controller) or not instance:
             raise OptionError(
                 f"{controller!r} ({instance!r}) cannot report events: name a controller such as "
                 "example.com/widgets-operator and its instance, such as a pod"
@@ -208,9 +204,9 @@ class EventRecorder:
 
     def _key(self, regarding: dict[str, str], number: int) -> Key:
         suffix = f".{self._mark}{number:06x}"
-        name = regarding["name"][: NAME_BYTES - len(suffix)]
-        # Not all names are fit for an event, such as that of the ClusterRole system:node.
-        name = name if re.fullmatch(_SUBDOMAIN, name) else "event"
+        name = regarding["name"][: SUBDOMAIN_LENGTH - len(suffix)]
+        # Not every name is valid for an event, for example that of the ClusterRole system:node.
+        name = name if is_subdomain(name) else "event"
         return Key(regarding["namespace"] or DEFAULT_NAMESPACE, name + suffix)
 
     def _log_once(self, error: Refusal) -> None:

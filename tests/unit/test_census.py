@@ -350,7 +350,7 @@ class PodsThatWait(Life):
         pending, now = self.roots_, self.clock.now
         new, gone = self.turn_over()
         pending.add(new, (0, new))
-        pending.add(self.some(), (self.random.randrange(3), "x"), anew=self.chance(0.5))
+        pending.add(self.some(), (self.random.randrange(3), "x"), changed=self.chance(0.5))
         if gone is not None and gone != new:
             pending.forget(gone)
         pending.wake(self.some())
