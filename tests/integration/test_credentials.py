@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from bonny.client import api
-from bonny.client.api import JSON, Client
+from bonny.client.api import JSON, ApiRequest, Client
 from bonny.client.config import Cluster, InCluster, Kubeconfig
 from bonny.client.errors import Unauthorized, Unreachable
 from bonny.kinds import Kind
@@ -52,7 +52,7 @@ def kubeconfig(path: Path, server: str, *, user: dict[str, Any], **cluster: Any)
 async def who(client: Client) -> str:
     """Whom the API server takes us for."""
     body = msgspec.json.encode({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
-    answer = await client.exchange("POST", REVIEWS, body=body, content_type=JSON)
+    answer = await client.exchange(ApiRequest("POST", REVIEWS, headers={"Content-Type": JSON}, body=body))
     name: str = msgspec.json.decode(answer.body)["status"]["userInfo"]["username"]
     return name
 

@@ -14,7 +14,7 @@ import msgspec
 from ..core.objects import UNREADABLE, Failure, Page, decode_failure, decode_page
 from ..core.watch import LIST_PAGE, PAGE_BYTES, SMALLER
 from ..kinds import Kind
-from .api import Client, path_of, retry_after
+from .api import ApiRequest, Client, path_of, retry_after
 from .errors import AnswerTooLarge, refusal
 from .transport import Answer
 
@@ -42,7 +42,7 @@ async def pages(client: Client, kind: Kind, *, namespace: str | None = None) -> 
         query = {**selectors, "limit": str(limit), "continue": token}
         bound = PAGE_BYTES if limit > 1 else None
         try:
-            answer = await client.exchange("GET", path, query=query, headers=headers, limit_bytes=bound)
+            answer = await client.exchange(ApiRequest("GET", path, query, headers, limit_bytes=bound))
         except AnswerTooLarge:
             limit = max(limit // SMALLER, 1)
             continue
