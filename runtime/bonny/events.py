@@ -1,12 +1,11 @@
-"""Events: what people read under `kubectl describe`, as objects of events.k8s.io/v1.
+"""Events: the entries under `kubectl describe`, as objects of events.k8s.io/v1.
 
-You need it to tell of something that no handler did. In handlers, register events on the axn.
-Elsewhere: which events are written and which are only counted (`core.series`).
+You need it to report something outside of a handler. In handlers, register events on the axn.
+Elsewhere: the decision which events are written and which are only counted (`core.series`).
 
 Two events are equal when object, related object (never their versions), type, reason, action and message are. client-go
-leaves the message out and keeps the first one; but the API server lets nobody change the message of an event, so the
-count would grow beside a text that is no longer true. Messages that differ each time make no series; the budget of
-their object bounds them.
+ignores the message and keeps the first one; but the message of an event cannot be changed, so the count would grow
+beside an outdated text. Messages that differ each time form no series; the budget of their object limits them.
 
 RBAC: create and patch of events.events.k8s.io in the namespaces of the objects, and in `default` for objects without
 one (granted by `manifest.rbac`).
@@ -43,7 +42,7 @@ EVENT: Final = Kind("events.k8s.io/v1", "Event")
 EVENT_VERBS: Final = ("create", "patch")
 
 DEFAULT_NAMESPACE: Final = "default"
-"""The namespace of events about objects that have none; the API server takes `default` and `kube-system`."""
+"""The namespace of events about objects without one; the API server accepts `default` and `kube-system`."""
 
 # The API server's limits (pkg/apis/core/validation/events.go), in bytes.
 WORD_BYTES: Final = 128
@@ -56,7 +55,7 @@ log = logging.getLogger("bonny.events")
 
 
 class EventType(StrEnum):
-    """Whether somebody should have a look. The API server takes no other."""
+    """Severity of an event. The API server accepts no other values."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -72,16 +71,16 @@ class Event:
     type: EventType
 
     reason: str
-    """Why, in one word for machines: `Created`."""
+    """The machine-readable reason, one word: `Created`."""
 
     action: str
-    """What was done or tried: `Reconcile`."""
+    """The action that was taken or tried: `Reconcile`."""
 
     message: str
-    """For people; cut to 1 KiB. Events have other readers than Secrets do."""
+    """Human-readable, cut to 1 KiB. Do not put secrets here: more people can read events."""
 
     related: Resource | None = None
-    """Another object that it is about, such as a child."""
+    """Another object that the event is about, such as a child."""
 
     def __post_init__(self) -> None:
         for name, word in (("reason", self.reason), ("action", self.action)):
@@ -93,11 +92,11 @@ class Event:
 
 
 class EventRecorder:
-    """Sends events in the background, one request at a time: they do not compete with what they tell of."""
+    """Sends events in the background, one request at a time, so that they do not slow down reconciles."""
 
     def __init__(self, client: Client, *, controller: str, instance: str) -> None:
-        """`controller` says what reports: `widgets-operator` or `example.com/widgets-operator`; `instance` says which
-        of its processes, as by the name of the pod; it is cut to 128 bytes.
+        """`controller` is the reporter: `widgets-operator` or `example.com/widgets-operator`; `instance` its process,
+        such as the name of the pod, cut to 128 bytes.
 
         Raises: `OptionError` when the API server would refuse them.
         """
@@ -107,11 +106,11 @@ class EventRecorder:
                 "example.com/widgets-operator and its instance, such as a pod"
             )
         self.correlator: Correlator[bytes] = Correlator()
-        """Decides what is sent; counts what was recorded, limited, refused and dropped."""
+        """Decides which events are sent; counts recorded, limited, refused and dropped events."""
 
         self._client = client
         self._reporter = {"reportingController": controller, "reportingInstance": _cut(instance, WORD_BYTES)}
-        # In the names of all its events, so that no other process makes the same.
+        # Part of the names of all its events: no other process has the same.
         self._mark = secrets.token_hex(5)
         self._wake = asyncio.Event()
         self._trouble = ""
@@ -123,25 +122,25 @@ class EventRecorder:
         return "event recorder"
 
     def record(self, regarding: Resource, event: Event) -> None:
-        """Let `event` be sent; call it from the loop's thread.
+        """Queue `event`; call it from the thread of the event loop.
 
-        Guarantees: returns at once and raises nothing. Does not: promise that it is sent; see `core.series`.
+        Guarantees: returns at once and raises nothing. Does not: guarantee that it is sent; see `core.series`.
         """
         about = _reference(regarding)
         related = None if event.related is None else _reference(event.related)
         words = {"type": event.type, "reason": event.reason, "action": event.action, "note": event.message}
-        told = msgspec.json.encode({"regarding": about, "related": related, **words})
-        # By type, too, as in client-go: a flood of what is normal hides no warning.
-        self.correlator.record(told, subject=(*about.values(), event.type), now=time.monotonic())
+        encoded = msgspec.json.encode({"regarding": about, "related": related, **words})
+        # By type, too, as in client-go: a flood of normal events hides no warning.
+        self.correlator.record(encoded, subject=(*about.values(), event.type), now=time.monotonic())
         self._wake.set()
 
     async def run(self) -> None:
-        """Send what is recorded, until cancelled."""
+        """Send recorded events, until cancelled."""
         while True:
             await self._step()
 
     async def drain(self, *, seconds: float) -> None:
-        """Send what is unsent, counts of series included; what is left after `seconds` is dropped and logged."""
+        """Send the remaining events, counts of series included; after `seconds` the rest is dropped and logged."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.correlator.unsent:
@@ -170,7 +169,7 @@ class EventRecorder:
             sent = await self._send(series)
         except (ApiError, UsageError) as error:
             self._trouble = str(error)
-            # All wait: it is rarely the event that the API server does not like.
+            # All events wait: the cause is rarely the single event.
             wait = BACKOFF.delay(series.tries + 1, chance=random.random())
         finally:
             self.correlator.settle(series, sent=sent, now=time.monotonic())
@@ -178,20 +177,20 @@ class EventRecorder:
         await asyncio.sleep(wait)
 
     async def _send(self, series: Series[bytes]) -> int | None:
-        """Returns: how many occurrences the server knows of by now; None if it will never take them."""
+        """Returns: the number of occurrences that the server has stored; None if it will never accept them."""
         new = series.sent == 0
-        told: Resource = msgspec.json.decode(series.key)
-        key = self._key(told["regarding"], series.number)
+        event: Resource = msgspec.json.decode(series.key)
+        key = self._key(event["regarding"], series.number)
         times = {"count": series.writing, "lastObservedTime": _micro_time(series.last)} if series.writing > 1 else None
         try:
             if new:
                 metadata = {"name": key.name, "namespace": key.namespace}
-                fixed = {**told, **self._reporter, "eventTime": _micro_time(series.first)}
+                fixed = {**event, **self._reporter, "eventTime": _micro_time(series.first)}
                 await self._client.create(EVENT, {"metadata": metadata, **fixed, "series": times})
             else:
                 await self._client.merge_patch(EVENT, key, {"series": times})
         except NotFound:
-            # What is not found on creation is the namespace, and with it whoever would read of it.
+            # On creation, NotFound means that the namespace is gone.
             return None if new else 0
         except Conflict as error:
             if error.reason != "AlreadyExists":
@@ -225,18 +224,18 @@ class EventRecorder:
 
 
 def _reference(resource: Resource) -> dict[str, str]:
-    """How the API refers to an object; without its version, which would make each event another one."""
+    """A reference to the object, without its resourceVersion, which would make each event a new one."""
     names = {"apiVersion": resource.get("apiVersion", ""), "kind": resource.get("kind", "")}
     metadata = resource.get("metadata") or {}
     return names | {name: metadata.get(name) or "" for name in ("namespace", "name", "uid")}
 
 
 def _cut(text: str, longest: int) -> str:
-    """As much of `text` as UTF-8 writes in so many bytes."""
+    """The longest prefix of `text` that has at most `longest` bytes in UTF-8."""
     return text.encode(errors="replace")[:longest].decode(errors="ignore")
 
 
 def _micro_time(at: float) -> str:
-    """A time of the monotonic clock, as the API writes a MicroTime."""
+    """A time of the monotonic clock in the API's MicroTime format."""
     moment = datetime.now(UTC) - timedelta(seconds=time.monotonic() - at)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

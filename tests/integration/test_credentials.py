@@ -167,7 +167,7 @@ def test_a_plugin_that_fails_is_named_and_tried_again_until_it_works(
 
     without = start_operator(handwritten(), kubeconfig=plugin.kubeconfig)
     assert without.process.wait(20) == 2, "at the start it is bad configuration"
-    assert without.text.rstrip().endswith("failed with exit code 1: its own words are on stderr")
+    assert without.text.rstrip().endswith("failed with exit code 1: see its output on stderr")
 
     plugin.prints(sandbox.service_account_token("default", "first"))
     at_work = start_operator(handwritten(), kubeconfig=plugin.kubeconfig, TEST_WATCH_SECONDS="3").wait_ready()

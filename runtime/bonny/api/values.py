@@ -1,7 +1,7 @@
-"""Values: types of fields whose wire form is Kubernetes' own.
+"""Values: types of fields that have a wire form of their own in Kubernetes.
 
-You need it for amounts (`Quantity`), spans of time (`Duration`), ports that may have a name (`IntOrString`) and
-integers of a certain width.
+You need it for amounts (`Quantity`), durations (`Duration`), ports that may have a name (`IntOrString`) and integers of
+32 or 64 bits.
 You do not need it for times, addresses and UUIDs: annotate with `datetime`, `date`, `IPv4Address`, `IPv6Address`,
 `UUID`.
 
@@ -53,7 +53,7 @@ _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 class _NumberOrText:
-    """Reads a number as the text that stands for it; the pattern is that of a quantity."""
+    """Reads a number as its text; the pattern is that of a quantity."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         text = core_schema.str_schema(pattern=_QUANTITY, strict=True)
@@ -68,10 +68,10 @@ def _written(value: Any) -> Any:
 
 
 Quantity: TypeAlias = Annotated[str, _NumberOrText()]
-"""An amount as in resource requests: `500m`, `1Gi`; on the wire also a number, which is read as its text."""
+"""An amount as in resource requests: `500m`, `1Gi`. A number on the wire is read as its text."""
 
 Duration: TypeAlias = Annotated[str, Field(pattern=_DURATION)]
-"""A span of time as Go writes it, in hours, minutes, seconds and milliseconds: `1h30m`, `0.5s`, `10ms`."""
+"""A duration in Go's format, in hours, minutes, seconds and milliseconds: `1h30m`, `0.5s`, `10ms`."""
 
 IntOrString: TypeAlias = Annotated[int | str, Keywords(_EITHER)]
 """A number or a string, such as a port and its name, or `25%`."""
@@ -80,7 +80,7 @@ Int32: TypeAlias = Annotated[int, Keywords({"format": "int32"})]
 """An integer of 32 bits. API servers before 1.36 check it only by limits: add `Field(ge=..., le=...)`."""
 
 Int64: TypeAlias = Annotated[int, Keywords({"format": "int64"})]
-"""An integer of 64 bits, which is what a plain `int` is, too; said for those who generate code from the schema."""
+"""An integer of 64 bits, like a plain `int`; written out for code generators that read the schema."""
 
 
 def parse_quantity(text: str) -> Decimal | None:

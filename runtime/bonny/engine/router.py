@@ -22,7 +22,7 @@ from ..core.objects import Item, version_number
 from ..core.queue import Priority, Queue, QueueOptions, Reason
 from ..core.store import Delta
 from ..errors import OptionError
-from ..kinds import Kind, Names, Owned, Related
+from ..kinds import Kind, ObjectNames, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
 from .stream import Reflector
 
@@ -450,11 +450,11 @@ def _index_of(kind: Related) -> str:
     return f"{kind.resource} by {id(kind.named_by)}"
 
 
-def _named_by(kind: Related, names: Callable[[Resource], Names], item: Item) -> Iterable[str]:
+def _named_by(kind: Related, names: Callable[[Resource], ObjectNames], item: Item) -> Iterable[str]:
     return [str(key) for key in _keys(kind, names, item, namespaced=kind.namespaced)]
 
 
-def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, namespaced: bool) -> set[Key]:
+def _keys(kind: Related, names: Callable[[Resource], ObjectNames], item: Item, *, namespaced: bool) -> set[Key]:
     """The keys that a user's function names for an object: names alone are in its namespace, if they are in any.
 
     What it raises is logged: neither other objects nor other controllers on the stream suffer from it.
