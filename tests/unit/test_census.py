@@ -743,7 +743,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(ledger_module, "REMEMBERED_ENDS", CAPS)
     monkeypatch.setattr(periodic, "REMEMBERED_HALTS", CAPS)
     monkeypatch.setattr(api, "WARNINGS_KEPT", CAPS)
-    monkeypatch.setattr(nodes_module, "REMEMBERED", CAPS * POPULATION)
+    monkeypatch.setattr(nodes_module, "CACHED_RESULTS", CAPS * POPULATION)
     monkeypatch.setattr(intake_module, "IN_SYNC_SECONDS", 1.0)
     logging.disable(logging.CRITICAL)
     yield
