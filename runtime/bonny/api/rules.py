@@ -87,16 +87,14 @@ class Rule:
 
     def as_keyword(self) -> Resource:
         """The rule in the form of a schema."""
-        written: Resource = {"rule": self.expression, "message": self.message}
-        if self.message_expression:
-            written["messageExpression"] = self.message_expression
-        if self.reason != "FieldValueInvalid":
-            written["reason"] = self.reason
-        if self.field_path:
-            written["fieldPath"] = self.field_path
-        if self.optional_old_self:
-            written["optionalOldSelf"] = True
-        return written
+        optional = {
+            "messageExpression": self.message_expression,
+            "reason": "" if self.reason == "FieldValueInvalid" else self.reason,
+            "fieldPath": self.field_path,
+            "optionalOldSelf": self.optional_old_self,
+        }
+        given = {name: value for name, value in optional.items() if value}
+        return {"rule": self.expression, "message": self.message, **given}
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core)
