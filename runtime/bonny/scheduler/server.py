@@ -75,7 +75,7 @@ class SchedulerServer:
         self.meters = Attempts()
         self._pending = Pending()
         self._pods: dict[str, PodView] = {}
-        """The newest version of each pod that waits for a node, by UID, as are the maps below."""
+        """The newest version of each pod that waits for a node. Pods are kept by UID, here and below."""
 
         self._parked: dict[Demand, set[str]] = {}
         self._last_change = 0
