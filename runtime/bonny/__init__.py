@@ -1,7 +1,5 @@
 """bonny: Kubernetes operators in Python; the names that a user needs.
 
-Files under docs/ that docstrings name are in the template's repository.
-
 Each is loaded on first use (PEP 562): `invoke --list` and other light work does not pay for what it does not use.
 """
 

@@ -1,16 +1,16 @@
-"""The errors of this runtime, as one tree; classes differ by what the caller does next.
+"""The errors of this runtime, as one tree; there is a class for each different reaction of the caller.
 
 BonnyError
-├── UsageError            a person gave something wrong: one sentence, exit code 2
-│   └── OptionError       ... as an option of one of our classes
+├── UsageError            wrong input from a person: one sentence, exit code 2
+│   └── OptionError       a wrong option of one of our classes
 ├── Retry                 raised by handlers: try again later, not an error
 ├── Terminal              raised by handlers: stop until something changes
-├── AlreadyApplied        a handler changed what was already sent
-├── StepError             a pipeline step failed; names the step
-│   ├── ForeignObject     the object exists and belongs to somebody else
+├── AlreadyApplied        a handler changed descendants, status or events after they were sent
+├── StepError             a pipeline step failed; has the name of the step
+│   ├── ForeignObject     the object exists and has another owner
 │   └── UndeclaredKind    a descendant's kind is missing from `owns`
-├── InvalidObject         the object does not fit its declared schema; names the field
-└── ApiError              the API server, or the way to it, said no (bonny.client.errors splits it)
+├── InvalidObject         the object does not fit its declared schema; has the path of the field
+└── ApiError              a request to the API server failed (subclasses: bonny.client.errors)
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ __all__ = [
 
 
 ALSO: Final = "also: "
-"""Notes of errors that begin so are part of what an object's status and events say; others are for the log alone."""
+"""Exception notes with this prefix are copied into status and events; other notes are only logged."""
 
 
 class BonnyError(Exception):
-    """Root of everything that this runtime raises on purpose."""
+    """Base class of all errors that this runtime raises on purpose."""
 
 
 class UsageError(BonnyError):
-    """A person gave something that cannot work: an answer, a flag, a kubeconfig, an environment variable.
+    """Wrong input from a person: an answer, a flag, a kubeconfig, an environment variable.
 
-    Its text is one sentence: what is wrong, where, and what to do. Tasks and `python -m` print it and exit with 2.
+    Its text is one sentence: the mistake, its location, and the fix. Tasks and `python -m` print it and exit with 2.
     """
 
 
 class OptionError(UsageError, ValueError):
-    """An option of one of our classes has an impossible value."""
+    """An option of one of our classes has an invalid value."""
 
 
 class Retry(BonnyError):
-    """Raised by a handler that wants another try; not counted as an error.
+    """Raised by a handler to run again; not counted as an error.
 
-    `after` is in seconds; None (the default) leaves the wait to the key's backoff.
+    `after` is in seconds. Default None: the key's backoff.
     """
 
-    # Also for a subclass whose `__init__` does not call this one.
+    # A class attribute, for subclasses whose `__init__` does not call this one.
     after: float | None = None
 
     def __init__(self, message: str = "", *, after: float | None = None) -> None:
@@ -70,15 +70,15 @@ class Retry(BonnyError):
 
 
 class Terminal(BonnyError):
-    """Raised by a handler for which trying again is pointless until the object or a child changes."""
+    """Raised by a handler to stop retrying until the object, a child or a related object changes."""
 
 
 class AlreadyApplied(BonnyError):
-    """A handler or step changed descendants, status or events that were already sent to the API server."""
+    """A handler or step changed descendants, status or events after they were sent to the API server."""
 
 
 class StepError(BonnyError):
-    """A pipeline step failed. `step` is its name, `cause` (also `__cause__`) what it raised."""
+    """A pipeline step failed. `step` is its name, `__cause__` the original error."""
 
     def __init__(self, message: str, *, step: str = "") -> None:
         super().__init__(message)
@@ -86,16 +86,16 @@ class StepError(BonnyError):
 
 
 class ForeignObject(StepError):
-    """A descendant's name is taken by an object that does not carry our owner's UID; nothing was changed."""
+    """An object with the descendant's name exists and does not carry our owner's UID; nothing was changed."""
 
 
 class UndeclaredKind(StepError):
-    """A handler registered a descendant of a kind that its controller does not declare in `owns`."""
+    """A handler registered a descendant of a kind that is missing from the controller's `owns`."""
 
 
 class InvalidObject(BonnyError):
-    """An object does not fit its declared schema. The text names the field, never its content."""
+    """An object does not fit its declared schema. The text has the path of the field, never its content."""
 
 
 class ApiError(BonnyError):
-    """The API server, or the way to it, did not do what was asked. `bonny.client.errors` holds the subclasses."""
+    """A request to the API server failed. `bonny.client.errors` has the subclasses."""

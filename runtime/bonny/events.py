@@ -1,12 +1,11 @@
-"""Events: what people read under `kubectl describe`, as objects of events.k8s.io/v1.
+"""Events: the entries under `kubectl describe`, as objects of events.k8s.io/v1.
 
-You need it to tell of something that no handler did. In handlers, register events on the axn.
-Elsewhere: which events are written and which are only counted (`core.series`).
+You need it to report something outside of a handler. In handlers, register events on the axn.
+Elsewhere: the decision which events are written and which are only counted (`core.series`).
 
 Two events are equal when object, related object (never their versions), type, reason, action and message are. client-go
-leaves the message out and keeps the first one; but the API server lets nobody change the message of an event, so the
-count would grow beside a text that is no longer true. Messages that differ each time make no series; the budget of
-their object bounds them.
+ignores the message and keeps the first one; but the message of an event cannot be changed, so the count would grow
+beside an outdated text. Messages that differ each time form no series; the budget of their object limits them.
 
 RBAC: create and patch of events.events.k8s.io in the namespaces of the objects, and in `default` for objects without
 one (granted by `manifest.rbac`).
@@ -19,7 +18,6 @@ import contextlib
 import logging
 import math
 import random
-import re
 import secrets
 import time
 from dataclasses import dataclass
@@ -35,6 +33,7 @@ from .core.backoff import Backoff
 from .core.series import SWEEP_SECONDS, Correlator, Series
 from .errors import ApiError, OptionError, UsageError
 from .kinds import Kind
+from .naming import SUBDOMAIN_LENGTH, is_qualified_name, is_subdomain
 from .resource import Key, Resource
 
 __all__ = ["DEFAULT_NAMESPACE", "EVENT", "EVENT_VERBS", "Event", "EventRecorder", "EventType"]
@@ -43,15 +42,11 @@ EVENT: Final = Kind("events.k8s.io/v1", "Event")
 EVENT_VERBS: Final = ("create", "patch")
 
 DEFAULT_NAMESPACE: Final = "default"
-"""The namespace of events about objects that have none; the API server takes `default` and `kube-system`."""
+"""The namespace of events about objects without one; the API server accepts `default` and `kube-system`."""
 
 # The API server's limits (pkg/apis/core/validation/events.go), in bytes.
 WORD_BYTES: Final = 128
 NOTE_BYTES: Final = 1024
-NAME_BYTES: Final = 253
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
-_QUALIFIED: Final = rf"((?=[^/]{{1,253}}/){_SUBDOMAIN}/)?[A-Za-z0-9]([-\w.]{{0,61}}[A-Za-z0-9])?"
 
 BACKOFF: Final = Backoff(base=2.0, cap=30.0)
 REPORT_SECONDS: Final = 60.0
@@ -60,7 +55,7 @@ log = logging.getLogger("bonny.events")
 
 
 class EventType(StrEnum):
-    """Whether somebody should have a look. The API server takes no other."""
+    """Severity of an event. The API server accepts no other values."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -76,16 +71,16 @@ class Event:
     type: EventType
 
     reason: str
-    """Why, in one word for machines: `Created`."""
+    """The machine-readable reason, one word: `Created`."""
 
     action: str
-    """What was done or tried: `Reconcile`."""
+    """The action that was taken or tried: `Reconcile`."""
 
     message: str
-    """For people; cut to 1 KiB. Events have other readers than Secrets do."""
+    """Human-readable, cut to 1 KiB. Do not put secrets here: more people can read events."""
 
     related: Resource | None = None
-    """Another object that it is about, such as a child."""
+    """Another object that the event is about, such as a child."""
 
     def __post_init__(self) -> None:
         for name, word in (("reason", self.reason), ("action", self.action)):
@@ -97,25 +92,25 @@ class Event:
 
 
 class EventRecorder:
-    """Sends events in the background, one request at a time: they do not compete with what they tell of."""
+    """Sends events in the background, one request at a time, so that they do not slow down reconciles."""
 
     def __init__(self, client: Client, *, controller: str, instance: str) -> None:
-        """`controller` says what reports: `widgets-operator` or `example.com/widgets-operator`; `instance` says which
-        of its processes, as by the name of the pod; it is cut to 128 bytes.
+        """`controller` is the reporter: `widgets-operator` or `example.com/widgets-operator`; `instance` its process,
+        such as the name of the pod, cut to 128 bytes.
 
         Raises: `OptionError` when the API server would refuse them.
         """
-        if not re.fullmatch(_QUALIFIED, controller, re.ASCII) or not instance:
+        if not is_qualified_name(controller) or not instance:
             raise OptionError(
                 f"{controller!r} ({instance!r}) cannot report events: name a controller such as "
                 "example.com/widgets-operator and its instance, such as a pod"
             )
         self.correlator: Correlator[bytes] = Correlator()
-        """Decides what is sent; counts what was recorded, limited, refused and dropped."""
+        """Decides which events are sent; counts recorded, limited, refused and dropped events."""
 
         self._client = client
         self._reporter = {"reportingController": controller, "reportingInstance": _cut(instance, WORD_BYTES)}
-        # In the names of all its events, so that no other process makes the same.
+        # Part of the names of all its events: no other process has the same.
         self._mark = secrets.token_hex(5)
         self._wake = asyncio.Event()
         self._trouble = ""
@@ -127,25 +122,25 @@ class EventRecorder:
         return "event recorder"
 
     def record(self, regarding: Resource, event: Event) -> None:
-        """Let `event` be sent; call it from the loop's thread.
+        """Queue `event`; call it from the thread of the event loop.
 
-        Guarantees: returns at once and raises nothing. Does not: promise that it is sent; see `core.series`.
+        Guarantees: returns at once and raises nothing. Does not: guarantee that it is sent; see `core.series`.
         """
         about = _reference(regarding)
         related = None if event.related is None else _reference(event.related)
         words = {"type": event.type, "reason": event.reason, "action": event.action, "note": event.message}
-        told = msgspec.json.encode({"regarding": about, "related": related, **words})
-        # By type, too, as in client-go: a flood of what is normal hides no warning.
-        self.correlator.record(told, subject=(*about.values(), event.type), now=time.monotonic())
+        encoded = msgspec.json.encode({"regarding": about, "related": related, **words})
+        # By type, too, as in client-go: a flood of normal events hides no warning.
+        self.correlator.record(encoded, subject=(*about.values(), event.type), now=time.monotonic())
         self._wake.set()
 
     async def run(self) -> None:
-        """Send what is recorded, until cancelled."""
+        """Send recorded events, until cancelled."""
         while True:
             await self._step()
 
     async def drain(self, *, seconds: float) -> None:
-        """Send what is unsent, counts of series included; what is left after `seconds` is dropped and logged."""
+        """Send the remaining events, counts of series included; after `seconds` the rest is dropped and logged."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.correlator.unsent:
@@ -174,7 +169,7 @@ class EventRecorder:
             sent = await self._send(series)
         except (ApiError, UsageError) as error:
             self._trouble = str(error)
-            # All wait: it is rarely the event that the API server does not like.
+            # All events wait: the cause is rarely the single event.
             wait = BACKOFF.delay(series.tries + 1, chance=random.random())
         finally:
             self.correlator.settle(series, sent=sent, now=time.monotonic())
@@ -182,20 +177,20 @@ class EventRecorder:
         await asyncio.sleep(wait)
 
     async def _send(self, series: Series[bytes]) -> int | None:
-        """Returns: how many occurrences the server knows of by now; None if it will never take them."""
+        """Returns: the number of occurrences that the server has stored; None if it will never accept them."""
         new = series.sent == 0
-        told: Resource = msgspec.json.decode(series.key)
-        key = self._key(told["regarding"], series.number)
+        event: Resource = msgspec.json.decode(series.key)
+        key = self._key(event["regarding"], series.number)
         times = {"count": series.writing, "lastObservedTime": _micro_time(series.last)} if series.writing > 1 else None
         try:
             if new:
                 metadata = {"name": key.name, "namespace": key.namespace}
-                fixed = {**told, **self._reporter, "eventTime": _micro_time(series.first)}
+                fixed = {**event, **self._reporter, "eventTime": _micro_time(series.first)}
                 await self._client.create(EVENT, {"metadata": metadata, **fixed, "series": times})
             else:
                 await self._client.merge_patch(EVENT, key, {"series": times})
         except NotFound:
-            # What is not found on creation is the namespace, and with it whoever would read of it.
+            # On creation, NotFound means that the namespace is gone.
             return None if new else 0
         except Conflict as error:
             if error.reason != "AlreadyExists":
@@ -208,9 +203,9 @@ class EventRecorder:
 
     def _key(self, regarding: dict[str, str], number: int) -> Key:
         suffix = f".{self._mark}{number:06x}"
-        name = regarding["name"][: NAME_BYTES - len(suffix)]
-        # Not all names are fit for an event, such as that of the ClusterRole system:node.
-        name = name if re.fullmatch(_SUBDOMAIN, name) else "event"
+        name = regarding["name"][: SUBDOMAIN_LENGTH - len(suffix)]
+        # Not every name is valid for an event, for example that of the ClusterRole system:node.
+        name = name if is_subdomain(name) else "event"
         return Key(regarding["namespace"] or DEFAULT_NAMESPACE, name + suffix)
 
     def _log_once(self, error: Refusal) -> None:
@@ -229,18 +224,18 @@ class EventRecorder:
 
 
 def _reference(resource: Resource) -> dict[str, str]:
-    """How the API refers to an object; without its version, which would make each event another one."""
+    """A reference to the object, without its resourceVersion, which would make each event a new one."""
     names = {"apiVersion": resource.get("apiVersion", ""), "kind": resource.get("kind", "")}
     metadata = resource.get("metadata") or {}
     return names | {name: metadata.get(name) or "" for name in ("namespace", "name", "uid")}
 
 
 def _cut(text: str, longest: int) -> str:
-    """As much of `text` as UTF-8 writes in so many bytes."""
+    """The longest prefix of `text` that has at most `longest` bytes in UTF-8."""
     return text.encode(errors="replace")[:longest].decode(errors="ignore")
 
 
 def _micro_time(at: float) -> str:
-    """A time of the monotonic clock, as the API writes a MicroTime."""
+    """A time of the monotonic clock in the API's MicroTime format."""
     moment = datetime.now(UTC) - timedelta(seconds=time.monotonic() - at)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,10 +1,9 @@
-"""Naming: what things may be called, and which names follow from the name of a kind.
+"""Naming: the rules of Kubernetes for names, and the names that follow from a kind.
 
 You need it where a person types a name: tasks, the generator, `Version` classes.
 You do not need it for the names of objects at run time; the API server checks those.
 
-Every check returns the name that it was given, so that it reads as a filter, and raises `UsageError` with one sentence:
-what is wrong, the rule, an example.
+Each `check_` function returns its argument, or raises `UsageError` with the mistake, the rule and an example.
 """
 
 from __future__ import annotations
@@ -21,15 +20,17 @@ __all__ = [
     "check_dns_label",
     "check_finalizer",
     "check_group",
-    "check_image",
     "check_kind",
     "check_plural",
+    "check_tuple",
     "check_version",
+    "is_label_value",
+    "is_qualified_name",
+    "is_subdomain",
     "kebab_case",
     "module_to_kind",
     "module_version",
     "names_of",
-    "snake_case",
 ]
 
 # RFC 1123 and 1035 as Kubernetes applies them (k8s.io/apimachinery, pkg/util/validation).
@@ -39,32 +40,17 @@ KIND_LENGTH: Final = LABEL_LENGTH - len("List")
 SUBDOMAIN_LENGTH: Final = 253
 _DNS_1123_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_1035_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_WORD: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
 # The API server refuses CRDs in these groups unless they carry an approval of the Kubernetes project (KEP 1111).
 RESERVED_GROUPS: Final = ("k8s.io", "kubernetes.io")
 
-# Names that generated modules import from this runtime: a class of the same name would hide the import.
+# Names that generated modules import from the runtime: a class of the same name would hide the import.
 RESERVED_KINDS: Final = frozenset(
     ("Axn", "Controller", "Kind", "Operator", "Owned", "Resource", "Scope", "WithConditions", "WithObservedGeneration")
 ) | frozenset(("Column", "Condition", "Field", "Model", "PreserveUnknown", "Rule", "Spec", "Status", "Version"))
-
-# File names that Windows keeps for devices, whatever their suffix.
-_WINDOWS_DEVICES: Final = frozenset(
-    ("aux", "con", "nul", "prn", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10)))
-)
-
-# The grammar of an image reference (github.com/distribution/reference): [registry[:port]/]path[:tag][@digest].
-# Upper-case letters are allowed only in the registry and the tag.
-_HOST_PART: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
-_DOMAIN: Final = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]{{1,5}})?"
-_PATH_PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-_TAG: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
-_DIGEST: Final = r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})"
-_IMAGE: Final = re.compile(rf"(?P<name>(?:{_DOMAIN}/)?{_PATH_PART}(?:/{_PATH_PART})*)(?::{_TAG})?(?:@{_DIGEST})?")
-IMAGE_NAME_LENGTH: Final = 255
 
 
 class Names(NamedTuple):
@@ -93,19 +79,9 @@ def _pluralize(singular: str) -> str:
     return singular + "s"
 
 
-def snake_case(kind: str) -> str:
-    """The module that holds `kind`: `CronTab` gives `cron_tab`, `HTTPRoute` gives `http_route`.
-
-    Guarantees: the result can be imported, and be a file on Windows; where it could not, it ends in an underscore
-    (`Class` gives `class_`, `Con` gives `con_`).
-    """
-    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).lower()
-    return f"{split}_" if keyword.iskeyword(split) or split in _WINDOWS_DEVICES else split
-
-
 def kebab_case(kind: str) -> str:
     """The name of a class as names of objects are written: `CronTabController` gives `cron-tab-controller`."""
-    return snake_case(kind).rstrip("_").replace("_", "-")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", kind).lower()
 
 
 def camel_case(name: str) -> str:
@@ -115,20 +91,20 @@ def camel_case(name: str) -> str:
 
 
 def module_to_kind(module: str) -> str:
-    """The kind that a module is named after: `widgets_operator.api.v1.cron_tab` gives `CronTab`."""
+    """The kind for a module's name: `widgets_operator.api.v1.cron_tab` gives `CronTab`."""
     name = camel_case(module.rpartition(".")[2])
     return name[:1].upper() + name[1:]
 
 
 def module_version(module: str) -> str:
-    """The version that a dotted path names: `App.V1Alpha1.Widget` gives `v1alpha1`; `v1` where it names none."""
+    """The version in a dotted path: `App.V1Alpha1.Widget` gives `v1alpha1`; `v1` where it has none."""
     versions = (part.lower() for part in module.split("."))
     return next((version for version in versions if _VERSION.fullmatch(version)), "v1")
 
 
 def check_kind(kind: str, what: str = "kind", *, example: str = "CronTab") -> str:
-    """A kind as the API server takes it, and as Python can define it as a class; `what` and `example` are for other
-    classes that are named the same way."""
+    """A kind that the API server accepts and Python can define as a class; `what` and `example` adapt the message to
+    other classes that follow the same rule."""
     if not _KIND.fullmatch(kind) or len(kind) > KIND_LENGTH:
         raise UsageError(
             f"{kind!r} is not a {what}: use CamelCase, an upper-case letter and then letters and digits, "
@@ -147,8 +123,8 @@ def check_kind(kind: str, what: str = "kind", *, example: str = "CronTab") -> st
 
 
 def check_plural(plural: str, what: str = "plural", *, example: str = "crontabs") -> str:
-    """A plural as the API server takes it in the names of resources and CRDs; `what` and `example` are for others that
-    are written the same way."""
+    """A plural that the API server accepts in the names of resources and CRDs; `what` and `example` adapt the message
+    to other names that follow the same rule."""
     if not _DNS_1035_LABEL.fullmatch(plural) or len(plural) > LABEL_LENGTH:
         raise UsageError(
             f"{plural!r} is not a {what}: use lower-case letters, digits and hyphens, a letter first and no hyphen "
@@ -158,7 +134,7 @@ def check_plural(plural: str, what: str = "plural", *, example: str = "crontabs"
 
 
 def check_version(version: str) -> str:
-    """An API version of the form that Kubernetes gives an order of stability."""
+    """An API version in the form that Kubernetes can sort by stability."""
     if not _VERSION.fullmatch(version) or len(version) > LABEL_LENGTH:
         raise UsageError(
             f"{version!r} is not an API version: use v and a number, then alpha or beta and a number for unstable "
@@ -168,7 +144,7 @@ def check_version(version: str) -> str:
 
 
 def check_group(group: str) -> str:
-    """An API group of one's own: a DNS name with a dot, outside the groups of the Kubernetes project."""
+    """An API group for your kinds: a DNS name with a dot, outside the groups of the Kubernetes project."""
     labels = group.split(".")
     if len(labels) < 2 or len(group) > SUBDOMAIN_LENGTH or not all(_is_label(label) for label in labels):
         raise UsageError(
@@ -184,7 +160,7 @@ def check_group(group: str) -> str:
 
 
 def check_dns_label(name: str, what: str = "name", example: str = "widgets-operator") -> str:
-    """A name of an object or namespace; `what` says in the message what it is the name of."""
+    """A name of an object or namespace, called `what` in the message."""
     if not _is_label(name):
         raise UsageError(
             f"{name!r} is not a {what}: use lower-case letters, digits and hyphens, no hyphen at either end, "
@@ -194,7 +170,7 @@ def check_dns_label(name: str, what: str = "name", example: str = "widgets-opera
 
 
 def check_tuple(where: str, name: str, value: object, of: type, example: str) -> None:
-    """What a class attribute holds that is a list of things; a comma that is forgotten makes it something else.
+    """Check a class attribute that is a tuple of `of`: without its comma, a tuple of one is something else.
 
     `where` is the class. Raises: `UsageError`.
     """
@@ -206,9 +182,8 @@ def check_tuple(where: str, name: str, value: object, of: type, example: str) ->
 
 def check_finalizer(name: str) -> str:
     """The name of a finalizer as the API server takes it: a domain, a slash and a word."""
-    domain, slash, word = name.partition("/")
-    sized = len(domain) <= SUBDOMAIN_LENGTH
-    if not slash or not sized or not all(map(_is_label, domain.split("."))) or not _QUALIFIED.fullmatch(word):
+    domain, slash, _ = name.partition("/")
+    if not slash or not is_qualified_name(name) or not all(map(_is_label, domain.split("."))):
         raise UsageError(
             f"{name!r} is not the name of a finalizer: use domain/name, {SUBDOMAIN_LENGTH} and {LABEL_LENGTH} "
             "characters at most, for example example.com/cleanup"
@@ -216,15 +191,20 @@ def check_finalizer(name: str) -> str:
     return name
 
 
-def check_image(image: str) -> str:
-    """A container image reference: registry with port, path, tag and digest, as container runtimes read it."""
-    match = _IMAGE.fullmatch(image)
-    if match is None or len(match["name"]) > IMAGE_NAME_LENGTH:
-        raise UsageError(
-            f"{image!r} is not a container image: use [registry[:port]/]path[:tag][@digest] with a lower-case path, "
-            "for example registry.example.com/widgets-operator:1.0.0"
-        )
-    return image
+def is_subdomain(name: str) -> bool:
+    """Whether `name` is a DNS subdomain, as the names of most objects are."""
+    return len(name) <= SUBDOMAIN_LENGTH and all(map(_DNS_1123_LABEL.fullmatch, name.split(".")))
+
+
+def is_qualified_name(name: str) -> bool:
+    """Whether `name` can be the key of a label or an annotation: a word, with or without a domain and a slash."""
+    domain, slash, word = name.rpartition("/")
+    return _WORD.fullmatch(word) is not None and (is_subdomain(domain) or not slash)
+
+
+def is_label_value(value: str) -> bool:
+    """Whether `value` can be the value of a label: empty, or a word."""
+    return not value or _WORD.fullmatch(value) is not None
 
 
 def _is_label(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Resource: a Kubernetes object as a plain mapping, and the few questions everybody asks of one.
+"""Resource: a Kubernetes object as a plain mapping, with functions that answer common questions about it.
 
 You need it to build or read objects without typed models.
 You do not need it for typed specs: see `bonny.api`.
@@ -24,17 +24,17 @@ __all__ = [
 
 # Fixed, so that versions of an operator, and of this runtime, upgrade into each other.
 OWNER_UID: Final = "bonny.dev/owner-uid"
-"""The label with the UID of the object that this one was made for."""
+"""The label with the UID of the object's owner."""
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-"""The recommended label with the name of the tool that manages an object; here the operator's name."""
+"""The recommended label with the tool that manages an object; here the operator's name."""
 
 Resource: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded from JSON: apiVersion, kind, metadata and the rest."""
 
 
 class Key(NamedTuple):
-    """Names one object of a kind. `namespace` is empty for cluster-scoped objects."""
+    """Namespace and name of an object. `namespace` is empty for cluster-scoped objects."""
 
     namespace: str
     name: str
@@ -60,7 +60,7 @@ def identify(resource: Mapping[str, Any]) -> str:
 
 
 def owner_reference(owner: Mapping[str, Any]) -> Resource:
-    """The controller owner reference to `owner`, as the garbage collector reads it."""
+    """The owner reference that makes `owner` the controller of an object."""
     metadata = owner["metadata"]
     return {
         "apiVersion": owner["apiVersion"],
@@ -73,7 +73,7 @@ def owner_reference(owner: Mapping[str, Any]) -> Resource:
 
 
 def owners_of(resource: Mapping[str, Any]) -> set[str]:
-    """The UIDs of those whose object it is, by owner references and by label."""
+    """The UIDs of the object's owners, from owner references and the label."""
     metadata = resource["metadata"]
     labelled = (metadata.get("labels") or {}).get(OWNER_UID)
     return {reference["uid"] for reference in metadata.get("ownerReferences") or ()} | (
@@ -82,10 +82,10 @@ def owners_of(resource: Mapping[str, Any]) -> set[str]:
 
 
 def has_all_of(live: Any, wanted: Any) -> bool:
-    """Whether everything of `wanted` stands in `live` as it was written; what the server added does not matter."""
+    """Whether `live` contains everything in `wanted`; fields that the server added do not matter."""
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
         return all(has_all_of(live.get(name), value) for name, value in wanted.items())
     if isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
         return all(map(has_all_of, live, wanted))
-    # The server leaves out what is empty.
+    # The server leaves out empty values.
     return wanted is None or bool(live == wanted) or (live is None and wanted in ({}, []))

@@ -15,8 +15,8 @@ import pytest
 from bonny.core.objects import decode_item
 from bonny.resource import Resource
 from bonny.scheduler.assume import AssumeCache
+from bonny.scheduler.choosing import verdict
 from bonny.scheduler.fits import fits
-from bonny.scheduler.verdict import verdict
 from bonny.scheduler.views import PodView
 from bonny_dev.sandbox import Sandbox
 from tests.support.cases import RUNTIME_CLASS, Case, Generator

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bonny.client.api import JSON, Client, path_of
+from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import Connection
 from bonny.client.errors import NotFound, NotLeading, Unreachable
 from bonny.kinds import Kind
@@ -68,7 +68,9 @@ WRITES: dict[str, Callable[[Client], Awaitable[Any]]] = {
     "merge_patch": lambda client: client.merge_patch(CONFIG_MAP, NOTHING, {}),
     "json_patch": lambda client: client.json_patch(CONFIG_MAP, NOTHING, []),
     "delete": lambda client: client.delete(CONFIG_MAP, NOTHING),
-    "exchange": lambda client: client.exchange("POST", path_of(CONFIG_MAP, "default"), body=b"{}", content_type=JSON),
+    "exchange": lambda client: client.exchange(
+        ApiRequest("POST", path_of(CONFIG_MAP, "default"), headers={"Content-Type": JSON}, body=b"{}")
+    ),
 }
 
 

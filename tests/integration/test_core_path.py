@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bonny.client.api import Client
+from bonny.client.api import JSON, ApiRequest, Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
@@ -228,7 +228,7 @@ async def create_deep(sandbox: Sandbox, *, levels: int) -> None:
     head = msgspec.json.encode(widget("bad")).removesuffix(b"}}")
     async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="tests/1") as client:
         answer = await client.exchange(
-            "POST", WIDGETS, body=head + b',"nested":' + nested + b"}}", content_type="application/json"
+            ApiRequest("POST", WIDGETS, headers={"Content-Type": JSON}, body=head + b',"nested":' + nested + b"}}")
         )
     assert answer.status == 201, answer.body
 

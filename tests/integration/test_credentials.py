@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from bonny.client import api
-from bonny.client.api import JSON, Client
+from bonny.client.api import JSON, ApiRequest, Client
 from bonny.client.config import Cluster, InCluster, Kubeconfig
 from bonny.client.errors import Unauthorized, Unreachable
 from bonny.kinds import Kind
@@ -52,7 +52,7 @@ def kubeconfig(path: Path, server: str, *, user: dict[str, Any], **cluster: Any)
 async def who(client: Client) -> str:
     """Whom the API server takes us for."""
     body = msgspec.json.encode({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
-    answer = await client.exchange("POST", REVIEWS, body=body, content_type=JSON)
+    answer = await client.exchange(ApiRequest("POST", REVIEWS, headers={"Content-Type": JSON}, body=body))
     name: str = msgspec.json.decode(answer.body)["status"]["userInfo"]["username"]
     return name
 
@@ -167,7 +167,7 @@ def test_a_plugin_that_fails_is_named_and_tried_again_until_it_works(
 
     without = start_operator(handwritten(), kubeconfig=plugin.kubeconfig)
     assert without.process.wait(20) == 2, "at the start it is bad configuration"
-    assert without.text.rstrip().endswith("failed with exit code 1: its own words are on stderr")
+    assert without.text.rstrip().endswith("failed with exit code 1: see its output on stderr")
 
     plugin.prints(sandbox.service_account_token("default", "first"))
     at_work = start_operator(handwritten(), kubeconfig=plugin.kubeconfig, TEST_WATCH_SECONDS="3").wait_ready()

@@ -36,7 +36,7 @@ from bonny import (
 from bonny.api import WithObservedGeneration
 from bonny.api.markers import PreserveUnknown
 from bonny.api.schema import structural
-from bonny.client.api import Client, path_of
+from bonny.client.api import ApiRequest, Client, path_of
 from bonny.client.config import Kubeconfig
 from bonny.resource import MANAGED_BY, OWNER_UID
 from bonny.scheduler import least_allocated
@@ -299,7 +299,8 @@ def send(sandbox: Sandbox, method: str, path: str, body: bytes = b"", *, content
 
     async def exchange() -> tuple[int, bytes]:
         async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="hostile/1.0") as client:
-            answer = await client.exchange(method, path, body=body or None, content_type=content_type if body else "")
+            headers = {"Content-Type": content_type} if body else {}
+            answer = await client.exchange(ApiRequest(method, path, headers=headers, body=body or None))
             return answer.status, answer.body
 
     return asyncio.run(exchange())

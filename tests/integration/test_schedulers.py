@@ -567,7 +567,7 @@ def test_the_condition_is_written_once_however_often_the_pod_is_tried(sandbox: S
         before: Any = sandbox.get("v1", "Pod", "least-allocated-0")
         (server,) = at_work.servers
         for count in (2, 3):
-            at_work.do(lambda: server._cache._tell(None))
+            at_work.do(lambda: server._cache._notify(None))
             sandbox.eventually(lambda count=count: at_work.do(lambda: server._recorder.correlator.recorded) >= count)
 
     after: Any = sandbox.get("v1", "Pod", "least-allocated-0")

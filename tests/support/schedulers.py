@@ -19,8 +19,8 @@ from bonny.events import EventRecorder
 from bonny.kinds import Kind
 from bonny.resource import Resource
 from bonny.scheduler import Scheduler
-from bonny.scheduler.cluster import Cluster
 from bonny.scheduler.server import SchedulerServer
+from bonny.scheduler.streams import SchedulerStreams
 from bonny_dev.sandbox import Sandbox
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
@@ -85,9 +85,10 @@ class AtWork:
                         streams[kind] = Stream(client, kind, namespace=None, options=options)
                     return streams[kind]
 
-                cluster, recorder = Cluster(follow), EventRecorder(client, controller="schedulers", instance="tests")
+                shared = SchedulerStreams(follow)
+                recorder = EventRecorder(client, controller="schedulers", instance="tests")
                 self.servers = [
-                    SchedulerServer(known, client, cluster=cluster, recorder=recorder) for known in self._schedulers
+                    SchedulerServer(known, client, streams=shared, recorder=recorder) for known in self._schedulers
                 ]
                 parts = [*streams.values(), *self.servers, recorder]
                 tasks = [asyncio.create_task(part.run()) for part in parts]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.naming import check_dns_label, check_group, check_image
+from bonny.naming import check_dns_label, check_group
+from bonny_dev.naming import check_image
 from tests.support.baking import bake
 
 REFUSED = [

@@ -39,10 +39,10 @@ from bonny.resource import Key, Resource
 from bonny.scheduler import Scheduler, least_allocated
 from bonny.scheduler import nodes as nodes_module
 from bonny.scheduler.assume import AssumeCache
-from bonny.scheduler.cluster import Cluster
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.pending import Pending
 from bonny.scheduler.server import SchedulerServer
+from bonny.scheduler.streams import SchedulerStreams
 from bonny.scheduler.views import PodView
 from bonny.servers import periodic
 from bonny.servers.periodic import Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
@@ -349,7 +349,7 @@ class PodsThatWait(Life):
         pending, now = self.roots_, self.clock.now
         new, gone = self.turn_over()
         pending.add(new, (0, new))
-        pending.add(self.some(), (self.random.randrange(3), "x"), anew=self.chance(0.5))
+        pending.add(self.some(), (self.random.randrange(3), "x"), changed=self.chance(0.5))
         if gone is not None and gone != new:
             pending.forget(gone)
         pending.wake(self.some())
@@ -364,7 +364,7 @@ class PodsThatAnotherOneBinds(PodsThatWait):
     def event(self) -> None:
         new, gone = self.turn_over()
         self.roots_.add(new, (0, new))
-        self.roots_.add(self.some(), (1, "x"), anew=True)
+        self.roots_.add(self.some(), (1, "x"), changed=True)
         if gone is not None and gone != new:
             self.roots_.forget(gone)
 
@@ -428,9 +428,9 @@ class SchedulerThatStandsBy(Life):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.streams: dict[str, Stream] = {}
-        self.cluster = Cluster(self.follow)
+        self.scheduler_streams = SchedulerStreams(self.follow)
         self.server = SchedulerServer(
-            Picks(), cast("Any", None), cluster=self.cluster, recorder=cast("Any", KeptEvents())
+            Picks(), cast("Any", None), streams=self.scheduler_streams, recorder=cast("Any", KeptEvents())
         )
         self.version = 10
         for stream in self.streams.values():
@@ -442,7 +442,7 @@ class SchedulerThatStandsBy(Life):
 
     @property
     def roots(self) -> object:
-        return {"server": self.server, "cluster": self.cluster}
+        return {"server": self.server, "streams": self.scheduler_streams}
 
     def event(self) -> None:
         new, gone = self.turn_over()
@@ -742,7 +742,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(ledger_module, "REMEMBERED_ENDS", CAPS)
     monkeypatch.setattr(periodic, "REMEMBERED_HALTS", CAPS)
     monkeypatch.setattr(api, "WARNINGS_KEPT", CAPS)
-    monkeypatch.setattr(nodes_module, "REMEMBERED", CAPS * POPULATION)
+    monkeypatch.setattr(nodes_module, "CACHED_RESULTS", CAPS * POPULATION)
     monkeypatch.setattr(router_module, "IN_SYNC_SECONDS", 1.0)
     logging.disable(logging.CRITICAL)
     yield

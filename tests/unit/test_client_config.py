@@ -140,7 +140,7 @@ async def test_a_token_file_that_holds_none_is_refused_in_one_sentence(tmp_path:
 async def test_a_cluster_without_a_server_is_told(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path / "config", server="")
 
-    with pytest.raises(UsageError, match=f"^the current context of {file} names no server: add one to its cluster$"):
+    with pytest.raises(UsageError, match=f"^the current context of {file} has no server: add one to its cluster$"):
         await Kubeconfig(str(file)).connect()
 
 
@@ -154,7 +154,7 @@ async def test_impersonation_is_refused_rather_than_passed_over(tmp_path: Path, 
         await Kubeconfig(str(file)).connect()
 
     assert str(caught.value) == (
-        f"user 'me' of {file} impersonates somebody (as), which is not supported: use that one's credentials"
+        f"user 'me' of {file} impersonates another user (as), which is not supported: use the other user's credentials"
     )
 
 
@@ -249,7 +249,7 @@ def test_a_kubeconfig_that_does_not_exist_is_an_error_even_in_a_pod(tmp_path: Pa
     with pytest.raises(UsageError) as caught:
         find_cluster(kubeconfig=named, environ={**environ, "KUBECONFIG": gone})
 
-    assert str(caught.value) == f"the kubeconfig {gone} named by {variable} does not exist: correct the path"
+    assert str(caught.value) == f"the kubeconfig {gone} in {variable} does not exist: correct the path"
 
 
 def test_of_several_files_some_may_be_missing_as_with_kubectl(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_of_several_files_some_may_be_missing_as_with_kubectl(tmp_path: Path) ->
 def test_a_context_is_looked_for_in_a_file_even_in_a_pod(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(tmp_path)}
 
-    with pytest.raises(UsageError, match="no cluster to talk to"):
+    with pytest.raises(UsageError, match="no cluster found"):
         find_cluster(context="one", environ=environ)
     (tmp_path / ".kube").mkdir()
     home = kubeconfig(tmp_path / ".kube" / "config")

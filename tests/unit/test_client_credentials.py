@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bonny.client.api import Client
+from bonny.client.api import ApiRequest, Client
 from bonny.client.config import Connection
 from bonny.client.errors import Unreachable
 from bonny.errors import UsageError
@@ -136,7 +136,7 @@ async def test_a_request_does_not_wait_for_credentials_longer_than_its_deadline(
     cluster.held.clear()
     began = time.monotonic()
     with pytest.raises(Unreachable, match="the credentials of the test could not be read in time"):
-        await client.exchange("GET", "/")
+        await client.exchange(ApiRequest("GET", "/"))
 
     assert time.monotonic() - began < 5
 

@@ -92,7 +92,7 @@ def test_a_cluster_is_looked_for_by_name_then_kubeconfig_then_pod_then_home(tmp_
     assert find_cluster(environ={**pod, "KUBECONFIG": str(other)}) == Kubeconfig(str(other))
     assert find_cluster(environ=pod) == InCluster("https://[fd00::1]:443")
     assert find_cluster(environ={"HOME": str(tmp_path)}, context="c") == Kubeconfig(str(home), "c")
-    with pytest.raises(UsageError, match="no cluster to talk to"):
+    with pytest.raises(UsageError, match="no cluster found"):
         find_cluster(environ={"HOME": str(tmp_path / "empty")})
 
 
@@ -218,7 +218,7 @@ def test_without_a_cluster_the_settings_are_printed_and_then_what_is_missing(
     assert main(Operator(name="o", group="example.com"), ["config"]) == 2
     printed = capsys.readouterr()
     assert "BONNY_HTTP_PORT" in printed.out
-    assert "no cluster to talk to" in printed.err
+    assert "no cluster found" in printed.err
 
 
 def test_the_help_names_every_command_and_every_variable(capsys: pytest.CaptureFixture[str]) -> None:

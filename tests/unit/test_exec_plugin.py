@@ -106,8 +106,8 @@ async def test_a_path_is_relative_to_the_kubeconfig(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("source", "settings", "told"),
     [
-        ("raise SystemExit(3)", {}, "failed with exit code 3: its own words are on stderr"),
-        ("import os; os.kill(os.getpid(), 9)", {}, "failed with exit code -9: its own words are on stderr"),
+        ("raise SystemExit(3)", {}, "failed with exit code 3: see its output on stderr"),
+        ("import os; os.kill(os.getpid(), 9)", {}, "failed with exit code -9: see its output on stderr"),
         ("print('hunter2')", {}, "printed no ExecCredential: run it by hand"),
         ("print('{\"hunter2\"')", {}, "printed no ExecCredential: run it by hand"),
         ("", {}, "printed no ExecCredential: run it by hand"),

@@ -45,7 +45,7 @@ def test_a_kind_of_somebody_else_names_plural_and_scope() -> None:
 
 
 def test_a_kind_that_is_not_known_says_what_to_name() -> None:
-    with pytest.raises(OptionError, match=r"Certificate \(cert-manager.io/v1\) are not known: name both, .*plural="):
+    with pytest.raises(OptionError, match=r"Certificate \(cert-manager.io/v1\) are not known: give both, .*plural="):
         Kind("cert-manager.io/v1", "Certificate")
 
 

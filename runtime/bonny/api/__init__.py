@@ -1,9 +1,8 @@
-"""Typed APIs: everything needed to declare a kind of one's own.
+"""Typed APIs: everything needed to declare your own kinds.
 
     from bonny.api import AGE, Column, Field, Spec, Status, Version, WithConditions, WithObservedGeneration
 
-Elsewhere: kinds of others (`bonny.kinds`), CustomResourceDefinitions (`crd`), objects of other versions (`conversion`).
-docs/reference/api-markers.md has every keyword of a schema and how it is written here.
+Elsewhere: other kinds (`bonny.kinds`), objects of other versions (`conversion`).
 """
 
 from pydantic import Field

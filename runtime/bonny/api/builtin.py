@@ -1,10 +1,10 @@
 """Built-in: schemas of types that Kubernetes itself defines, such as a pod template.
 
-You need it to see what `BuiltIn("v1", "PodTemplateSpec")` puts into a definition.
+You need it to see the schema of `BuiltIn("v1", "PodTemplateSpec")`.
 
-The table, `builtin_schemas.json`, is made by `tools/builtin_schemas.py` from an API server's own OpenAPI document. It
-holds what custom resources usually embed, and everything inside of that: pod templates, jobs, services, volume claims,
-selectors. A type that is not in it can be kept whole and unchecked with `PreserveUnknown`.
+The table, `builtin_schemas.json`, was generated from an API server's own OpenAPI document. It holds the types that
+custom resources usually embed, with everything inside them: pod templates, jobs, services, volume claims, selectors.
+Other types can be kept whole and unchecked with `PreserveUnknown`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ __all__ = ["builtin_schema"]
 
 
 def builtin_schema(api_version: str, name: str) -> Resource:
-    """The structural schema of `name` in `api_version` (`v1` for the core group, `meta/v1` for what all groups share).
+    """The structural schema of `name` in `api_version` (`v1` for the core group, `meta/v1` for the shared types).
 
-    Raises: `OptionError` naming what the table has.
+    Raises: `OptionError` with the types that the table has.
     """
-    known = _table().get(api_version, {})
-    if name not in known:
-        has = ", ".join(sorted(known)) if known else f"nothing of {api_version}, but {', '.join(sorted(_table()))}"
+    types = _table().get(api_version, {})
+    if name not in types:
+        has = ", ".join(sorted(types)) if types else f"nothing of {api_version}, but {', '.join(sorted(_table()))}"
         raise OptionError(f"the table of built-in types has no {name} of {api_version}: it has {has}")
-    schema: Resource = _expanded(known[name])
+    schema: Resource = _expanded(types[name])
     return schema
 
 
 def _expanded(node: Any) -> Any:
-    """A copy with the other definitions in the place of references to them."""
+    """A copy in which each reference is replaced by its definition."""
     if isinstance(node, list):
         return [_expanded(item) for item in node]
     if not isinstance(node, dict):

@@ -1,7 +1,7 @@
-"""Conversion: an object of one version of a kind in the form of another, by way of the hub.
+"""Conversion: converts an object from one version of a kind to another, through the hub version.
 
-You need it where versions of a kind differ, to write and to test how objects pass between them.
-You do not need it while their fields are the same: the API server then copies objects as they are.
+You need it to write and test conversions between versions whose fields differ.
+You do not need it while the fields are the same: the API server then copies objects unchanged.
 
 A version other than the hub has two plain functions, objects in and objects out:
 
@@ -10,8 +10,8 @@ A version other than the hub has two plain functions, objects in and objects out
         to_hub = staticmethod(widget_v1_to_v2)
         from_hub = staticmethod(widget_v2_to_v1)
 
-They change spec, status, labels and annotations, never the rest of the metadata; `convert` writes apiVersion. What the
-hub cannot hold belongs into an annotation, so that nothing is lost on the way back (`bonny_dev.testing.round_trip`).
+They change spec, status, labels and annotations, never the rest of the metadata; `convert` writes apiVersion. Store
+values that the hub cannot hold in an annotation, so that a round trip loses nothing (`bonny_dev.testing.round_trip`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _OURS = ("labels", "annotations")
 
 
 def convert(resource: Mapping[str, Any], source: type[Version], target: type[Version]) -> Resource:
-    """`resource`, an object of `source`, as an object of `target`; the argument is left as it is.
+    """A copy of `resource`, an object of `source`, as an object of `target`.
 
-    Raises: `OptionError` when the versions are not of one kind, or a function changes metadata that is not its own.
+    Raises: `OptionError` when the versions are of different kinds, or a function changes the wrong metadata.
     """
     if source.kind != target.kind or resource.get("kind") != source.kind:
         raise OptionError(f"a {resource.get('kind')} cannot be converted from {source.kind} to {target.kind}")

@@ -1,8 +1,8 @@
-"""Markers: what Python types cannot say about a field of a schema, written inside `Annotated`.
+"""Markers: properties of a field that Python types cannot express, written inside `Annotated`.
 
-You need it for fields whose content is not described (`Annotated[dict[str, Any], PreserveUnknown()]`), for how lists
-and mappings are merged when several managers apply them, and for objects that Kubernetes defines.
-You do not need it for limits and patterns: `Field(ge=1, max_length=10, pattern=...)` says those.
+You need it for fields whose content is not described (`Annotated[dict[str, Any], PreserveUnknown()]`), for the merge
+of lists and mappings that several field managers apply, and for objects that Kubernetes defines.
+You do not need it for limits and patterns: use `Field(ge=1, max_length=10, pattern=...)`.
 Elsewhere: conditions over several fields (`rules`), types with a wire form of their own (`values`).
 """
 
@@ -43,7 +43,7 @@ PRESERVE_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
 
 
 class Keywords:
-    """Adds keywords to the schema of the annotated field, in place of those of the same name."""
+    """Adds keywords to the schema of the annotated field, and replaces those of the same name."""
 
     def __init__(self, keywords: Mapping[str, Any]) -> None:
         self._keywords = dict(keywords)
@@ -53,7 +53,7 @@ class Keywords:
 
 
 class PreserveUnknown(Keywords):
-    """The API server keeps the field as it is given: nothing is pruned, and only described fields are checked."""
+    """The API server keeps the field unchanged: nothing is pruned, and only described fields are checked."""
 
     def __init__(self) -> None:
         super().__init__({PRESERVE_UNKNOWN: True})
@@ -70,14 +70,14 @@ class ListMap(Keywords):
 
 
 class ListSet(Keywords):
-    """A list of different values that is merged value by value; items are scalars, or lists or mappings kept whole."""
+    """A list of unique values that is merged value by value; items are scalars, or atomic lists or mappings."""
 
     def __init__(self) -> None:
         super().__init__({LIST_TYPE: "set"})
 
 
 class ListAtomic(Keywords):
-    """A list that one field manager owns as a whole, as it is without a marker; said for readers of the schema."""
+    """A list that one field manager owns as a whole: the default, written out for readers of the schema."""
 
     def __init__(self) -> None:
         super().__init__({LIST_TYPE: "atomic"})
@@ -100,9 +100,9 @@ class Embedded(Keywords):
 class BuiltIn:
     """On `dict[str, Any]`: a part of an object that Kubernetes defines, as in `BuiltIn("v1", "PodTemplateSpec")`.
 
-    The API server checks and prunes it by the schema of the Kubernetes version that the table was made with
-    (`bonny.api.builtin`), without descriptions and without the limits that only its own code knows.
-    Raises: `OptionError` for a type that the table does not have.
+    The API server checks and prunes it by the schema in the table (`bonny.api.builtin`), which has no descriptions, and
+    no limits that only the code of Kubernetes knows.
+    Raises: `OptionError` for a type that is not in the table.
     """
 
     def __init__(self, api_version: str, name: str) -> None:

@@ -1,6 +1,6 @@
-"""Model: the pydantic base of everything that has a schema.
+"""Model: the pydantic base class of everything that has a schema.
 
-You need it for nested objects (`class Port(Model)`); `Spec` and `Status` are models, too.
+You need it for nested objects (`class Port(Model)`). `Spec` and `Status` are models, too.
 You do not need it to declare a kind: see `bonny.api.version`.
 Elsewhere: the schema made from a model (`schema`), objects read with a model (`reading`).
 
@@ -8,7 +8,7 @@ Elsewhere: the schema made from a model (`schema`), objects read with a model (`
   names another wire name, and a trailing underscore frees a Python keyword (`class_` is `class`).
 - Types are strict: `"5"` is not a number. Unknown fields are ignored here and pruned by the API server.
 - The docstring of a class, and the one below an attribute, become descriptions.
-- Conditions over several fields stand in the class line: `class Range(Model, rules=(Rule(...),))`.
+- Rules over several fields are written in the class line: `class Range(Model, rules=(Rule(...),))`.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Model(BaseModel):
 
     @classmethod
     def _check_wire_names(cls) -> None:
-        """Each field has one name on the wire, for reading and for writing, and no other field has it."""
+        """Check that each field has one name on the wire, for reading and for writing, and shares it with no other."""
         names: dict[str, str] = {}
         for name, field in cls.model_fields.items():
-            where = f"class {cls.__qualname__} in {cls.__module__}: {name}"
+            label = f"class {cls.__qualname__} in {cls.__module__}: {name}"
             if field.alias is None or {field.validation_alias, field.serialization_alias} != {field.alias}:
-                raise OptionError(f"{where} is read and written by different names: give it Field(alias=...) alone")
+                raise OptionError(f"{label} is read and written by different names: give it Field(alias=...) alone")
             other = names.setdefault(field.alias, name)
             if other != name:
-                raise OptionError(f"{where} and {other} are both {field.alias} on the wire: rename one")
+                raise OptionError(f"{label} and {other} are both {field.alias} on the wire: rename one")

@@ -1,10 +1,10 @@
 """Reading: typed values from the parts of an object, by the rules of the API server.
 
-You need it where a stored object becomes a `Spec` or `Status`.
-You do not need it in handlers: `axn.spec` was read before.
+You need it to turn a stored object into a `Spec` or `Status`.
+You do not need it in handlers: `axn.spec` is typed.
 
-What the API server accepted, the model reads: types are strict, enumerations and times come from strings, and null
-counts as left out unless the field is nullable.
+The model reads every object that the API server accepts: types are strict, enumerations and times are strings, and null
+means absent unless the field is nullable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
-    """Read decoded JSON, of which nothing at all reads as an empty object; `where` is its path, such as `spec`.
+    """Read decoded JSON, None as an empty object; `where` is its path, such as `spec`.
 
     Raises: `InvalidObject` naming the fields, never their content.
     """
@@ -35,7 +35,7 @@ def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
         if b"null" not in encoded:
             return model.model_validate_json(encoded)
     except ValidationError:
-        pass  # what users write may differ from what is stored: 1.0 for 1, and nulls
+        pass  # it may be in a form that the API server normalizes: 1.0 for 1, and nulls
     stored = as_stored(plain, structural(model, where=where))
     try:
         return model.model_validate_json(msgspec.json.encode(stored))

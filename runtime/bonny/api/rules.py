@@ -1,16 +1,16 @@
 """Rules: conditions in CEL that the API server checks on every write.
 
-You need it for what the limits of one field cannot say: how fields fit together, and what may change.
-You do not need it for limits of one field: `Field(ge=1, max_length=10, pattern=...)` says those, and clients see them.
+You need it for constraints between fields, and for fields that must not change.
+You do not need it for limits of one field: use `Field(ge=1, max_length=10, pattern=...)`, which clients see, too.
 
     class RangeSpec(Spec, rules=(Rule("self.min <= self.max", message="min must not be above max"),)):
         min: int
         max: int
         volume: Annotated[str, IMMUTABLE]
 
-A rule stands on a field (inside `Annotated`), on a model (`rules=` in its class line) or on a whole object (`rules` of
-a `Version`). Only the API server evaluates them; it refuses a definition whose rules do not compile or may cost too
-much, which `max_length` on lists, mappings and strings helps against.
+A rule belongs to a field (inside `Annotated`), to a model (`rules=` in its class line) or to a whole object (`rules` of
+a `Version`). Only the API server evaluates rules. It refuses a definition whose rules do not compile or may cost too
+much; `max_length` on lists, mappings and strings lowers the cost.
 """
 
 from __future__ import annotations
@@ -38,34 +38,34 @@ _RESERVED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition in CEL; `self` is the value that it stands on, `oldSelf` what it was before.
+    """A condition in CEL; `self` is the value that the rule belongs to, `oldSelf` its previous value.
 
     `Rule("self.spec.size < 50 || self.spec.colour == 'red'", message="blue widgets are small")`
 
-    A rule with `oldSelf` is checked only when there was a value before, unless `optional_old_self` is set.
+    A rule with `oldSelf` is checked only when there is a previous value, unless `optional_old_self` is set.
     """
 
     expression: str
-    """True for what is accepted."""
+    """True for values that are accepted."""
 
     _: KW_ONLY
 
     message: str
-    """What the user reads when it is refused. One line."""
+    """The text for the user when a value is refused. One line."""
 
     message_expression: str = ""
-    """A string in CEL that is read instead of `message`. Default: none."""
+    """A CEL expression whose string replaces `message`. Default: none."""
 
     reason: Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"] = (
         "FieldValueInvalid"
     )
-    """What clients are told by machine. Default `FieldValueInvalid`, as the API server's own."""
+    """The machine-readable reason. Default `FieldValueInvalid`, as in Kubernetes itself."""
 
     field_path: str = ""
-    """The field that the refusal names, from here: `.size`. Default: the value itself."""
+    """The field that the error names, relative to the value: `.size`. Default: the value itself."""
 
     optional_old_self: bool = False
-    """Check it also when there was no value before: `oldSelf` is then a CEL optional. Default False."""
+    """Check the rule without a previous value, too: `oldSelf` is then a CEL optional. Default False."""
 
     def __post_init__(self) -> None:
         if not self.expression.strip():
@@ -82,21 +82,19 @@ class Rule:
 
     @property
     def uses_old_self(self) -> bool:
-        """Whether it looks at the value before. A word in a string counts, too."""
+        """Whether the rule uses the previous value. The word in a string counts, too."""
         return re.search(r"\boldSelf\b", self.expression) is not None
 
     def as_keyword(self) -> Resource:
-        """The rule as a schema writes it."""
-        written: Resource = {"rule": self.expression, "message": self.message}
-        if self.message_expression:
-            written["messageExpression"] = self.message_expression
-        if self.reason != "FieldValueInvalid":
-            written["reason"] = self.reason
-        if self.field_path:
-            written["fieldPath"] = self.field_path
-        if self.optional_old_self:
-            written["optionalOldSelf"] = True
-        return written
+        """The rule in the form of a schema."""
+        optional = {
+            "messageExpression": self.message_expression,
+            "reason": "" if self.reason == "FieldValueInvalid" else self.reason,
+            "fieldPath": self.field_path,
+            "optionalOldSelf": self.optional_old_self,
+        }
+        given = {name: value for name, value in optional.items() if value}
+        return {"rule": self.expression, "message": self.message, **given}
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core)
@@ -104,34 +102,34 @@ class Rule:
 
 
 IMMUTABLE: Final = Rule("self == oldSelf", message="cannot be changed")
-"""On a field: once it has a value, it keeps it.
+"""On a field: a value cannot be changed.
 
-A field that may be left out can still be removed, and given anew. `Rule("has(self.x) == has(oldSelf.x)", message=...)`
+An optional field can still be removed, and set again. `Rule("has(self.x) == has(oldSelf.x)", message=...)`
 on its model prevents that.
 """
 
 
 def exactly_one_of(*fields: str) -> Rule:
-    """Of the fields (wire names) of this model, one is given."""
+    """Exactly one of the fields (wire names) of this model is given."""
     return Rule(f"[{_given(fields, ', ')}].exists_one(given, given)", message=f"give one of {', '.join(fields)}")
 
 
 def at_most_one_of(*fields: str) -> Rule:
-    """Of the fields (wire names) of this model, none or one is given."""
+    """At most one of the fields (wire names) of this model is given."""
     expression = f"[{_given(fields, ', ')}].filter(given, given).size() <= 1"
     return Rule(expression, message=f"give no more than one of {', '.join(fields)}")
 
 
 def at_least_one_of(*fields: str) -> Rule:
-    """Of the fields (wire names) of this model, some are given."""
+    """At least one of the fields (wire names) of this model is given."""
     return Rule(_given(fields, " || "), message=f"give at least one of {', '.join(fields)}")
 
 
 def union(discriminator: str, /, **members: str) -> tuple[Rule, ...]:
-    """For `rules=` of a model where the value of one field says which other field is given, and no other one may be.
+    """For `rules=` of a model where the value of one field selects the only other field that is given.
 
-    `rules=union("type", Http="http", Exec="exec")`: `http` is given if, and only if, `type` is `Http`. The field that
-    decides must be required or have a default.
+    `rules=union("type", Http="http", Exec="exec")`: `http` is given if, and only if, `type` is `Http`. The
+    discriminator must be required or have a default.
     """
     return tuple(
         Rule(

@@ -1,10 +1,10 @@
-"""Schema: the structural OpenAPI schema that the API server checks objects with, made from a pydantic model.
+"""Schema: structural OpenAPI schemas, by which the API server checks objects, made from pydantic models.
 
-You need it to see what the API server will check: `structural(WidgetSpec, where="Widget.spec")`.
+You need it to see the checks of the API server: `structural(WidgetSpec, where="Widget.spec")`.
 You do not need it to read objects: see `bonny.api.reading`.
 
-Pydantic writes JSON Schema; this module turns it into the part that a CustomResourceDefinition may use, and refuses the
-rest with the path of the field, so that nothing is dropped in silence:
+Pydantic writes JSON Schema; this module converts it to the subset that a CustomResourceDefinition allows, and refuses
+the rest with the path of the field, so that nothing is dropped silently:
 
 - References are inlined; recursive models are refused.
 - `X | None = None` is an optional field, and null counts as left out. `X | None` without a default, or with another
@@ -31,9 +31,9 @@ from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PR
 from .rules import RULES
 from .validation import FORMATS, as_stored
 
-__all__ = ["difference", "ordered", "structural"]
+__all__ = ["ordered", "structural"]
 
-# In the order in which they are written, for readers of the manifest.
+# In the order of a manifest.
 _KEPT: Final = (
     "type",
     "format",
@@ -69,14 +69,14 @@ _KEPT: Final = (
 _DROPPED: Final = frozenset(("title", "examples", "$defs"))
 _FORMATS: Final = {"string": frozenset(FORMATS), "integer": frozenset(("int32", "int64"))}
 _UNION: Final = (
-    "a union of types has no place in a structural schema: choose one type, IntOrString, or one field for each with "
+    "a structural schema cannot have a union of types: choose one type, IntOrString, or one field for each with "
     "`rules=union(...)`"
 )
 _REFUSED: Final = {
     "anyOf": _UNION,
     "oneOf": _UNION,
     "uniqueItems": "the API server refuses schemas with unique items: use a list instead of a set",
-    "prefixItems": "a tuple has no place in a structural schema: use a list of one type, or an object",
+    "prefixItems": "a structural schema cannot have a tuple: use a list of one type, or an object",
     "propertyNames": "the API server cannot check keys: use dict[str, ...]",
     "patternProperties": "the API server cannot check keys: use dict[str, ...]",
 }
@@ -160,7 +160,7 @@ def _spelled(schema: Resource, where: str) -> Resource:
 
 
 def _checked(schema: Resource, where: str) -> Resource:
-    """Refuse what a CustomResourceDefinition cannot express, or would not check."""
+    """The schema, unless a CustomResourceDefinition cannot express it, or would not check a part of it."""
     for key in schema:
         if key not in _KEPT or (key == "anyOf" and INT_OR_STRING not in schema):
             _refuse(
@@ -174,13 +174,13 @@ def _checked(schema: Resource, where: str) -> Resource:
     if "enum" in schema and "type" not in schema:
         _refuse(where, "the values of an enumeration must be of one type")
     if schema.get("type") == "null":
-        _refuse(where, "null alone is no type: name one, for example `int | None`")
+        _refuse(where, "null alone is not a type: name one, for example `int | None`")
     if not (PRESERVE_UNKNOWN in schema or INT_OR_STRING in schema) and (
         "type" not in schema or schema.get("additionalProperties") is True
     ):
         _refuse(
             where,
-            "its content has no type: name one, or write Annotated[..., PreserveUnknown()] so that the API server "
+            "its content has no type: name one, or write Annotated[..., PreserveUnknown()], with which the API server "
             "keeps the field unchecked",
         )
     return schema
@@ -208,18 +208,3 @@ def ordered(schema: Resource) -> Resource:
 
 def _refuse(where: str, why: str) -> NoReturn:
     raise OptionError(f"{where}: {why}")
-
-
-def difference(one: Any, other: Any, path: str = "") -> str | None:
-    """The path of the first difference of two schemas that clients could notice; None where there is none.
-
-    Descriptions and the order of keys do not count.
-    """
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in sorted(one.keys() | other.keys()):
-            text = key == "description" and not path.endswith(".properties")
-            found = None if text else difference(one.get(key), other.get(key), f"{path}.{key}")
-            if found is not None:
-                return found
-        return None
-    return None if one == other else path or "."

@@ -1,6 +1,6 @@
 """Spec and Status: the two halves of an object, and the parts of a status that all kinds share.
 
-You need it to declare what users want (`Spec`) and what the operator reports (`Status` with its mixins).
+You need it to declare the desired state (`Spec`) and the observed state (`Status` with its mixins).
 You do not need it for nested objects: derive those from `bonny.api.model.Model`.
 """
 
@@ -20,11 +20,11 @@ __all__ = ["Condition", "Spec", "Status", "WithConditions", "WithObservedGenerat
 
 
 class Spec(Model):
-    """What the user wants. Fields without a default are required."""
+    """The desired state, written by users. Fields without a default are required."""
 
 
 class Status(Model):
-    """What the operator reports. Every field has a default, because an object starts without a status."""
+    """The observed state, written by the operator. Every field needs a default: objects start without a status."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -59,7 +59,7 @@ class Condition(Model):
     """When the status last changed."""
 
     reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
-    """Why it last changed, as one word in CamelCase."""
+    """The reason for the last change, as one word in CamelCase."""
 
     message: Annotated[str, Field(max_length=32768)]
     """The details, for people; may be empty."""
@@ -73,7 +73,7 @@ class WithConditions(Model):
 
 
 class WithObservedGeneration(Model):
-    """Mixin of a status that tells which generation was handled last."""
+    """Mixin of a status that holds the last reconciled generation."""
 
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
-    """The metadata.generation that was handled last."""
+    """The last reconciled metadata.generation."""

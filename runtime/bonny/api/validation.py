@@ -1,11 +1,11 @@
-"""Validation: what the API server does with an object before it stores it, by the structural schema alone.
+"""Validation: normalizes and checks an object by its structural schema, as the API server does before it stores it.
 
-You need it to know without a server whether an object would be accepted: `Version.check` asks it.
-You do not need it to read objects: `Version.spec_of` does, for those that the API server has accepted.
+You need it to know without a server whether an object would be accepted: `Version.check` uses it.
+You do not need it to read objects that the API server has accepted: use `Version.spec_of`.
 
-Both halves follow apiextensions-apiserver step by step: `as_stored` drops nulls, fills in defaults and prunes;
-`problems` then checks types and limits. Left to the server: rules in CEL, and the metadata of embedded objects. It also
-takes some spellings of times and addresses that nothing else reads (docs/reference/api-markers.md).
+Both functions follow apiextensions-apiserver step by step: `as_stored` drops nulls, fills in defaults and prunes;
+`problems` then checks types and limits. Only the server evaluates rules in CEL and checks the metadata of embedded
+objects. It also accepts a few spellings of times and addresses that pydantic cannot read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
-# What the API server demands of every object inside of another one.
+# Fields that the API server requires in every embedded object.
 _EMBEDDED_FIELDS: Final[Resource] = {
     "apiVersion": {"type": "string", "minLength": 1, "pattern": "^[^/]*(/[^/]*)?$"},
     "kind": {"type": "string", "pattern": "^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$"},
@@ -44,9 +44,9 @@ _EMBEDDED_FIELDS: Final[Resource] = {
 
 
 def as_stored(value: Any, schema: Resource | None) -> Any:
-    """What the API server makes of `value`: a copy without nulls and unknown fields, with defaults.
+    """A copy of `value` in the form that the API server stores: without nulls and unknown fields, with defaults.
 
-    Where `schema` is None nothing is known, and nothing is dropped.
+    Without a `schema` nothing is dropped.
     """
     if isinstance(value, Mapping):
         return _stored_fields(value, schema or {}, keep=schema is None or PRESERVE_UNKNOWN in schema)
@@ -83,7 +83,7 @@ def _or_default(value: Any, schema: Resource | None) -> Any:
 
 
 def problems(value: Any, schema: Resource, where: str) -> Iterator[str]:
-    """What is wrong with `value`, which went through `as_stored`: sentences that begin with the path of a field."""
+    """The errors in `value`, a result of `as_stored`: sentences that begin with the path of a field."""
     if value is None:
         if ("type" in schema or INT_OR_STRING in schema) and "nullable" not in schema:
             yield f"{where}: must not be null"
@@ -160,7 +160,7 @@ def _size_problems(size: int, schema: Resource, where: str, keyword: str, things
 
 
 def matches(pattern: str, value: str) -> bool:
-    """Whether `pattern` is found in `value`, by the engine that models use: the one nearest to Go's."""
+    """Whether `value` contains a match of `pattern`, by pydantic's engine, which is the closest to Go's."""
     return _pattern(pattern).isinstance_python(value)
 
 

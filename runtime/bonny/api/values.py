@@ -1,18 +1,18 @@
-"""Values: types of fields whose wire form is Kubernetes' own.
+"""Values: types of fields that have a wire form of their own in Kubernetes.
 
-You need it for amounts (`Quantity`), spans of time (`Duration`), ports that may have a name (`IntOrString`) and
-integers of a certain width.
+You need it for amounts (`Quantity`), durations (`Duration`), ports that may have a name (`IntOrString`) and integers of
+32 or 64 bits.
 You do not need it for times, addresses and UUIDs: annotate with `datetime`, `date`, `IPv4Address`, `IPv6Address`,
 `UUID`.
 
-Quantities and durations stay strings, so that they can be handed on to other objects as they were written;
-`quantity_value` and `duration_seconds` tell what they mean.
+Quantities and durations stay strings, so that they can be copied into other objects as they were written;
+`quantity_value` and `duration_seconds` convert them.
 """
 
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -22,19 +22,30 @@ from pydantic_core import CoreSchema, core_schema
 from ..errors import OptionError
 from .markers import INT_OR_STRING, Keywords
 
-__all__ = ["Duration", "Int32", "Int64", "IntOrString", "Quantity", "duration_seconds", "quantity_value"]
+__all__ = [
+    "Duration",
+    "Int32",
+    "Int64",
+    "IntOrString",
+    "Quantity",
+    "duration_seconds",
+    "parse_quantity",
+    "quantity_value",
+]
 
 _EITHER: Final = {"anyOf": [{"type": "integer"}, {"type": "string"}], INT_OR_STRING: True}
 
-# As Kubernetes reads quantities (k8s.io/apimachinery, pkg/api/resource); exponents of more than 3 digits mean nothing.
+# As Kubernetes reads quantities (k8s.io/apimachinery, pkg/api/resource). Exponents of more than 3 digits are useless.
 _QUANTITY: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]{1,3}))?$"
 _QUANTITY_PARTS: Final = re.compile(
-    r"(?P<number>[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))((?P<suffix>[KMGTPE]i|[numkMGTPE])|(?P<exponent>[eE][+-]?[0-9]{1,3}))?"
+    r"(?P<number>[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))((?P<suffix>[KMGTPE]i|[numkMGTPE])|(?P<exponent>[eE][+-]?[0-9]{1,9}))?"
 )
 _MULTIPLES: Final = {
     **{suffix: Decimal(10) ** (3 * power) for power, suffix in enumerate(("n", "u", "m", "", "k", *"MGTPE"), start=-3)},
     **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
 }
+# Kubernetes rounds quantities up. 28 digits hold the largest one, 2**63 - 1, in billionths.
+QUANTITIES: Final = Context(prec=28, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
 # The part of Go's durations that people write.
 _DURATION: Final = r"^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms))+$"
 _DURATION_PARTS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)")
@@ -42,7 +53,7 @@ _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 class _NumberOrText:
-    """Reads a number as the text that stands for it; the pattern is that of a quantity."""
+    """Reads a number as its text; the pattern is that of a quantity."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         text = core_schema.str_schema(pattern=_QUANTITY, strict=True)
@@ -57,10 +68,10 @@ def _written(value: Any) -> Any:
 
 
 Quantity: TypeAlias = Annotated[str, _NumberOrText()]
-"""An amount as in resource requests: `500m`, `1Gi`; on the wire also a number, which is read as its text."""
+"""An amount as in resource requests: `500m`, `1Gi`. A number on the wire is read as its text."""
 
 Duration: TypeAlias = Annotated[str, Field(pattern=_DURATION)]
-"""A span of time as Go writes it, in hours, minutes, seconds and milliseconds: `1h30m`, `0.5s`, `10ms`."""
+"""A duration in Go's format, in hours, minutes, seconds and milliseconds: `1h30m`, `0.5s`, `10ms`."""
 
 IntOrString: TypeAlias = Annotated[int | str, Keywords(_EITHER)]
 """A number or a string, such as a port and its name, or `25%`."""
@@ -69,19 +80,28 @@ Int32: TypeAlias = Annotated[int, Keywords({"format": "int32"})]
 """An integer of 32 bits. API servers before 1.36 check it only by limits: add `Field(ge=..., le=...)`."""
 
 Int64: TypeAlias = Annotated[int, Keywords({"format": "int64"})]
-"""An integer of 64 bits, which is what a plain `int` is, too; said for those who generate code from the schema."""
+"""An integer of 64 bits, like a plain `int`; written out for code generators that read the schema."""
+
+
+def parse_quantity(text: str) -> Decimal | None:
+    """The amount in units, rounded up to 28 digits; None when `text` is not a quantity."""
+    parts = _QUANTITY_PARTS.fullmatch(text)
+    if parts is None:
+        return None
+    return QUANTITIES.multiply(Decimal(parts["number"] + (parts["exponent"] or "")), _MULTIPLES[parts["suffix"] or ""])
 
 
 def quantity_value(text: str) -> Decimal:
-    """The amount that a `Quantity` stands for: `quantity_value("500m")` is 0.5. Raises: `OptionError` for others."""
-    parts = _QUANTITY_PARTS.fullmatch(text)
-    if parts is None:
-        raise OptionError(f"{text!r} is no quantity: write for example 500m or 1Gi")
-    return Decimal(parts["number"] + (parts["exponent"] or "")) * _MULTIPLES[parts["suffix"] or ""]
+    """The amount of a `Quantity`: `quantity_value("500m")` is 0.5. Raises: `OptionError` when it is not a quantity."""
+    amount = parse_quantity(text) if re.fullmatch(_QUANTITY, text) else None
+    if amount is None:
+        raise OptionError(f"{text!r} is not a quantity: write for example 500m or 1Gi")
+    return amount
 
 
 def duration_seconds(text: str) -> float:
-    """How long a `Duration` is: `duration_seconds("1m30s")` is 90.0. Raises: `OptionError` for others."""
-    if "".join(map("".join, _DURATION_PARTS.findall(text))) != text or not text:
-        raise OptionError(f"{text!r} is no duration: write for example 1h30m or 10s")
-    return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PARTS.findall(text))
+    """The length of a `Duration`: `duration_seconds("1m30s")` is 90.0. Raises: `OptionError` when it is not one."""
+    parts = _DURATION_PARTS.findall(text)
+    if not parts or "".join(map("".join, parts)) != text:
+        raise OptionError(f"{text!r} is not a duration: write for example 1h30m or 10s")
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)

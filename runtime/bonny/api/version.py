@@ -1,8 +1,8 @@
 """Version: one version of one of your kinds, written as a class.
 
 You need it to declare an API: its names, its typed spec and status, its columns in `kubectl get`.
-You do not need it to handle kinds of others: `bonny.kinds.Kind` names those.
-Elsewhere: how fields become a schema (`schema`), how versions become a CustomResourceDefinition (`crd`).
+You do not need it to reconcile kinds that you did not define: use `bonny.kinds.Kind`.
+Elsewhere: schemas of fields (`schema`), CustomResourceDefinitions (`bonny_dev.crd`).
 
     class Widget(Version):
         \"\"\"A thing of some size.\"\"\"
@@ -16,7 +16,7 @@ Elsewhere: how fields become a schema (`schema`), how versions become a CustomRe
         status: WidgetStatus
         columns = (Column("Size", "integer", ".spec.size"), AGE)
 
-The class is a declaration and is never instantiated: objects stay plain mappings, `spec_of` and `status_of` read them.
+The class is a declaration and is never instantiated: objects stay plain mappings, read by `spec_of` and `status_of`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .validation import as_stored, problems
 __all__ = ["AGE", "Column", "Scale", "Version"]
 
 WARNING_BYTES: Final = 256
-"""What the API server allows for a deprecation warning."""
+"""The longest deprecation warning that the API server allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Column:
     """The heading."""
 
     type: Literal["boolean", "date", "integer", "number", "string"]
-    """How the value is shown; a date is shown as an age."""
+    """The format of the value; a date is shown as an age."""
 
     path: str
-    """Where the value is, as a JSONPath without the braces: `.spec.size`. An object without it shows nothing."""
+    """JSONPath of the value, without braces: `.spec.size`. Empty for objects without such a value."""
 
     _: KW_ONLY
 
@@ -64,10 +64,10 @@ class Column:
     """One line for `kubectl explain` and the documentation. Default: none."""
 
     priority: int = 0
-    """0 (the default) is always shown, 1 and above only with `-o wide`."""
+    """Columns with 0 (the default) are always shown, with 1 and above only by `-o wide`."""
 
     format: Literal["", "int32", "int64", "float", "double", "byte", "date", "date-time", "password"] = ""
-    """How to show it, for clients that can. Default: as its type is shown."""
+    """An OpenAPI format, for clients that use it. Default: none."""
 
     def __post_init__(self) -> None:
         if not self.path.startswith("."):
@@ -78,15 +78,15 @@ class Column:
 
 
 AGE: Final = Column("Age", "date", ".metadata.creationTimestamp")
-"""What `kubectl get` shows for kinds without columns; once there are columns, ask for it."""
+"""The default column of `kubectl get`. A kind with columns of its own lists it explicitly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where `kubectl scale` and autoscalers find the replicas: `Scale(".spec.replicas", ".status.replicas")`."""
+    """The replica fields for `kubectl scale` and autoscalers: `Scale(".spec.replicas", ".status.replicas")`."""
 
     spec_replicas: str
-    """The path of the wanted number, an integer below `.spec`."""
+    """The path of the desired number, an integer below `.spec`."""
 
     status_replicas: str
     """The path of the observed number, an integer below `.status`."""
@@ -94,29 +94,29 @@ class Scale:
     _: KW_ONLY
 
     selector: str = ""
-    """The path of a label selector as a string, which autoscalers of pods need. Default: none."""
+    """The path of a label selector as a string, required by the HorizontalPodAutoscaler. Default: none."""
 
 
 class Version:
     """Base of your API classes; see the top of this module for an example."""
 
     kind: ClassVar[str]
-    """CamelCase, as objects write it."""
+    """The name of the type in CamelCase, as in the `kind` field of objects."""
 
     version: ClassVar[str]
-    """`v1`, `v1beta1`, `v2alpha1`."""
+    """The name of the version: `v1`, `v1beta1`, `v2alpha1`."""
 
     plural: ClassVar[str] = ""
-    """The name in URLs. Default: what `naming.names_of` makes of the kind."""
+    """The name in URLs. Default: derived from the kind by `naming.names_of`."""
 
     singular: ClassVar[str] = ""
-    """The name for one in `kubectl get`. Default: the kind in lower case."""
+    """The name of one object for `kubectl get`. Default: the kind in lower case."""
 
     group: ClassVar[str | None] = None
-    """The API group. Default None: that of the operator."""
+    """The API group. Default None: the group of the operator."""
 
     scope: ClassVar[Scope] = Scope.NAMESPACED
-    """Whether objects live in a namespace. Default: they do."""
+    """Whether objects are namespaced or cluster-wide. Default: namespaced."""
 
     storage: ClassVar[bool] = False
     """Whether objects are stored in this version: True on exactly one version of a kind. Default False."""
@@ -131,7 +131,7 @@ class Version:
     """Whether clients that use this version are warned. Default False."""
 
     deprecation_warning: ClassVar[str] = ""
-    """What they read. Default: a sentence of the API server that names version and kind."""
+    """The text of that warning. Default: a sentence of the API server with version and kind."""
 
     columns: ClassVar[tuple[Column, ...]] = ()
     """Columns of `kubectl get`. Default: name and age."""
@@ -140,7 +140,7 @@ class Version:
     """Conditions on whole objects. Default: none."""
 
     scale: ClassVar[Scale | None] = None
-    """Where the replicas are, for the scale subresource. Default: there is none."""
+    """The replica fields of the scale subresource. Default: no scale subresource."""
 
     selectable: ClassVar[tuple[str, ...]] = ()
     """Paths of up to 8 fields for field selectors, as in `.spec.colour`: strings, integers, booleans. Default: none."""
@@ -184,79 +184,79 @@ class Version:
 
     @staticmethod
     def to_hub(resource: Resource) -> Resource:
-        """An object of this version in the form of the hub; see `bonny.api.conversion`. Default: unchanged."""
+        """Convert an object of this version to the hub version; see `bonny.api.conversion`. Default: unchanged."""
         return resource
 
     @staticmethod
     def from_hub(resource: Resource) -> Resource:
-        """An object of the hub in the form of this version. Default: unchanged."""
+        """Convert an object of the hub version to this version. Default: unchanged."""
         return resource
 
     @classmethod
     def as_kind(cls, default_group: str) -> Kind:
-        """The `Kind` that this version is served as; `default_group` is the operator's."""
+        """The `Kind` of this version; `default_group` is the operator's group."""
         group = cls.group or default_group
         return Kind(f"{group}/{cls.version}", cls.kind, plural=cls.plural, scope=cls.scope)
 
     @classmethod
     def spec_model(cls) -> type[Spec]:
-        """The class that `spec` is annotated with. Raises: `OptionError` when it is not a `Spec`."""
+        """The annotation of `spec`. Raises: `OptionError` when it is not a `Spec`."""
         return _models(cls)[0]
 
     @classmethod
     def status_model(cls) -> type[Status] | None:
-        """The class that `status` is annotated with; None where a kind has no status."""
+        """The annotation of `status`; None for a kind without status."""
         return _models(cls)[1]
 
     @classmethod
     def has_conditions(cls) -> bool:
-        """Whether its status can hold conditions."""
+        """Whether the status has conditions."""
         return _status_has(cls, "conditions")
 
     @classmethod
     def has_observed_generation(cls) -> bool:
-        """Whether its status can hold the generation that was handled last."""
+        """Whether the status has the last reconciled generation."""
         return _status_has(cls, "observed_generation")
 
     @classmethod
     def schema(cls) -> Resource:
-        """The schema of whole objects, as a CustomResourceDefinition has it. Raises: `OptionError` naming the field."""
+        """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
         return object_schema(cls)
 
     @classmethod
     def check(cls, resource: Mapping[str, Any]) -> Resource:
-        """`resource` as the API server would store it: without nulls and unknown fields, with defaults.
+        """A copy of `resource` as the API server would store it: without nulls and unknown fields, with defaults.
 
-        Does not: evaluate rules in CEL, or look at metadata. Raises: `InvalidObject` naming the fields.
+        Does not: evaluate rules in CEL, or check metadata. Raises: `InvalidObject` with the fields.
         """
         given: Resource = msgspec.to_builtins(resource)
         schema = cls.schema()
         stored = as_stored({name: given[name] for name in schema["properties"] if name in given}, schema)
-        if found := list(problems(stored, schema, "")):
-            raise InvalidObject("; ".join(problem.removeprefix(".") for problem in found))
+        if errors := list(problems(stored, schema, "")):
+            raise InvalidObject("; ".join(error.removeprefix(".") for error in errors))
         return {**given, **stored}
 
     @classmethod
     def spec_of(cls, resource: Mapping[str, Any]) -> Spec:
-        """The typed spec of `resource`. Raises: `InvalidObject` naming the fields, never their content."""
+        """The typed spec of `resource`. Raises: `InvalidObject` with the fields, never their content."""
         return read(cls.spec_model(), resource.get("spec"), where="spec")
 
     @classmethod
     def status_of(cls, resource: Mapping[str, Any]) -> Status | None:
-        """The typed status of `resource`, empty where it has none yet; None for kinds without. Raises: as `spec_of`."""
+        """The typed status of `resource`; None for a kind without status. Raises: as `spec_of`."""
         model = cls.status_model()
         return None if model is None else read(model, resource.get("status"), where="status")
 
 
 def _check_names(version: type[Version]) -> None:
-    """Raises: `OptionError` for an attribute that nobody reads: most often a misspelt one."""
-    known = {*vars(Version), *Version.__annotations__, "spec", "status"}
+    """Raises: `OptionError` for an attribute without effect, most often a misspelt one."""
+    options = {*vars(Version), *Version.__annotations__, "spec", "status"}
     for base in version.__mro__[: version.__mro__.index(Version)]:
         for name in (*vars(base), *base.__annotations__):
-            # Functions, properties and classes inside are the user's; so is what a constant's name says.
+            # Functions, properties, nested classes and constants are the user's.
             free = hasattr(type(vars(base).get(name)), "__get__") or isinstance(vars(base).get(name), type)
-            if name not in known and name[0].islower() and not free:
-                meant = ", ".join(get_close_matches(name, sorted(known), n=1))
+            if name not in options and name[0].islower() and not free:
+                meant = ", ".join(get_close_matches(name, sorted(options), n=1))
                 raise OptionError(
                     f"versions have no {name!r}"
                     + (f": did you mean {meant!r}?" if meant else ": write constants in capitals, or begin with _")
@@ -265,15 +265,15 @@ def _check_names(version: type[Version]) -> None:
 
 def object_schema(version: type[Version]) -> Resource:
     """The root of the schema of `version`, with its spec and status."""
-    place = f"{version.kind} {version.version}"
-    spec = structural(version.spec_model(), where=f"{place}: spec")
+    label = f"{version.kind} {version.version}"
+    spec = structural(version.spec_model(), where=f"{label}: spec")
     schema: Resource = {"type": "object"}
     if version.__doc__:
         schema["description"] = inspect.cleandoc(version.__doc__)
     if version.rules:
         schema[RULES] = [rule.as_keyword() for rule in version.rules]
-    # Without a default the API server would fill in nothing inside of a spec that was left out. Rules look at a default
-    # as it is written, before the defaults inside of it are filled in.
+    # Without a default of the spec the API server would not fill in the defaults inside an absent one. Rules see a
+    # default as it is written, before the defaults inside it are filled in.
     if spec.get("required"):
         schema["required"] = ["spec"]
     else:
@@ -281,7 +281,7 @@ def object_schema(version: type[Version]) -> Resource:
     schema["properties"] = {"spec": spec}
     status = version.status_model()
     if status is not None:
-        schema["properties"]["status"] = structural(status, where=f"{place}: status")
+        schema["properties"]["status"] = structural(status, where=f"{label}: status")
     return schema
 
 

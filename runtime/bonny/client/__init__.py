@@ -1,1 +1,1 @@
-"""The client: where the server is and who we are (`config`), bytes to and from it (`transport`), requests (`api`)."""
+"""Client: address and credentials (`config`), bytes to and from the server (`transport`), requests (`api`)."""

@@ -3,10 +3,11 @@
 You need it in handlers that read or write beyond their descendants: `axn.client`.
 You do not need it to create what an object owns: register descendants.
 
-Guarantees: every request has a deadline; a 401 is answered by reading the credentials again and one more try; after a
-certificate that is not trusted they are read again; a 429 is waited out within the deadline; what the API server warns
-of is logged, once. Of writes only `create` is repeated here; else the key that caused the request is tried again. A
-client with a fence starts no write once its time is over, and gives up by then those that it started.
+Guarantees: every request has a deadline. After a 401 the credentials are read again and the request is sent once more;
+after a certificate that is not trusted they are read again, too. A 429 is waited out within the deadline. Warnings of
+the API server are logged, each text once. Of the writes only `create` is repeated here; for the others the key that
+caused the request is tried again. A client with a fence starts no write once the time of the fence is over, and cancels
+those that are still under way then.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -32,16 +34,16 @@ from .errors import NotLeading, Unreachable, refusal, without_values
 from .metering import Requests
 from .transport import Answer, StreamAnswer, Transport
 
-__all__ = ["Client", "path_of"]
+__all__ = ["ApiRequest", "Client", "path_of"]
 
 log = logging.getLogger("bonny.client.api")
 
-# The API server's own limit for non-watch requests is 60 s; half of it leaves a worker free for others sooner.
+# The API server's own limit for non-watch requests is 60 s; half of it frees the worker sooner.
 REQUEST_SECONDS: Final = 30.0
-# A connection that broke is whole again in a moment, or it takes longer than a handler should wait.
+# A broken connection recovers within moments, or takes longer than a handler should wait.
 CREATE_TRIES: Final = 3
 CREATE_SECONDS: Final = 0.5
-# After a certificate was not trusted, the authority is read again; a plugin may be run for that, so not each time.
+# After a certificate was not trusted, the authority is read again. That may run a plugin, so not more often than this.
 DISTRUSTED_SECONDS: Final = 10.0
 # The server's constant advice under overload is 1 s (apiserver, priority and fairness).
 THROTTLED_SECONDS: Final = 1.0
@@ -50,7 +52,7 @@ THROTTLED_SECONDS: Final = 1.0
 WARNINGS_KEPT: Final = 1_000
 WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
-# Not printable for YAML, or a line break to it (YAML 1.2, section 5.1 and 5.4); in JSON they are like any other.
+# Not printable in YAML, or a line break there (YAML 1.2, sections 5.1 and 5.4); ordinary characters in JSON.
 UNLIKE_JSON: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 APPLY: Final = "application/apply-patch+yaml"
@@ -69,6 +71,19 @@ def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresourc
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    """A request as it is sent; parameters of the query without a value are left out."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    limit_bytes: int | None = None
+    """The longest answer that is read. Default: the transport's own limit."""
+
+
 class Client:
     """The API server of one cluster, as one identity. Create it within a running event loop; `close` it."""
 
@@ -80,7 +95,7 @@ class Client:
         timeout: float = REQUEST_SECONDS,
         fence: Callable[[], float] | None = None,
     ) -> None:
-        """`fence` says for how many more seconds this process may write (`bonny.run.leader`); None: it always may."""
+        """`fence` returns the seconds for which this process may still write (`bonny.run.leader`); None: for ever."""
         self.cluster = cluster
         self.requests = Requests()
         self._timeout = timeout
@@ -106,8 +121,8 @@ class Client:
     async def connection(self, *, renew: bool = False) -> Connection:
         """The current address and credentials; `renew` reads them again.
 
-        Guarantees: however many ask, they are read once at a time; and what was read before is used when it only was
-        time to read it again and that failed: the server says whether it is still good.
+        Guarantees: concurrent callers share one read. When a periodic read fails, the previous credentials stay in
+        use: the server decides whether they are still valid.
         Raises: `UsageError`; `Unreachable` when the client is closed meanwhile.
         """
         current = self._connection
@@ -121,15 +136,15 @@ class Client:
         await asyncio.wait({reading})
         if reading.cancelled():
             raise Unreachable("the client was closed")
-        found = reading.result()
-        if isinstance(found, Connection):
-            return found
+        result = reading.result()
+        if isinstance(result, Connection):
+            return result
         if renew or current is None:
-            raise UsageError(str(found)) from found
+            raise UsageError(str(result)) from result
         return current
 
     async def _read(self) -> Connection | UsageError:
-        """A task of its own: whoever waits for it may give up, and a person may be busy logging in."""
+        """Runs as a task of its own: callers may give up while a person still logs in."""
         try:
             self._connection = await self.cluster.connect()
         except UsageError as error:
@@ -142,7 +157,7 @@ class Client:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     async def get(self, kind: Kind, name: str, *, namespace: str | None = None, cut: bool = False) -> Resource:
-        """One object, uncached. With `cut`, what is nested too deeply to be decoded is empty: do not write it back.
+        """One object, uncached. With `cut`, parts that are nested too deeply are empty: do not write the object back.
 
         Raises: `NotFound` and the other `ApiError`s; `InvalidObject` when it is nested too deeply, unless `cut`.
         RBAC: get.
@@ -151,16 +166,16 @@ class Client:
 
     async def list(self, kind: Kind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
         """All objects, read page by page. RBAC: list."""
-        found: list[Resource] = []
+        resources: list[Resource] = []
         labels, fields = label_selector or kind.label_selector, kind.field_selector
         query = {"limit": "500", "labelSelector": labels, "fieldSelector": fields}
         while True:
-            answer = await self.exchange("GET", path_of(kind, namespace), query=query)
+            answer = await self.exchange(ApiRequest("GET", path_of(kind, namespace), query))
             page = self._decoded(answer, "list", kind.resource, cut=False)
-            found += ({"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page["items"])
+            resources += ({"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page["items"])
             token = page["metadata"].get("continue")
             if not token:
-                return found
+                return resources
             query["continue"] = token
 
     # --- writing ------------------------------------------------------------------------------------------------------
@@ -177,34 +192,35 @@ class Client:
     ) -> tuple[Resource, bool]:
         """Server-side apply of `resource`; returns the stored object and whether it was created.
 
-        With `dry_run` the server says what would come of it, and stores nothing.
+        With `dry_run` the server returns the result and stores nothing.
         Raises: `Conflict` when another manager owns a field and `force` is off, or a precondition does not hold.
         RBAC: patch, and create where it may not exist yet.
         """
         key = key_of(resource)
         query = {"fieldManager": manager, "force": "true" if force else "false", "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
-        answer = await self.exchange("PATCH", path, query=query, body=_as_yaml(resource), content_type=APPLY)
-        named = f"{kind.resource}/{subresource}" if subresource else kind.resource
-        return self._decoded(answer, "apply", f"{named} {key}"), answer.status == 201
+        answer = await self.exchange(ApiRequest("PATCH", path, query, _content(APPLY), _as_yaml(resource)))
+        target = f"{kind.resource}/{subresource}" if subresource else kind.resource
+        return self._decoded(answer, "apply", f"{target} {key}"), answer.status == 201
 
     async def create(self, kind: Kind, resource: Resource, *, subresource: str = "") -> Resource:
-        """POST `resource`. What a controller owns is created by `apply`, never by this.
+        """POST `resource`. Descendants of a controller are created by `apply`, never by this.
 
-        When no answer comes it is sent again, three times in all. It may exist by then: it is taken for ours when it
-        names an owner and holds everything that was sent, and is a `Conflict` otherwise.
-        Does not: send again what has only a `generateName`, or a subresource (an eviction, a binding); tell apart two
-        who send the same for the same owner, so it is no lock.
-        RBAC: create, and get for what was sent again.
+        Without an answer the request is sent again, three times in all. The object may exist by then: it counts as
+        created when it names an owner and holds everything that was sent, and is a `Conflict` otherwise.
+        Does not: repeat objects with only a `generateName`, or subresources (an eviction, a binding); distinguish two
+        clients that create the same object for the same owner, so it cannot serve as a lock.
+        RBAC: create, and get for the repetitions.
         """
         ends = time.monotonic() + self._timeout
         metadata = resource["metadata"]
-        named, namespace = metadata.get("name", ""), metadata.get("namespace")
-        path, body = path_of(kind, namespace, named if subresource else "", subresource), msgspec.json.encode(resource)
-        tries = 1 if subresource or not named else CREATE_TRIES
+        name, namespace = metadata.get("name", ""), metadata.get("namespace")
+        path = path_of(kind, namespace, name if subresource else "", subresource)
+        request = ApiRequest("POST", path, headers=_content(JSON), body=msgspec.json.encode(resource))
+        tries = 1 if subresource or not name else CREATE_TRIES
         for number in range(1, tries + 1):
             try:
-                answer = await self.exchange("POST", path, body=body, content_type=JSON, ends=ends)
+                answer = await self.exchange(request, ends=ends)
                 break
             except Unreachable:
                 wait = CREATE_SECONDS * (1 + random.random())
@@ -212,14 +228,14 @@ class Client:
                     raise
                 await asyncio.sleep(wait)
         if answer.status == 409 and number > 1 and owners_of(resource):
-            found = await self.exchange("GET", path_of(kind, namespace, named), ends=ends)
-            live = self._decoded(found, "get", f"{kind.resource} {named}") if found.status == 200 else {}
+            current = await self.exchange(ApiRequest("GET", path_of(kind, namespace, name)), ends=ends)
+            live = self._decoded(current, "get", f"{kind.resource} {name}") if current.status == 200 else {}
             if was_made(live, resource):
                 return live
-        return self._decoded(answer, "create", f"{kind.resource} {named}".strip())
+        return self._decoded(answer, "create", f"{kind.resource} {name}".strip())
 
     async def replace(self, kind: Kind, resource: Resource) -> Resource:
-        """PUT `resource`; only if it still has the resourceVersion that stands in it.
+        """PUT `resource`, only if the object still has the resourceVersion in it.
 
         Raises: `Conflict` when it has another one. RBAC: update.
         """
@@ -232,11 +248,11 @@ class Client:
         )
 
     async def json_patch(self, kind: Kind, key: Key, patch: Sequence[Mapping[str, Any]]) -> Resource:
-        """JSON patch (RFC 6902). A `test` that does not hold is answered with `Invalid`. RBAC: patch."""
+        """JSON patch (RFC 6902). Raises: `Invalid` when a `test` fails. RBAC: patch."""
         return await self._object("PATCH", "patch", kind, key, body=patch, content_type=JSON_PATCH)
 
     async def delete(self, kind: Kind, key: Key, *, uid: str | None = None, version: str | None = None) -> None:
-        """Delete one object, only if it still has `uid` and `version` where they are given.
+        """Delete one object, only if it still has the given `uid` and `version`.
 
         Raises: `Conflict` when they differ, `NotFound` when it is gone. RBAC: delete.
         """
@@ -261,56 +277,30 @@ class Client:
     ) -> Resource:
         path = path_of(kind, key.namespace or None, key.name, subresource)
         encoded = None if body is None else msgspec.json.encode(body)
-        answer = await self.exchange(method, path, body=encoded, content_type=content_type)
+        headers = _content(content_type) if content_type else {}
+        answer = await self.exchange(ApiRequest(method, path, headers=headers, body=encoded))
         return self._decoded(answer, verb, f"{kind.resource} {key}", cut=cut)
 
     # --- exchange -----------------------------------------------------------------------------------------------------
 
-    async def exchange(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = "",
-        limit_bytes: int | None = None,
-        ends: float | None = None,
-    ) -> Answer:
-        """One request as bytes, whatever its answer's status; `ends` is its deadline (monotonic seconds).
+    async def exchange(self, request: ApiRequest, *, ends: float | None = None) -> Answer:
+        """Send one request and return its answer, whatever the status; `ends` is its deadline (monotonic seconds).
 
-        Raises: `Unreachable`, `UsageError`; `AnswerTooLarge` when the answer has more than `limit_bytes`; `NotLeading`,
-        also after a wait, when it is a write and the fence's time is over.
+        Raises: `Unreachable`, `UsageError`; `AnswerTooLarge` when the answer has more than `limit_bytes`; `NotLeading`
+        when the request is a write and the time of the fence is over, also after a wait.
         """
-        headers = {**(headers or {}), **({"Content-Type": content_type} if content_type else {})}
         ends = time.monotonic() + self._timeout if ends is None else ends
         renewed = False
         while True:
             connection = await self._connection_until(ends)
-            left = max(ends - time.monotonic(), 0.1)
-            if self._fence is not None and method != "GET":
-                left = min(left, self._fence())
-                if left <= 0.0:
-                    raise NotLeading(f"{method} {path} was not sent: this replica does not lead")
-            with self.requests.under_way(method, path, query) as request:
-                answer = await self._transport.request(
-                    connection,
-                    method,
-                    target_of(path, query),
-                    body=body,
-                    headers=headers,
-                    timeout=left,
-                    limit_bytes=limit_bytes,
-                )
-                request.answered(answer.status)
+            answer = await self._send(connection, request, ends)
             if answer.status == 401 and not renewed:
                 renewed = True
-                # Somebody else may have renewed them while we waited for this answer.
+                # Another request may have renewed the credentials while this one was under way.
                 await self._connection_until(ends, renew=connection is self._connection)
                 continue
             if answer.status == 429:
-                # Jitter spreads those that were refused together.
+                # Jitter spreads the requests that were refused together.
                 wait = (retry_after(answer.headers) or THROTTLED_SECONDS) * (1 + 0.25 * random.random())
                 if time.monotonic() + wait < ends:
                     self.requests.throttled_seconds += wait
@@ -320,8 +310,28 @@ class Client:
                 self._warn(answer.headers["warning"])
             return answer
 
+    async def _send(self, connection: Connection, request: ApiRequest, ends: float) -> Answer:
+        """Send `request` once. Raises: `NotLeading` when it is a write and the time of the fence is over."""
+        left = max(ends - time.monotonic(), 0.1)
+        if self._fence is not None and request.method != "GET":
+            left = min(left, self._fence())
+            if left <= 0.0:
+                raise NotLeading(f"{request.method} {request.path} was not sent: this replica does not lead")
+        with self.requests.under_way(request.method, request.path, request.query) as measured:
+            answer = await self._transport.request(
+                connection,
+                request.method,
+                target_of(request.path, request.query),
+                body=request.body,
+                headers=request.headers,
+                timeout=left,
+                limit_bytes=request.limit_bytes,
+            )
+            measured.answered(answer.status)
+        return answer
+
     def _warn(self, header: str) -> None:
-        """Log what the API server warns of, such as a deprecated version, each text once."""
+        """Log warnings of the API server, such as deprecated versions, each text once."""
         for quoted in WARNING.findall(header):
             text = without_values(quoted.replace('\\"', '"'))
             if text not in self._warnings and len(self._warnings) < WARNINGS_KEPT:
@@ -349,7 +359,7 @@ class Client:
                 yield answer
 
     def _decoded(self, answer: Answer, verb: str, resource: str, *, cut: bool = True) -> Resource:
-        """The answer to a write is always `cut`: an error would say that nothing was written."""
+        """The decoded answer. That of a write is always `cut`: an error would mean that nothing was written."""
         if answer.status >= 300:
             failure = decode_failure(answer.status, answer.body, retry_after(answer.headers))
             raise refusal(failure, verb=verb, resource=resource)
@@ -364,25 +374,29 @@ class Client:
 
 
 def was_made(live: Resource, sent: Resource) -> bool:
-    """Whether `live` is provably what an earlier try to create `sent` made, and stays."""
+    """Whether `live` was provably created by an earlier try to create `sent`, and is not being deleted."""
     return has_all_of(live, sent) and not live["metadata"].get("deletionTimestamp")
 
 
+def _content(content_type: str) -> Mapping[str, str]:
+    return {"Content-Type": content_type}
+
+
 def _as_yaml(resource: Resource) -> bytes:
-    """JSON that is read as YAML, as an apply is, and means the same: YAML refuses or changes some raw characters."""
+    """JSON that is also valid YAML, as apply needs it: YAML refuses or changes some characters that JSON allows."""
     encoded = msgspec.json.encode(resource)
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
-    return UNLIKE_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded.decode()).encode()
+    return UNLIKE_JSON.sub(lambda character: f"\\u{ord(character[0]):04x}", encoded.decode()).encode()
 
 
-def target_of(path: str, query: Mapping[str, str] | None) -> str:
+def target_of(path: str, query: Mapping[str, str]) -> str:
     """Path and query as they are sent; parameters without a value are left out."""
-    given = {name: value for name, value in (query or {}).items() if value}
+    given = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that the server asked for; None for none, or for a date, which no API server sends."""
+    """The seconds in Retry-After; None without it, or for a date, which API servers do not send."""
     value = headers.get("retry-after", "")
     return float(value) if value.isdecimal() else None

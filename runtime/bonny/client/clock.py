@@ -1,4 +1,4 @@
-"""Clock: seconds that also pass while the machine is suspended, for deadlines after which nothing may be written.
+"""Clock: a monotonic clock that also runs while the machine is suspended, for deadlines of writes.
 
 You need it for the lease and for writes within its term. For durations and waits `time.monotonic` is enough.
 """
@@ -12,8 +12,8 @@ __all__ = ["clock"]
 
 
 def clock() -> float:
-    """Monotonic seconds, suspend included; but only on Linux.
+    """Monotonic seconds; they include suspend only on Linux.
 
-    Elsewhere a computer that was put to sleep wakes up as the leader that it was, for what was left of its term.
+    On other systems a leader that was suspended stays leader after it wakes up, for the rest of its lease.
     """
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()

@@ -1,9 +1,9 @@
-"""Config: where the API server is, who we are, and how to trust it.
+"""Config: address of the API server, our credentials, and its certificate authority.
 
-The only module that imports the official client, and only for kubeconfig files: its loader knows OIDC, merged files and
-inline certificates. In a pod the mounted files are read directly, which saves a heavy import.
+The only module that imports the official client, and only for kubeconfig files: its loader supports OIDC, merged files
+and inline certificates. In a pod the mounted files are read directly, which saves a heavy import.
 
-Order, as in controller-runtime: what was asked for by name, $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
+Order, as in controller-runtime: an explicit kubeconfig, $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .proxy import environment_proxy, usable_proxy
 __all__ = ["Cluster", "Connection", "InCluster", "Kubeconfig", "find_cluster", "own_namespace"]
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-# As client-go: the kubelet replaces a token at 80 % of its life, and the old one stays valid a while.
+# Same as client-go: the kubelet replaces a token at 80 % of its lifetime, and the old one stays valid for a while.
 TOKEN_FILE_SECONDS: Final = 60.0
-# The loader passes over them, and we would act with the rights of the one who impersonates.
+# The loader ignores these keys, and requests would have the rights of the impersonating user.
 IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """All that one connection needs. Files, not contents: they are read again when they change."""
+    """Settings of a connection. Files are paths, not contents: they are read again when they change."""
 
     server: str
     """The base URL, without a slash at its end."""
@@ -44,21 +44,21 @@ class Connection:
     key_file: str | None = None
     verify: bool = True
     server_name: str | None = None
-    """The name in the server's certificate, where it differs from the URL's."""
+    """The name in the server's certificate, if it is not the host of the URL."""
 
     proxy: str | None = field(default=None, repr=False)
-    """The URL of the HTTP proxy that leads to the server, with its password."""
+    """The URL of the HTTP proxy, with its password."""
 
     max_age: float = float("inf")
-    """Seconds after which `Cluster.connect` should be called again, so that rotated credentials are picked up."""
+    """Seconds after which to call `Cluster.connect` again, because credentials are rotated."""
 
 
 class Cluster(Protocol):
-    """A place to connect to."""
+    """An API server to connect to."""
 
     @property
     def source(self) -> str:
-        """Where it was found, for messages."""
+        """The origin of the settings, for messages."""
 
     async def connect(self) -> Connection:
         """Read the current credentials. Raises: `UsageError` when they cannot be read."""
@@ -66,7 +66,7 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InCluster:
-    """The ServiceAccount of the pod that we run in."""
+    """The ServiceAccount of the pod in which the process runs."""
 
     server: str
     folder: Path = SERVICE_ACCOUNT
@@ -102,7 +102,7 @@ class Kubeconfig:
         return f"context {self.context!r} of {self.files}" if self.context else f"the current context of {self.files}"
 
     async def connect(self) -> Connection:
-        # Imported here: it is heavy, and an operator in a pod does without it.
+        # Imported here: it is heavy, and an operator in a pod does not need it.
         from kubernetes.aio.client.configuration import Configuration  # noqa: PLC0415
         from kubernetes.aio.config import ConfigException  # noqa: PLC0415
         from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
@@ -117,23 +117,25 @@ class Kubeconfig:
             raise
         except ConfigException as error:
             raise UsageError(self._explain(_without_values(str(error)))) from None
-        except Exception as error:  # noqa: BLE001  a loader of files that people write may raise anything
-            what = " ".join(_without_values(str(error)).split())  # parsers draw pictures of several lines
+        except Exception as error:  # noqa: BLE001  the loader raises anything for a malformed file
+            what = " ".join(_without_values(str(error)).split())  # messages of parsers have several lines
             raise UsageError(f"the kubeconfig {self.files} cannot be read: {type(error).__name__}: {what}") from None
         return self._connection(loaded, max_age)
 
     async def _prepare(self, merged: Any, name: str | None) -> float:
-        """Do for the user of that name what the loader does not; returns how long its credentials may be used."""
+        """Prepare the credentials that the loader cannot read; returns the seconds for which they may be used."""
         entry = merged["users"].get_with_name(name, safe=True) if name and merged.safe_get("users") else None
         if entry is None:
             return float("inf")
         user: dict[str, Any] = entry["user"].value
         folder = Path(entry.path).parent
-        named = f"user {name!r} of {self.files}"
+        label = f"user {name!r} of {self.files}"
         if any(user.get(key) for key in IMPERSONATION):
-            raise UsageError(f"{named} impersonates somebody (as), which is not supported: use that one's credentials")
+            raise UsageError(
+                f"{label} impersonates another user (as), which is not supported: use the other user's credentials"
+            )
         if plugin := user.pop("exec", None):
-            credential = await run_plugin(plugin, folder=folder, user=named)
+            credential = await run_plugin(plugin, folder=folder, user=label)
             if credential.token:
                 user["token"] = credential.token
             if credential.client_key_data:
@@ -141,14 +143,14 @@ class Kubeconfig:
                 user["client-key-data"] = base64.b64encode(credential.client_key_data.encode())
             return credential.max_age
         if user.get("tokenFile"):
-            user["token"] = _token(folder / user["tokenFile"], what="tokenFile", advice=f"correct {named}")
+            user["token"] = _token(folder / user["tokenFile"], what="tokenFile", advice=f"correct {label}")
             return TOKEN_FILE_SECONDS
         return float("inf")
 
     def _connection(self, loaded: Any, max_age: float) -> Connection:
-        """From the official client's Configuration."""
+        """The connection for the official client's Configuration."""
         if not loaded.host:
-            raise UsageError(f"{self.source} names no server: add one to its cluster")
+            raise UsageError(f"{self.source} has no server: add one to its cluster")
         proxy = loaded.proxy and usable_proxy(loaded.proxy, where=f"the proxy-url of {self.source}")
         return Connection(
             server=loaded.host.rstrip("/"),
@@ -165,8 +167,8 @@ class Kubeconfig:
     def _explain(self, what: str) -> str:
         names = self._contexts()
         if self.context is not None and self.context not in names:
-            known = ", ".join(names) or "none at all"
-            return f"context {self.context!r} does not exist in {self.files}: it has {known}"
+            has = ", ".join(names) or "no contexts"
+            return f"context {self.context!r} does not exist in {self.files}: it has {has}"
         return f"the kubeconfig {self.files} cannot be used: {what}"
 
     def _contexts(self) -> list[str]:
@@ -174,7 +176,7 @@ class Kubeconfig:
 
         try:
             return [context["name"] for context in list_kube_config_contexts(self.files)[0]]
-        except Exception:  # noqa: BLE001  only asked in order to explain another failure
+        except Exception:  # noqa: BLE001  only used to explain another error
             return []
 
 
@@ -185,17 +187,17 @@ def _token(file: Path, *, what: str, advice: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the {what} {file} cannot be read ({type(error).__name__}): {advice}") from error
     if not token:
-        raise UsageError(f"the {what} {file} is empty: wait for whoever writes it, or restart")
+        raise UsageError(f"the {what} {file} is empty: wait until it is written, or restart")
     return token
 
 
 def _without_values(what: str) -> str:
-    """The loader names a part of the file by all that is in it, tokens included."""
+    """The loader's messages quote whole parts of the file, tokens included."""
     return re.sub(r"\{.*\}", "{...}", what, flags=re.DOTALL)
 
 
 def own_namespace() -> str:
-    """The namespace of the pod that we run in; `default` outside of a cluster."""
+    """The namespace of the pod in which the process runs; `default` outside of a cluster."""
     try:
         return (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip() or "default"
     except OSError:
@@ -205,25 +207,24 @@ def own_namespace() -> str:
 def find_cluster(
     *, kubeconfig: str | None = None, context: str | None = None, environ: Mapping[str, str] | None = None
 ) -> Cluster:
-    """Decide which cluster is meant; nothing is connected yet.
+    """Find the cluster in the order of the module; no connection is opened.
 
     Raises: `UsageError` when there is none.
     """
     environ = os.environ if environ is None else environ
     home = Path(environ.get("HOME") or "/nonexistent") / ".kube" / "config"
-    named = kubeconfig or environ.get("KUBECONFIG")
-    if named:
-        paths = [path for path in named.split(os.pathsep) if path]
-        if not any(Path(path).is_file() for path in paths):
-            where = "BONNY_KUBECONFIG" if kubeconfig else "KUBECONFIG"
-            raise UsageError(f"the kubeconfig {named} named by {where} does not exist: correct the path")
-        return Kubeconfig(named, context)
+    files = kubeconfig or environ.get("KUBECONFIG")
+    if files:
+        if not any(Path(path).is_file() for path in files.split(os.pathsep) if path):
+            variable = "BONNY_KUBECONFIG" if kubeconfig else "KUBECONFIG"
+            raise UsageError(f"the kubeconfig {files} in {variable} does not exist: correct the path")
+        return Kubeconfig(files, context)
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if host and port and not context:
         return InCluster(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
     if home.is_file():
         return Kubeconfig(str(home), context)
     raise UsageError(
-        f"no cluster to talk to: there is no kubeconfig at {home} and KUBECONFIG is not set; "
-        "point KUBECONFIG at one, or use `invoke run-local --sandbox` for a control plane of your own"
+        f"no cluster found: there is no kubeconfig at {home} and KUBECONFIG is not set; "
+        "set KUBECONFIG, or use `invoke run-local --sandbox` to start a local control plane"
     )

@@ -1,16 +1,16 @@
-"""Errors of requests to the API server; classes differ by what the caller does next.
+"""Errors of requests to the API server; there is a class for each different reaction of the caller.
 
 ApiError
 ├── Unreachable      no answer: refused, reset, timed out; the request may or may not have been carried out
-│   └── AnswerTooLarge   an answer that is longer than the caller takes
+│   └── AnswerTooLarge   an answer that exceeds the caller's limit
 ├── NotLeading       another replica may lead: nothing was sent; stop
-├── Unauthorized     401: the server does not accept who we are
-├── Forbidden        403: a permission is missing; the message prints the rule to add
+├── Unauthorized     401: the server does not accept our credentials
+├── Forbidden        403: a permission is missing; the message has the rule to add
 ├── NotFound         404 of the API server: the object or its namespace does not exist
-├── NotServed        404 without a reason: the kind is not served, for now or by whoever answered; nothing is known
-├── Conflict         409, 422 of a failed precondition: somebody was faster; read again
-├── Invalid          400, 413, 422, a 500 that says so: it does not fit; trying the same again is pointless
-├── Throttled        429: come back after `retry_after` seconds
+├── NotServed        404 without a reason: the kind is not served at the moment, or a proxy answered
+├── Conflict         409, 422 of a failed precondition: another client was faster; read again
+├── Invalid          400, 413, 422, some 500: the object is not valid; do not send it again
+├── Throttled        429: try again after `retry_after` seconds
 └── ServerError      5xx and everything else: try again later
 """
 
@@ -44,11 +44,11 @@ __all__ = [
 
 
 class Unreachable(ApiError):
-    """No complete answer came. What was asked for may have happened all the same."""
+    """No complete answer came. The request may have been carried out."""
 
 
 class AnswerTooLarge(Unreachable):
-    """The answer is longer than the caller takes; the rest of it was not read."""
+    """The answer exceeds the caller's limit; the rest of it was not read."""
 
 
 class NotLeading(ApiError):
@@ -56,14 +56,14 @@ class NotLeading(ApiError):
 
 
 class Refusal(ApiError):
-    """The API server answered, and not with success.
+    """The API server answered with an error.
 
-    `verb` and `resource` say what was asked for (`apply`, `configmaps default/w1`), `status` and `reason` are the
-    server's, `message` is what of its text holds no value of an object, `retry_after` is in seconds where the server
-    named a time, `causes` are its reasons in detail.
+    `verb` and `resource` describe the request (`apply`, `configmaps default/w1`), `status` and `reason` are the
+    server's, `message` is its text without values of objects, `retry_after` is its advice in seconds, `causes` are its
+    detailed reasons.
     """
 
-    then = "see the server's message"
+    default_message = "see the server's message"
 
     def __init__(self, *, verb: str, resource: str, failure: Failure) -> None:
         self.verb = verb
@@ -73,7 +73,9 @@ class Refusal(ApiError):
         self.message = failure.message
         self.retry_after = failure.retry_after
         self.causes = tuple(cause.reason for cause in failure.causes)
-        super().__init__(f"cannot {verb} {resource} ({failure.code}): {failure.message or failure.reason or self.then}")
+        super().__init__(
+            f"cannot {verb} {resource} ({failure.code}): {failure.message or failure.reason or self.default_message}"
+        )
 
 
 class Unauthorized(Refusal):
@@ -85,17 +87,17 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """404, and the API server says that it looked."""
+    """404 of the API server for a path that it serves."""
 
 
 class NotServed(Refusal):
-    """404 of something that knows no such path: a missing CRD, an API server that starts, a proxy."""
+    """404 for an unknown path: a missing CRD, an API server that is starting, a proxy."""
 
-    then = "nothing is served there"
+    default_message = "nothing is served there"
 
 
 class Conflict(Refusal):
-    """409, or a precondition that did not hold."""
+    """409, or a failed precondition."""
 
 
 class Invalid(Refusal):
@@ -107,7 +109,7 @@ class Throttled(Refusal):
 
 
 class ServerError(Refusal):
-    """5xx, and whatever has no class of its own."""
+    """5xx, and every status without a class of its own."""
 
 
 _CLASSES: Final[dict[int, type[Refusal]]] = {
@@ -127,8 +129,8 @@ LEFT_OUT: Final = "details that may quote the object are left out: `kubectl appl
 CAUSES_SHOWN: Final = 8
 
 
-# Texts of the API server's own, of constants, NAMEs and amounts, one a line (docs/decisions/0037). The text of a policy
-# or a webhook is its author's, and may hold any value: only which one it is stays.
+# The API server's own texts, made of constants, NAMEs and amounts, one a line. The text of a policy or a webhook is
+# left out, except for its name: it may contain any value of the object.
 _MESSAGES: Final = r"""
 NAME "NAME" (?:not found|already exists)$
 Operation cannot be fulfilled on NAME "NAME": the object has been modified; please apply your changes to the latest.*$
@@ -149,7 +151,7 @@ Unauthorized|404 page not found|the server (?:could not|does not|is currently un
 NAME NAME is deprecated in NAME(?: unavailable in NAME)?(?: use NAME NAME)?
 (?:unknown|duplicate) field "NAME"$
 """
-# Constants that say what is wrong with a field: wherever they are found they quote nothing.
+# Constant descriptions of errors in a field: they never quote a value.
 _PHRASES: Final = r"""
 field is immutable(?: when `immutable` is set)?|may not change once set|cannot change roleRef
 updates to \w+ spec for fields other than [a-zA-Z', ]+ are forbidden
@@ -173,15 +175,15 @@ def _any_of(lines: str) -> str:
 
 _MESSAGE: Final = re.compile(_any_of(rf'(?:NAME (?:"NAME" )?is forbidden: )?(?:{_any_of(_MESSAGES)})'), re.ASCII)
 _PHRASE: Final = re.compile(_any_of(_PHRASES), re.ASCII)
-# How a server-side apply says that a field does not fit its schema: with a 500, without causes (tried, 1.36).
+# How server-side apply reports a field that does not fit its schema: by a 500, without causes (tried, 1.36).
 _UNTYPED: Final = re.compile(
     r"(?:^\s*|Kind=\w+\): )(\.(?:[\w./$-]|\[[\w=\",.-]*\])+): (expected [a-z]+|field not declared in schema|"
     r"duplicate entries for key \[[\w=\",.-]*\]|element \d+: associative list with keys)",
     re.ASCII | re.MULTILINE,
 )
-# The keys of items in a path. A `name` says where to look; any other key may be a value.
+# The keys of items in a path. A `name` is needed to find the item; any other key may be a value.
 _KEY: Final = re.compile(r'(\[name="[\w.-]*")|"(?:[^"\\]|\\.)*"', re.ASCII)
-# What does not fit, although the answer is a 500.
+# Invalid objects that are answered with a 500.
 _UNFIT: Final = re.compile(
     "failed to (?:create typed patch|convert new) object|etcdserver: .* too large|.* larger than max"
 )
@@ -192,28 +194,28 @@ def _without_keys(path: str) -> str:
 
 
 def without_values(message: str, causes: Sequence[Cause] = ()) -> str:
-    """What of the API server's text holds no value of an object: that may be anybody's secret."""
+    """The parts of the API server's text without values of objects, which may be secret."""
     if whole := _MESSAGE.match(message):
         return message if whole[0] == message else f"{whole[0]}; {LEFT_OUT}"
-    said: list[tuple[str, str]] = [
+    errors: list[tuple[str, str]] = [
         (f"{_without_keys(cause.field)}: {cause.reason.removeprefix('FieldValue')}", phrase[0] if phrase else "")
         for cause in causes
         if cause.reason and cause.field not in ("", "<nil>")
         for phrase in (_PHRASE.search(cause.message),)
     ]
-    said = said or _UNTYPED.findall(_without_keys(message))
-    if not said and (phrase := _PHRASE.search(message)):
-        said = [("", phrase[0])]
-    texts = list(dict.fromkeys(": ".join(filter(None, parts)) for parts in said))
+    errors = errors or _UNTYPED.findall(_without_keys(message))
+    if not errors and (phrase := _PHRASE.search(message)):
+        errors = [("", phrase[0])]
+    texts = list(dict.fromkeys(": ".join(filter(None, parts)) for parts in errors))
     if len(texts) > CAUSES_SHOWN:
         texts[CAUSES_SHOWN:] = [f"{len(texts) - CAUSES_SHOWN} more"]
-    return "; ".join(texts if said and all(phrase for _, phrase in said) else [*texts, LEFT_OUT])
+    return "; ".join(texts if errors and all(phrase for _, phrase in errors) else [*texts, LEFT_OUT])
 
 
 def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
-    """The error of the class that fits. What it says holds no values of objects.
+    """The error for a failed request, without values of objects in its text.
 
-    An answer to a read is repeated as it is: the object was not sent, so nothing quotes it. But for Secrets.
+    The answer to a read is not changed, except for Secrets: no object was sent that it could quote.
     """
     message, kind = failure.message, _CLASSES.get(failure.code, ServerError)
     if failure.code == 500 and _UNFIT.match(message):
@@ -226,5 +228,5 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
 
 
 def missing_rule(*, group: str, plural: str, verbs: tuple[str, ...]) -> str:
-    """The RBAC rule that would allow it, as one line of YAML to paste into a Role or ClusterRole."""
+    """The missing RBAC rule, as one line of YAML for a Role or ClusterRole."""
     return f'- {{apiGroups: ["{group}"], resources: ["{plural}"], verbs: [{", ".join(verbs)}]}}'

@@ -1,7 +1,7 @@
 """Exec plugin: a command in a kubeconfig that prints credentials, run as kubectl runs it.
 
-The official client goes on without credentials when the command fails; here that is an error which names it. What the
-command writes to stderr goes to ours, as with kubectl: it may tell a person where to log in.
+The official client continues without credentials when the command fails; here that is an error with the command. Its
+stderr is passed on, as with kubectl: it may ask a person to log in.
 Source: client.authentication.k8s.io, ExecCredential.
 """
 
@@ -23,16 +23,16 @@ from ..errors import UsageError
 
 __all__ = ["Credential", "run_plugin"]
 
-# Somebody may have to log in with a browser; a command that hangs must not look like an operator that works.
+# Enough to log in with a browser; a command that hangs must not go unnoticed.
 PLUGIN_SECONDS: Final = 120.0
-# Renewed so long before they expire, for clocks that differ and requests under way.
+# Credentials are renewed this long before they expire, because of clock skew and requests under way.
 EARLY_SECONDS: Final = 10.0
-# A command that prints what has expired already is not run for each request.
+# A command that prints expired credentials is not run for each request.
 SHORTEST_SECONDS: Final = 1.0
 
 
 class Credential(msgspec.Struct, frozen=True, rename="camel"):
-    """What a plugin printed: a token, a certificate with its key (PEM), or all of them."""
+    """Credentials from a plugin: a token, a certificate with its key (PEM), or both."""
 
     token: str = ""
     client_certificate_data: str = ""
@@ -41,7 +41,7 @@ class Credential(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def max_age(self) -> float:
-        """Seconds after which it should be renewed."""
+        """Seconds after which the credentials should be renewed."""
         if self.expiration_timestamp is None:
             return float("inf")
         left = (self.expiration_timestamp - datetime.now(UTC)).total_seconds()
@@ -54,16 +54,16 @@ class _Printed(msgspec.Struct, rename="camel"):
 
 
 async def run_plugin(settings: Mapping[str, Any], *, folder: Path, user: str) -> Credential:
-    """Run the command of a user's `exec` settings; `folder` is the kubeconfig's, `user` names the user in messages.
+    """Run the command in a user's `exec` settings; `folder` is the kubeconfig's, `user` is the name for messages.
 
     Raises: `UsageError` when it cannot be run, fails, takes longer than 120 s, or prints no credentials.
     """
-    named = f"the command {settings.get('command')!r} of {user}"
+    label = f"the command {settings.get('command')!r} of {user}"
     interactive = settings.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
     asked = {"apiVersion": settings.get("apiVersion"), "kind": "ExecCredential", "spec": {"interactive": interactive}}
     try:
         command: str = settings["command"]
-        # A path is relative to the kubeconfig, as with kubectl; a name is looked for on PATH.
+        # A path is relative to the kubeconfig, as with kubectl; a name is searched on PATH.
         program = str(folder / command) if os.sep in command else command
         given = {variable["name"]: variable["value"] for variable in settings.get("env") or ()}
         env = {**os.environ, **given, "KUBERNETES_EXEC_INFO": json.dumps(asked)}
@@ -72,30 +72,30 @@ async def run_plugin(settings: Mapping[str, Any], *, folder: Path, user: str) ->
         )
     except (OSError, TypeError, ValueError, LookupError) as error:
         hint = " ".join(str(settings.get("installHint") or "install it, or correct the kubeconfig").split())
-        raise UsageError(f"{named} cannot be run ({type(error).__name__}): {hint}") from error
+        raise UsageError(f"{label} cannot be run ({type(error).__name__}): {hint}") from error
     try:
         async with asyncio.timeout(PLUGIN_SECONDS):
             printed, _ = await process.communicate()
     except TimeoutError as error:
-        raise UsageError(f"{named} did not end within {PLUGIN_SECONDS:.0f} s: run it by hand") from error
+        raise UsageError(f"{label} did not end within {PLUGIN_SECONDS:.0f} s: run it by hand") from error
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:
-        raise UsageError(f"{named} failed with exit code {process.returncode}: its own words are on stderr")
-    return _credential(printed, version=settings.get("apiVersion"), named=named)
+        raise UsageError(f"{label} failed with exit code {process.returncode}: see its output on stderr")
+    return _credential(printed, version=settings.get("apiVersion"), label=label)
 
 
-def _credential(printed: bytes, *, version: str | None, named: str) -> Credential:
-    """What was printed is never quoted: it holds the token."""
+def _credential(printed: bytes, *, version: str | None, label: str) -> Credential:
+    """The printed credentials. Errors never quote the output: it holds the token."""
     try:
         decoded = msgspec.json.decode(printed, type=_Printed)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise UsageError(f"{named} printed no ExecCredential: run it by hand") from None
+        raise UsageError(f"{label} printed no ExecCredential: run it by hand") from None
     if decoded.api_version != version:
-        raise UsageError(f"{named} printed {decoded.api_version}, but the kubeconfig says {version}: correct it there")
-    found = decoded.status
-    if not found.token and not (found.client_certificate_data and found.client_key_data):
-        raise UsageError(f"{named} printed neither a token nor a certificate with its key: log in again")
-    return found
+        raise UsageError(f"{label} printed {decoded.api_version}, but the kubeconfig says {version}: correct it there")
+    credential = decoded.status
+    if not credential.token and not (credential.client_certificate_data and credential.client_key_data):
+        raise UsageError(f"{label} printed neither a token nor a certificate with its key: log in again")
+    return credential

@@ -1,4 +1,4 @@
-"""Metering: counts and times the requests of a client, tells listeners of each, and lets them be seen in traces."""
+"""Metering: counts and times the requests of a client, and reports each as a telemetry event and a trace span."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..telemetry import execute, tracing
 
 __all__ = ["Request", "Requests"]
 
-# What client-go says in the place of a status when no answer came.
+# Same as client-go, in place of the status when no answer came.
 NO_ANSWER: Final = "<error>"
 
 
@@ -21,16 +21,16 @@ class Requests:
 
     def __init__(self) -> None:
         self.host = ""
-        """Whom they go to."""
+        """The address of the server, without scheme and password."""
 
         self.answers: Counter[tuple[str, str]] = Counter()
-        """By method and status; `<error>` where no answer came."""
+        """Counts by method and status; `<error>` when no answer came."""
 
         self.seconds: dict[str, Histogram] = {}
-        """By method: from sending to the end of the answer; of a stream, to its head."""
+        """By method: from sending to the end of the answer; for a stream, to the head of its answer."""
 
         self.throttled_seconds = 0.0
-        """Waited because the server asked for it (429)."""
+        """Seconds waited after answers with status 429."""
 
     def under_way(self, method: str, path: str, query: Mapping[str, str] | None = None) -> Request:
         """Wrap a request in it: `with requests.under_way("GET", path) as request: ...; request.answered(200)`."""
@@ -38,7 +38,7 @@ class Requests:
 
 
 class Request:
-    """One request; it counts itself when it is answered, or left without an answer."""
+    """One request, counted when the answer comes, or when the block ends without one."""
 
     def __init__(self, requests: Requests, method: str, path: str, query: Mapping[str, str]) -> None:
         self._requests = requests
@@ -61,7 +61,7 @@ class Request:
                 self._ended(None, error)
 
     def answered(self, status: int) -> None:
-        """The server answered."""
+        """Count the answer."""
         self._count(str(status))
         if self._ended is not None:
             self._ended(status, None)

@@ -1,7 +1,7 @@
-"""Pages: reads all objects of a kind piece by piece, for those who look at each once and keep none.
+"""Pages: reads all objects of a kind page by page.
 
-You need it to go through a kind of any size: memory holds one page.
-You do not need it to follow a kind: a stream lists and watches. `Client.list` collects everything.
+You need it to iterate over a kind of any size: memory holds one page.
+You do not need it to watch a kind: a stream lists and watches. `Client.list` collects all objects.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import msgspec
 from ..core.objects import UNREADABLE, Failure, Page, decode_failure, decode_page
 from ..core.watch import LIST_PAGE, PAGE_BYTES, SMALLER
 from ..kinds import Kind
-from .api import Client, path_of, retry_after
+from .api import ApiRequest, Client, path_of, retry_after
 from .errors import AnswerTooLarge, refusal
 from .transport import Answer
 
 __all__ = ["AS_METADATA", "pages"]
 
-# How objects come as their metadata alone (API concepts, "Receiving resources as metadata").
+# Media types that request only the metadata of objects (API concepts, "Receiving resources as metadata").
 AS_METADATA: Final = {
     "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
     "watch": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
@@ -28,11 +28,11 @@ AS_METADATA: Final = {
 
 
 async def pages(client: Client, kind: Kind, *, namespace: str | None = None) -> AsyncIterator[Page]:
-    """The objects of `kind` in `namespace` (None: in all), page after page, as the selectors of `kind` say.
+    """The objects of `kind` in `namespace` (None: all namespaces), page by page, narrowed by the selectors of `kind`.
 
-    Guarantees: what exists all the time comes, however long the reader takes for a page: where the server has forgotten
-    the version of the list, it goes on behind the last page with the newest state. A page has at most 500 objects and
-    8 MiB, or one object.
+    Guarantees: every object that exists all the time is returned, however long the reader takes for a page: when the
+    version of the list expires on the server, the list continues after the last page with the newest state. A page has
+    at most 500 objects and 8 MiB, or one object.
     Raises: the `ApiError`s of a request. RBAC: list.
     """
     selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
@@ -42,7 +42,7 @@ async def pages(client: Client, kind: Kind, *, namespace: str | None = None) -> 
         query = {**selectors, "limit": str(limit), "continue": token}
         bound = PAGE_BYTES if limit > 1 else None
         try:
-            answer = await client.exchange("GET", path, query=query, headers=headers, limit_bytes=bound)
+            answer = await client.exchange(ApiRequest("GET", path, query, headers, limit_bytes=bound))
         except AnswerTooLarge:
             limit = max(limit // SMALLER, 1)
             continue
@@ -73,7 +73,7 @@ class _Expired(msgspec.Struct):
 
 
 def _token_of_expired(body: bytes) -> str:
-    """Where a list that has expired can be gone on with (API concepts, "Retrieving large results sets in chunks")."""
+    """The token that continues an expired list (API concepts, "Retrieving large results sets in chunks")."""
     try:
         return msgspec.json.decode(body, type=_Expired).metadata.get("continue", "")
     except UNREADABLE:

@@ -1,7 +1,7 @@
-"""Proxy: which HTTP proxy leads to the API server, by the rules of Go's net/http, which kubectl and client-go follow.
+"""Proxy: selects the HTTP proxy for the API server, by the rules of Go's net/http, like kubectl and client-go.
 
-HTTPS_PROXY (HTTP_PROXY for a server without TLS), unless NO_PROXY names the host: by name with all names below it, by
-address or by network (10.0.0.0/8), each with or without a port, or `*`. A loopback address is never asked for by proxy.
+HTTPS_PROXY (HTTP_PROXY for a server without TLS), unless NO_PROXY lists the host: by name, which includes all names
+below it, by address or by network (10.0.0.0/8), each with or without a port, or `*`. Loopback addresses never use one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PORTS: Final = {"http": 80, "https": 443}
 
 
 def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
-    """The URL of the proxy before `server`; None for none. Raises: `UsageError` when it is no HTTP proxy."""
+    """The URL of the proxy for `server`, or None. Raises: `UsageError` when it is not the URL of an HTTP proxy."""
     asked = urlsplit(server)
     variable = f"{asked.scheme.upper()}_PROXY"
     proxy = environ.get(variable) or environ.get(variable.lower())

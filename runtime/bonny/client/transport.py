@@ -1,14 +1,14 @@
 """Transport: bytes to and from one server over HTTP/1.1. It knows nothing of Kubernetes.
 
-Three methods, and nothing else of aiohttp is used elsewhere: another transport can take this file's place.
+Three methods. No other file uses aiohttp, so another transport can replace this one.
 
-Traps that this file is about, each tried:
-- a session limits its connections (100 by default) and counts watches: they have a session without limit of their own;
-- `trust_env` asks netrc and the proxy table in a thread for every request: the proxy is decided once, by the caller;
-- lines are limited by the reader's buffer: chunks are handed on as they come;
-- what is neither GET nor POST or PATCH is sent again when its connection broke: a write is never sent twice here;
-- the end of a session does not wake who connects or reads, and waits for a peer that takes no bytes: ours does both;
-- certificates change on disk: the TLS context is rebuilt when the files did, for new connections only.
+Properties of aiohttp that this file works around, each tried:
+- a session limits its connections (100 by default) and counts watches: these have a session without a limit;
+- `trust_env` reads netrc and the proxy table in a thread for every request: the caller chooses the proxy once;
+- lines are limited by the reader's buffer: chunks are passed on as they come;
+- PUT and DELETE are sent again when the connection broke: here a write is never sent twice;
+- closing a session neither wakes pending reads nor gives up on a stuck peer: `close()` does both;
+- certificates change on disk: the TLS context is rebuilt when the files change, for new connections only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Answer", "StreamAnswer", "Transport"]
 CONNECT_SECONDS: Final = 10.0
 # A few compressed kilobytes can become gigabytes. An object has 3 MiB at most, and lists have bounds of their own.
 LONGEST_ANSWER: Final = 64 * 1024 * 1024
-# A farewell that the peer does not take is not waited for.
+# The longest wait for a peer that does not accept the end of its connection.
 CLOSE_SECONDS: Final = 1.0
 # A half-open connection is found after 30 + 3 * 10 s; a watch has its own deadline besides.
 KEEPALIVE_IDLE: Final = 30
@@ -46,7 +46,7 @@ KEEPALIVE_COUNT: Final = 3
 # An idle connection is closed here before a proxy closes it: a write that crosses the close fails. aiohttp's default of
 # 15 s is longer than the 10 s after which HAProxy, as distributions configure it, closes.
 IDLE_SECONDS: Final = 5.0
-# How aiohttp tells of TLS, in the middle of its sentence: `ssl:<ssl.SSLContext object at 0x7fc5d128ff50>`.
+# aiohttp puts this in the middle of its messages: `ssl:<ssl.SSLContext object at 0x7fc5d128ff50>`.
 _CONTEXT: Final = re.compile(r" ssl:(?:<[^>]*>|\w+)")
 # Their texts quote the URL of the proxy, with its password.
 QUOTING: Final = (aiohttp.ClientResponseError, aiohttp.InvalidURL)
@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class StreamAnswer:
-    """The head of an answer whose body is still coming; `chunks` ends with the body."""
+    """The head of an answer whose body is still arriving; `chunks` ends with the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -74,14 +74,14 @@ class Transport:
     """Connections to one server. Create it within a running event loop."""
 
     def __init__(self, *, user_agent: str) -> None:
-        # The server pretty-prints for the User-Agents of curl and browsers; and its logs should say who asks.
+        # The server pretty-prints for the User-Agents of curl and browsers; and its logs should show the client.
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._requests = self._session()
         self._streams = self._session()
         self._under_way: set[asyncio.Timeout] = set()
         self._closed = False
         self.distrusted_at = float("-inf")
-        """When a certificate could not be verified the last time; in monotonic seconds."""
+        """The last time when a certificate could not be verified, in monotonic seconds."""
 
         self._tls: _Tls | None = None
 
@@ -103,7 +103,7 @@ class Transport:
         than `limit_bytes` (None: `LONGEST_ANSWER`).
         """
         limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        with self._told(connection, timeout):
+        with self._translated(connection, timeout):
             async with (
                 self._until_closed(timeout),
                 self._requests.request(
@@ -127,15 +127,15 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         read_timeout: float,
     ) -> AsyncIterator[StreamAnswer]:
-        """GET `target` and hand on its body as it comes; `read_timeout` is the longest silence, in seconds.
+        """GET `target` and pass on its body as it comes; `read_timeout` is the longest silence, in seconds.
 
-        Guarantees: the connection is closed when the block is left, unless the body was read to its end.
-        Raises: `Unreachable`, also while reading; `TimeoutError` when the silence lasted longer.
+        Guarantees: the connection is closed at the end of the block, unless the body was read completely.
+        Raises: `Unreachable`, also while reading; `TimeoutError` after a longer silence.
         """
         limit = aiohttp.ClientTimeout(
             total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=read_timeout
         )
-        with self._told(connection, read_timeout):
+        with self._translated(connection, read_timeout):
             async with self._until_closed(None):
                 response = await self._streams.get(**self._arguments(connection, target, headers), timeout=limit)
         chunks = self._chunks(connection, response, read_timeout)
@@ -149,7 +149,7 @@ class Transport:
             response.close()
 
     async def close(self) -> None:
-        """Close every connection; what is under way, and whatever is asked for later, fails with `Unreachable`."""
+        """Close every connection; pending and later requests fail with `Unreachable`."""
         self._closed = True
         for scope in self._under_way:
             if not scope.expired():
@@ -160,7 +160,7 @@ class Transport:
 
     @asynccontextmanager
     async def _until_closed(self, seconds: float | None) -> AsyncIterator[None]:
-        """Ends what is inside after `seconds` (None: never) and when the transport is closed."""
+        """Cancel the block after `seconds` (None: never), and when the transport is closed."""
         try:
             if self._closed:
                 raise TimeoutError
@@ -178,7 +178,7 @@ class Transport:
     async def _chunks(
         self, connection: Connection, response: aiohttp.ClientResponse, read_timeout: float
     ) -> AsyncGenerator[bytes, None]:
-        with self._told(connection, read_timeout):
+        with self._translated(connection, read_timeout):
             while True:
                 async with self._until_closed(None):
                     chunk = await response.content.readany()
@@ -187,8 +187,8 @@ class Transport:
                 yield chunk
 
     @contextmanager
-    def _told(self, connection: Connection, timeout: float) -> Iterator[None]:
-        """The library's errors in our words."""
+    def _translated(self, connection: Connection, timeout: float) -> Iterator[None]:
+        """Raise aiohttp's errors as ours."""
         try:
             yield
         except aiohttp.SocketTimeoutError as error:
@@ -232,8 +232,8 @@ class Transport:
             stamp = tuple(_version(file) for file in used if file)
             if self._tls is None or self._tls.wanted != wanted or self._tls.stamp != stamp:
                 self._tls = _Tls(wanted, stamp, _tls_context(connection))
-        except OSError as error:  # also of what is no certificate
-            # While files are replaced, one is missing, half written or does not fit the other: what was read holds.
+        except OSError as error:  # also for a file that is not a certificate
+            # While files are replaced, one is missing, half written or does not match the other: keep the old context.
             if self._tls is None or self._tls.wanted != wanted:
                 files = ", ".join(filter(None, used))
                 raise OSError(f"its certificate files ({files}) cannot be used: {error}") from error
@@ -242,7 +242,7 @@ class Transport:
 
 @dataclass(frozen=True, slots=True)
 class _Tls:
-    """A TLS context, for which connections it was made, and of which versions of their files."""
+    """A TLS context, with the settings and the versions of the files that it was made from."""
 
     wanted: tuple[object, ...]
     stamp: tuple[object, ...]
@@ -250,7 +250,7 @@ class _Tls:
 
 
 class _Body(io.BytesIO):
-    """A body that is not sent once its time is over: process or machine may stop just before a request goes."""
+    """A body that is not sent after its deadline: the process or machine may pause just before a request is sent."""
 
     def __init__(self, data: bytes, ends: float) -> None:
         super().__init__(data)
@@ -264,10 +264,10 @@ class _Body(io.BytesIO):
 
 
 def _version(file: str) -> tuple[int, ...]:
-    """Changes with the file; the time alone does not, when it is written twice within a tick of the clock."""
-    # Asked for each request, so without the path object, which would cost ten times as much.
-    found = os.stat(file)  # noqa: PTH116
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    """A value that changes with the file; its time alone does not when it is written twice in one clock tick."""
+    # Called for each request, so without a Path, which would take ten times as long.
+    stat = os.stat(file)  # noqa: PTH116
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
@@ -284,7 +284,7 @@ async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 def _tls_context(connection: Connection) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=connection.ca_file)
-    # Python 3.13 refuses authorities without key identifiers; those of old clusters have none, and kubectl takes them.
+    # Python 3.13 refuses authorities without key identifiers, as in old clusters; kubectl accepts them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not connection.verify:
         context.check_hostname = False
@@ -295,7 +295,7 @@ def _tls_context(connection: Connection) -> ssl.SSLContext:
 
 
 async def _never_twice(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Hides from aiohttp that the connection broke: it would send a PUT or DELETE again that may have been done."""
+    """Hide a broken connection from aiohttp, which would send a PUT or DELETE again that may have been carried out."""
     try:
         return await send(request)
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
@@ -303,10 +303,10 @@ async def _never_twice(request: aiohttp.ClientRequest, send: aiohttp.ClientHandl
 
 
 def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket on which a dead peer is noticed."""
+    """A socket with TCP keep-alive, which detects a dead peer."""
     family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    created = socket.socket(family, kind, protocol)
+    created.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     # macOS calls the first of them TCP_KEEPALIVE.
     idle = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE", None)
     for option, value in (
@@ -315,28 +315,28 @@ def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
         (getattr(socket, "TCP_KEEPCNT", None), KEEPALIVE_COUNT),
     ):
         if option is not None:
-            made.setsockopt(socket.IPPROTO_TCP, option, value)
-    return made
+            created.setsockopt(socket.IPPROTO_TCP, option, value)
+    return created
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     lower: dict[str, str] = {}
     for name, value in headers.items():
-        # What comes several times is one list (RFC 9110, section 5.3).
-        known = lower.get(name.lower())
-        lower[name.lower()] = value if known is None else f"{known}, {value}"
+        # A repeated header is one list (RFC 9110, section 5.3).
+        previous = lower.get(name.lower())
+        lower[name.lower()] = value if previous is None else f"{previous}, {value}"
     return lower
 
 
 def _sentence(connection: Connection, error: BaseException, timeout: float) -> str:
-    """What happened, without headers: they hold the token."""
+    """A sentence about the error, without headers: they hold the token."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{connection.server} cannot be reached: {error.status} {error.message}"
     if isinstance(error, aiohttp.InvalidURL):
-        return f"{connection.server} cannot be reached: its URL, or that of the proxy before it, is none"
+        return f"{connection.server} cannot be reached: its URL, or the URL of the proxy, is not valid"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"{connection.server} cannot be reached: no connection within {CONNECT_SECONDS:.0f} s"
     if isinstance(error, TimeoutError):
         return f"{connection.server} did not answer within {timeout:.0f} s"
-    told = _CONTEXT.sub("", str(error)) or type(error).__name__
-    return f"{connection.server} cannot be reached: {told}"
+    text = _CONTEXT.sub("", str(error)) or type(error).__name__
+    return f"{connection.server} cannot be reached: {text}"

@@ -22,7 +22,7 @@ from ..core.objects import Item, version_number
 from ..core.queue import Priority, Queue, QueueOptions, Reason
 from ..core.store import Delta
 from ..errors import OptionError
-from ..kinds import Kind, Names, Owned, Related
+from ..kinds import Kind, ObjectNames, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
 from .stream import Stream
 
@@ -451,11 +451,11 @@ def _index_of(kind: Related) -> str:
     return f"{kind.resource} by {id(kind.named_by)}"
 
 
-def _named_by(kind: Related, names: Callable[[Resource], Names], item: Item) -> Iterable[str]:
+def _named_by(kind: Related, names: Callable[[Resource], ObjectNames], item: Item) -> Iterable[str]:
     return [str(key) for key in _keys(kind, names, item, namespaced=kind.namespaced)]
 
 
-def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, namespaced: bool) -> set[Key]:
+def _keys(kind: Related, names: Callable[[Resource], ObjectNames], item: Item, *, namespaced: bool) -> set[Key]:
     """The keys that a user's function returns for an object; a bare name is in the namespace of the object.
 
     Its errors are logged: they must not affect other objects or other controllers on the stream.

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
-from ..client.api import Client, path_of, retry_after
+from ..client.api import ApiRequest, Client, path_of, retry_after
 from ..client.errors import AnswerTooLarge, Unreachable, missing_rule
 from ..client.pages import AS_METADATA
 from ..core import watch
@@ -159,7 +159,7 @@ class Stream:
         query = {**self._selectors, "limit": str(request.limit), "continue": request.continue_token}
         try:
             answer = await self._client.exchange(
-                "GET", self._path, query=query, headers=self._headers("list"), limit_bytes=request.bound
+                ApiRequest("GET", self._path, query, self._headers("list"), limit_bytes=request.bound)
             )
         except AnswerTooLarge:
             return await self._step(watch.TooLarge())

@@ -233,13 +233,13 @@ class Process:
         self.servers = self._new_servers()
         if operator.schedulers:
             # Loaded here: most operators have none.
-            from ..scheduler.cluster import Cluster as Everything  # noqa: PLC0415
             from ..scheduler.server import SchedulerServer  # noqa: PLC0415
+            from ..scheduler.streams import SchedulerStreams  # noqa: PLC0415
 
             # Of all namespaces, whatever is watched: what is not seen would be overcommitted.
-            everything = Everything(partial(self._shown, client))
+            streams = SchedulerStreams(partial(self._shown, client))
             self.schedulers = [
-                SchedulerServer(scheduler(), client, cluster=everything, recorder=self.recorder)
+                SchedulerServer(scheduler(), client, streams=streams, recorder=self.recorder)
                 for scheduler in operator.schedulers
             ]
 

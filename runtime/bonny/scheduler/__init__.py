@@ -1,4 +1,4 @@
-"""Schedulers of one's own: choosing nodes for pods, with what kube-scheduler knows about both."""
+"""Custom schedulers: choose nodes for pods, with the filters and scores of kube-scheduler."""
 
 from .binding import Binding
 from .fits import fits

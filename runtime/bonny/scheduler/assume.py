@@ -1,57 +1,25 @@
-"""Assume: which pods count on which nodes; those that are bound, and those for which a binding is on its way.
+"""Assume: counts pods on nodes, those that are bound and those whose binding is under way.
 
-A chosen node counts from the moment of the choice, so the next decision sees it. What the streams show is the truth;
-what was assumed holds until they show it, or until it is known that the binding failed.
+A chosen node counts from the moment of the choice, so the next decision sees it. The streams have the last word: an
+assumption holds until they show the pod, or until its binding is known to have failed.
 
-Guarantees: a pod counts once, on one node; what is neither shown as bound nor assumed takes no room.
+Guarantees: a pod counts once, on one node; a pod that is neither bound nor assumed takes no room.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from ..core.objects import Item
 from .demand import AntiAffinity
 from .selector import hold
-from .views import NodeView, PodView
+from .views import NodeView, PodView, TopologyDomains, Usage
 
-__all__ = ["AssumeCache", "Usage"]
+__all__ = ["AssumeCache"]
 
-Pairs: TypeAlias = frozenset[tuple[str, str]]
-NOBODY: Final[Pairs] = frozenset()
-
-
-class Usage:
-    """What the pods of one node take."""
-
-    __slots__ = ("pods", "ports", "requested", "scored")
-
-    def __init__(self) -> None:
-        self.requested: Counter[str] = Counter()
-        self.scored = (0, 0)
-        self.ports: Counter[tuple[str, str, int]] = Counter()
-        self.pods: dict[str, PodView] = {}
-        """By UID."""
-
-    def count(self, pod: PodView, sign: int) -> None:
-        """Take the pod in (1) or out (-1)."""
-        demand = pod.demand
-        for name, amount in demand.requests:
-            self.requested[name] += sign * amount
-        for port in demand.ports:
-            self.ports[port] += sign
-            if not self.ports[port]:
-                del self.ports[port]
-        self.scored = (self.scored[0] + sign * demand.scored[0], self.scored[1] + sign * demand.scored[1])
-        if sign > 0:
-            self.pods[pod.uid] = pod
-        else:
-            del self.pods[pod.uid]
-
-
-NO_USAGE: Final = Usage()
+NOWHERE: Final[TopologyDomains] = frozenset()
 
 
 class _Placed(NamedTuple):
@@ -66,63 +34,59 @@ class AssumeCache:
     def __init__(self) -> None:
         self.nodes: dict[str, NodeView] = {}
         self.listeners: list[Callable[[str | None], None]] = []
-        """Each is called with the name of a node that changed, or of which the pods did; with None when any node may
-        have become right for a pod."""
+        """Each is called with the name of a node after it or its pods changed; with None when a pod may fit on any
+        node now."""
 
         self._placed: dict[str, _Placed] = {}
         """By UID."""
 
-        self._usage: dict[str, Usage] = {}
-        """Of the nodes with pods, whether the node itself is known or not."""
+        self._usage: defaultdict[str, Usage] = defaultdict(Usage)
+        """By node, for every known node, and for unknown ones that have pods."""
 
         self._repelling: dict[tuple[AntiAffinity, str], Counter[str]] = {}
-        """By term and the namespace of those who have it: how many are on each node."""
+        """By anti-affinity term and the namespace of its pods: the number of these pods on each node."""
 
-        self._told: tuple[PodView, Pairs] | None = None
-        """The last answer of `repelled`, while it holds: it is asked about one pod for thousands of nodes."""
+        self._last_repelling: tuple[PodView, TopologyDomains] | None = None
+        """The last answer of `repelling`, while it holds: one pod is compared with thousands of nodes."""
 
-    def usage(self, node: str) -> Usage:
-        """What the pods of a node take."""
-        return self._usage.get(node, NO_USAGE)
-
-    def repelled(self, pod: PodView) -> Pairs:
-        """The labels of nodes from which pods that run keep this one away."""
+    def repelling(self, pod: PodView) -> TopologyDomains:
+        """The topology domains that the anti-affinity of running pods closes to `pod`."""
         if not self._repelling:
-            return NOBODY
-        if self._told is None or self._told[0] is not pod:
-            pairs = frozenset(
+            return NOWHERE
+        if self._last_repelling is None or self._last_repelling[0] is not pod:
+            domains = frozenset(
                 (term.topology_key, self.nodes[node].labels[term.topology_key])
-                for (term, namespace), where in self._repelling.items()
-                if _means(term, namespace, pod)
-                for node in where
+                for (term, namespace), counts in self._repelling.items()
+                if _excludes(term, namespace, pod)
+                for node in counts
                 if node in self.nodes and term.topology_key in self.nodes[node].labels
             )
-            self._told = (pod, pairs)
-        return self._told[1]
+            self._last_repelling = (pod, domains)
+        return self._last_repelling[1]
 
-    # --- what streams show --------------------------------------------------------------------------------------------
+    # --- changes from the streams -------------------------------------------------------------------------------------
 
     def see_node(self, name: str, new: Item | None) -> None:
         """A node was added, changed, or removed (None)."""
-        if new is None:
-            self.nodes.pop(name, None)
-        else:
-            self.nodes[name] = NodeView(new, self)
-        self._told = None
-        self._tell(name)
+        if new is not None:
+            self.nodes[name] = NodeView(new, self._usage[name], self.repelling)
+        elif self.nodes.pop(name, None) is not None and not self._usage[name].pods:
+            del self._usage[name]
+        self._last_repelling = None
+        self._notify(name)
 
     def see_pod(self, pod: PodView) -> None:
         """A pod was added or changed."""
         placed = self._placed.get(pod.uid)
         if pod.node_name:
             if placed is not None and placed.node == pod.node_name and placed.pod.demand == pod.demand:
-                # The newest version takes the place of the older one, which would be held in memory for this alone.
+                # Replace the older version, so that it does not stay in memory.
                 self._placed[pod.uid] = _Placed(pod, placed.node, assumed=False)
                 self._usage[placed.node].pods[pod.uid] = pod
             else:
                 self._put(pod, pod.node_name, assumed=False)
         elif placed is not None and not (placed.assumed and pod.pending):
-            # Finished, deleted before it was bound, or bound once and not any more: the server was restored.
+            # Finished, deleted before it was bound, or no longer bound because etcd was restored.
             self.pod_gone(pod.uid)
 
     def pod_gone(self, uid: str) -> None:
@@ -130,17 +94,17 @@ class AssumeCache:
         placed = self._placed.pop(uid, None)
         if placed is not None:
             self._count(placed.pod, placed.node, -1)
-            # Whom it kept away may fit into any node of its topology domain now.
-            self._tell(None if placed.pod.demand.repels else placed.node)
+            # Pods that its anti-affinity excluded may fit on any node of its topology domain now.
+            self._notify(None if placed.pod.demand.repels else placed.node)
 
-    # --- what schedulers decide ---------------------------------------------------------------------------------------
+    # --- decisions of schedulers --------------------------------------------------------------------------------------
 
     def assume(self, pod: PodView, node: str) -> None:
-        """The pod takes room on the node from now on."""
+        """Count the pod on the node from now on."""
         self._put(pod, node, assumed=True)
 
     def give_back(self, uid: str) -> None:
-        """The pod was not bound. Harmless when it is not assumed any more, or was seen bound meanwhile."""
+        """Undo `assume`, because the pod was not bound. No effect when the streams have shown it as bound."""
         placed = self._placed.get(uid)
         if placed is not None and placed.assumed:
             self.pod_gone(uid)
@@ -151,31 +115,29 @@ class AssumeCache:
         self.pod_gone(pod.uid)
         self._placed[pod.uid] = _Placed(pod, node, assumed)
         self._count(pod, node, 1)
-        self._tell(node)
+        self._notify(node)
 
     def _count(self, pod: PodView, node: str, sign: int) -> None:
-        usage = self._usage.get(node)
-        if usage is None:
-            usage = self._usage[node] = Usage()
+        usage = self._usage[node]
         usage.count(pod, sign)
-        if not usage.pods:
+        if not usage.pods and node not in self.nodes:
             del self._usage[node]
         for term in pod.demand.repels:
-            self._told = None
-            where = self._repelling.setdefault((term, pod.item.meta.namespace), Counter())
-            where[node] += sign
-            if not where[node]:
-                del where[node]
-            if not where:
+            self._last_repelling = None
+            counts = self._repelling.setdefault((term, pod.item.meta.namespace), Counter())
+            counts[node] += sign
+            if not counts[node]:
+                del counts[node]
+            if not counts:
                 del self._repelling[term, pod.item.meta.namespace]
 
-    def _tell(self, node: str | None) -> None:
+    def _notify(self, node: str | None) -> None:
         for listener in self.listeners:
             listener(node)
 
 
-def _means(term: AntiAffinity, namespace: str, pod: PodView) -> bool:
-    """Whether those in `namespace` who have the term want the pod nowhere near."""
+def _excludes(term: AntiAffinity, namespace: str, pod: PodView) -> bool:
+    """Whether the term, of a pod in `namespace`, selects `pod`."""
     if term.namespaces is not None and pod.item.meta.namespace not in (term.namespaces or (namespace,)):
         return False
     return term.requirements is not None and hold(term.requirements, pod.labels)

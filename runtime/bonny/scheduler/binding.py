@@ -1,25 +1,38 @@
-"""Binding: the object by which a scheduler tells the API server where a pod runs."""
+"""Binding: the object that assigns a pod to a node, and the outcome of posting one.
+
+The outcome depends on the state of the server, never on the text of an answer:
+
+    accepted                      -> bound; it counts as assumed until the stream shows it
+    conflict, and the pod is      -> bound by another scheduler, or by ours: an answer was lost
+    bound, or not the same pod
+    gone                          -> settled: nothing is left to do
+    no answer, 5xx                -> unknown: the pod keeps its room, and the same Binding is posted again
+    anything else                 -> refused: the room is released, and the pod is tried again later
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 from ..client.api import Client
+from ..client.errors import Conflict, NotFound, NotServed, ServerError, Unreachable
+from ..errors import ApiError, UsageError
 from ..resource import Resource, key_of
-from .cluster import POD
+from .streams import POD
 from .views import NodeView, PodView
 
-__all__ = ["Binding"]
+__all__ = ["Binding", "BindingOutcome", "outcome_of"]
 
 
 class Binding:
-    """Makes and posts Bindings."""
+    """Creates and posts Bindings."""
 
     @staticmethod
     def new(pod: Mapping[str, Any], node: Mapping[str, Any]) -> Resource:
         """The Binding of `pod` to `node`."""
-        # A view knows its name without being decoded as a whole, which is most of what a Binding would cost.
+        # The name of a view is known without decoding the whole object, which would be most of the cost.
         key = pod.key if isinstance(pod, PodView) else key_of(pod)
         name = node.name if isinstance(node, NodeView) else node["metadata"]["name"]
         return {
@@ -31,10 +44,10 @@ class Binding:
 
     @staticmethod
     async def create(client: Client, binding: Resource, *, uid: str = "") -> None:
-        """Post it to the pod's binding subresource; `uid` says which pod of that name is meant.
+        """Post `binding` to the pod's binding subresource; `uid` tells the pod from others of its name.
 
-        Guarantees: a pod that has a node keeps it, whoever asks. It is sent once; after `Unreachable` the pod may be
-        bound or not, and the same Binding can be sent again.
+        Guarantees: a pod that has a node keeps it. The request is sent once; after `Unreachable` the pod may be bound
+        or not, and the same Binding can be posted again.
         Does not: check that the pod fits, or that the node exists.
         Raises: `Conflict` when the pod has a node already, is being deleted, or has another UID; `NotFound` when it is
         gone; and the other `ApiError`s.
@@ -42,3 +55,35 @@ class Binding:
         """
         metadata = binding["metadata"] | ({"uid": uid} if uid else {})
         await client.create(POD, {**binding, "metadata": metadata}, subresource="binding")
+
+
+class BindingOutcome(Enum):
+    """The outcome of a Binding; see the module."""
+
+    BOUND = "bound"
+    SETTLED = "settled"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+
+
+async def outcome_of(error: BaseException, *, client: Client, pod: PodView, node: NodeView) -> BindingOutcome:
+    """The outcome of a Binding of `pod` to `node` that failed with `error`. After a conflict the pod is read."""
+    match error:
+        case NotFound():
+            return BindingOutcome.SETTLED
+        case Unreachable() | NotServed() | ServerError() | TimeoutError():
+            return BindingOutcome.UNKNOWN
+        case Conflict():
+            pass
+        case _:
+            return BindingOutcome.REFUSED
+    try:
+        live = await client.get(POD, pod.name, namespace=pod.key.namespace, cut=True)
+    except NotFound:
+        return BindingOutcome.SETTLED
+    except (ApiError, UsageError):
+        return BindingOutcome.UNKNOWN
+    live_node = live["spec"].get("nodeName")
+    if live["metadata"]["uid"] == pod.uid and live_node in (None, node.name):
+        return BindingOutcome.BOUND if live_node else BindingOutcome.REFUSED
+    return BindingOutcome.SETTLED

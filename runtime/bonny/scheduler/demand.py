@@ -1,11 +1,11 @@
-"""Demand: what a pod asks of a node, out of its spec; compiled once for all pods of one shape.
+"""Demand: the requirements of a pod on a node, from its spec; compiled once for all pods of one shape.
 
-You need it to read what a pod requests: `pod.demand`. Pods of one template ask the same, so most decisions about the
-thousandth were made for the first.
+You need it to read a pod's requests: `pod.demand`. Pods of one template have the same demand, so most results for the
+first are reused for the thousandth.
 
 The arithmetic is that of the API (component-helpers, resource/helpers.go, v1.36): containers run together; an init
-container runs with the sidecars before it; the larger of both counts; requests of the pod as a whole take the place of
-its containers'; while a resize is under way, the largest of what is wanted, allocated and in force counts.
+container runs with the sidecars before it; the larger of both counts; requests of the pod as a whole replace those of
+its containers; during a resize, the largest of the desired, allocated and current amount counts.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .selector import Requirement, Term, label_selector, required_names
 __all__ = ["CPU", "AntiAffinity", "Demand", "Pod", "Taint", "Toleration", "amounts", "decode_pod", "demand_of"]
 
 CPU: Final = "cpu"
-# The order in which kube-scheduler looks at them, and names them.
+# The order in which kube-scheduler checks and reports them.
 FIRST: Final = (CPU, "memory", "ephemeral-storage")
-# What a container without a request counts for where nodes are scored (pkg/scheduler/util/pod_resources.go).
+# The amounts of a container without requests, for scores (pkg/scheduler/util/pod_resources.go).
 SMALL: Final = {CPU: "100m", "memory": "200Mi"}
-# What a pod may request as a whole.
+# Resources that a pod may request as a whole.
 POD_LEVEL: Final = (CPU, "memory", "hugepages-")
-# Volumes that bind a pod to no node, and are not counted for one.
+# Volumes that do not bind a pod to nodes, and are not counted on one.
 FREE_VOLUMES: Final = frozenset(
     {"name", "configMap", "csi", "downwardAPI", "emptyDir", "hostPath", "image", "nfs", "projected", "secret"}
 )
@@ -41,11 +41,11 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 # --- the part of a pod that is decoded --------------------------------------------------------------------------------
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A part of an object; what it does not name is skipped."""
+class _PodPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """A part of a pod; fields that are not listed are skipped."""
 
 
-class Taint(_Part, frozen=True):
+class Taint(_PodPart, frozen=True):
     """A mark of a node that keeps pods away. `effect`: NoSchedule, NoExecute or PreferNoSchedule."""
 
     key: str = ""
@@ -53,8 +53,8 @@ class Taint(_Part, frozen=True):
     effect: str = ""
 
 
-class Toleration(_Part, frozen=True):
-    """What a pod puts up with; an empty key or effect means every one."""
+class Toleration(_PodPart, frozen=True):
+    """A taint that a pod accepts; an empty key or effect matches every one."""
 
     key: str = ""
     operator: str = ""
@@ -68,17 +68,17 @@ class Toleration(_Part, frozen=True):
         return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
 
 
-class _Resources(_Part, frozen=True):
+class _Resources(_PodPart, frozen=True):
     requests: dict[str, str] = {}
 
 
-class _Port(_Part, frozen=True):
+class _Port(_PodPart, frozen=True):
     host_port: int = 0
     protocol: str = "TCP"
     host_ip: str = msgspec.field(name="hostIP", default="")
 
 
-class _Container(_Part, frozen=True):
+class _Container(_PodPart, frozen=True):
     name: str = ""
     resources: _Resources = _Resources()
     ports: tuple[_Port, ...] = ()
@@ -86,7 +86,7 @@ class _Container(_Part, frozen=True):
     restart_policy_rules: tuple[dict[str, Any], ...] = ()
 
 
-class _Spec(_Part, frozen=True):
+class _PodSpec(_PodPart, frozen=True):
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
     overhead: dict[str, str] = {}
@@ -100,20 +100,20 @@ class _Spec(_Part, frozen=True):
     scheduling_group: dict[str, Any] | None = None
     host_network: bool = False
     host_users: bool = True
-    # Of no concern to any node, so not a part of the shape.
+    # Not a constraint on nodes, so not a part of the shape.
     node_name: str = ""
     scheduler_name: str = ""
     priority: int = 0
     scheduling_gates: tuple[dict[str, str], ...] = ()
 
 
-class _ContainerStatus(_Part, frozen=True):
+class _ContainerStatus(_PodPart, frozen=True):
     name: str = ""
     resources: _Resources | None = None
     allocated_resources: dict[str, str] = {}
 
 
-class _Status(_Part, frozen=True):
+class _PodStatus(_PodPart, frozen=True):
     phase: str = ""
     conditions: tuple[dict[str, Any], ...] = ()
     resources: _Resources | None = None
@@ -122,45 +122,45 @@ class _Status(_Part, frozen=True):
     init_container_statuses: tuple[_ContainerStatus, ...] = ()
 
 
-class _Meta(_Part, frozen=True):
+class _PodMeta(_PodPart, frozen=True):
     creation_timestamp: str | None = None
 
 
-class Pod(_Part, frozen=True):
-    """A pod, as far as a scheduler looks."""
+class Pod(_PodPart, frozen=True):
+    """The part of a pod that schedulers use."""
 
-    metadata: _Meta = _Meta()
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
+    metadata: _PodMeta = _PodMeta()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
 
 
 decode_pod: Final = msgspec.json.Decoder(Pod).decode
-_decode_spec: Final = msgspec.json.Decoder(_Spec).decode
+_decode_spec: Final = msgspec.json.Decoder(_PodSpec).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-# --- what is made of it -----------------------------------------------------------------------------------------------
+# --- the compiled demand ----------------------------------------------------------------------------------------------
 
 
 class AntiAffinity(msgspec.Struct, frozen=True, gc=False):
-    """A pod wants none of those that match in its own topology domain."""
+    """A pod excludes matching pods from its topology domain."""
 
     topology_key: str
     requirements: tuple[Requirement, ...] | None
-    """Of the labels of those that are meant. None: nobody is."""
+    """Requirements on the labels of the excluded pods. None: no pod is excluded."""
 
     namespaces: tuple[str, ...] | None
-    """Where they are; empty: where the pod is. None: chosen by labels of namespaces, which are not followed: any."""
+    """Their namespaces; empty: the pod's own. None: all, because the labels of namespaces are not watched."""
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
-    """What pods of one shape ask for. CPU is in thousandths, everything else in units (bytes, devices)."""
+    """The requirements of pods of one shape. CPU is in thousandths, everything else in units (bytes, devices)."""
 
     requests: tuple[tuple[str, int], ...]
-    """Without those of 0, in the order in which they are checked."""
+    """Requests above 0, in the order in which they are checked."""
 
     scored: tuple[int, int]
-    """CPU and memory as they count for scores: containers without a request are taken for small ones."""
+    """CPU and memory for scores, in which containers without requests count as small ones."""
 
     ports: tuple[tuple[str, str, int], ...]
     """Host ports: address (0.0.0.0: every one), protocol, number."""
@@ -170,23 +170,23 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     """nodeSelector."""
 
     terms: tuple[Term, ...] | None
-    """Required node affinity: one must hold. None: there is none."""
+    """Required node affinity: one of the terms must hold. None: the pod has no such affinity."""
 
     names: frozenset[str] | None
-    """The only nodes that `terms` leave. None: they leave that open."""
+    """The only nodes that `terms` allow. None: any."""
 
     repels: tuple[AntiAffinity, ...]
     refusal: str
-    """Why no node is right for it, if it asks for what is not honoured here."""
+    """The reason why it fits on no node, if it asks for something that is not supported."""
 
     @property
     def constraints(self) -> Hashable:
-        """What of it concerns nodes as such, whatever runs there; many shapes have the same."""
+        """The requirements on nodes that do not depend on their pods; many shapes have the same."""
         return self.tolerations, self.selector, self.terms, self.names, self.refusal
 
 
 def demand_of(pod: Pod) -> Demand:
-    """Raises: `InvalidObject` for a quantity that is none."""
+    """The demand of `pod`. Raises: `InvalidObject` for a text that is not a quantity."""
     spec = _resized(pod) if pod.status.container_statuses or pod.status.resources else pod.spec
     binding = tuple({"name": msgspec.Raw(b"0")} for volume in spec.volumes if not FREE_VOLUMES.issuperset(volume))
     shape = replace(spec, volumes=binding, node_name="", scheduler_name="", priority=0, scheduling_gates=())
@@ -217,7 +217,7 @@ def _compiled(shape: bytes) -> Demand:
 
 
 def amounts(nanos: Mapping[str, int]) -> dict[str, int]:
-    """Sums in billionths as they are compared: CPU in thousandths, everything else in units."""
+    """Convert sums in billionths to the units of `Demand`."""
     return {name: milli(amount) if name == CPU else whole(amount) for name, amount in nanos.items()}
 
 
@@ -229,8 +229,8 @@ def _nanos(requests: Mapping[str, str]) -> Counter[str]:
     return Counter({name: nano(amount) for name, amount in requests.items()})
 
 
-def _requests(spec: _Spec, missing: Mapping[str, str]) -> Counter[str]:
-    """Billionths of each resource; `missing` is what a container counts for that does not name one of these."""
+def _requests(spec: _PodSpec, missing: Mapping[str, str]) -> Counter[str]:
+    """Billionths of each resource; `missing` has the amounts of containers that do not request a resource."""
     together, sidecars, peak = Counter[str](), Counter[str](), Counter[str]()
     for container in spec.containers:
         together += _nanos({**missing, **container.resources.requests})
@@ -247,26 +247,26 @@ def _requests(spec: _Spec, missing: Mapping[str, str]) -> Counter[str]:
     return Counter({**together, **_nanos(whole_pod)}) + _nanos(spec.overhead)
 
 
-def _resized(pod: Pod) -> _Spec:
-    """The spec with what counts while a resize is under way."""
+def _resized(pod: Pod) -> _PodSpec:
+    """The spec with the requests that count during a resize."""
     spec, status = pod.spec, pod.status
-    infeasible = any((known["type"], known.get("reason")) == RESIZE_INFEASIBLE for known in status.conditions)
-    running = {found.name: found for found in (*status.container_statuses, *status.init_container_statuses)}
+    infeasible = any((each["type"], each.get("reason")) == RESIZE_INFEASIBLE for each in status.conditions)
+    running = {container.name: container for container in (*status.container_statuses, *status.init_container_statuses)}
 
-    def largest(wanted: _Resources, found: _Status | _ContainerStatus | None) -> _Resources:
-        if found is None or found.resources is None or not wanted.requests:
-            return wanted
-        lists = [found.resources.requests, found.allocated_resources, *([] if infeasible else [wanted.requests])]
-        names = sorted({name for known in lists for name in known})
-        return _Resources({name: max((known[name] for known in lists if name in known), key=nano) for name in names})
+    def largest(desired: _Resources, current: _PodStatus | _ContainerStatus | None) -> _Resources:
+        if current is None or current.resources is None or not desired.requests:
+            return desired
+        lists = [current.resources.requests, current.allocated_resources, *([] if infeasible else [desired.requests])]
+        names = sorted({name for amounts in lists for name in amounts})
+        return _Resources({name: max((each[name] for each in lists if name in each), key=nano) for name in names})
 
-    def counted(known: _Container) -> _Container:
-        return replace(known, resources=largest(known.resources, running.get(known.name)))
+    def resized(container: _Container) -> _Container:
+        return replace(container, resources=largest(container.resources, running.get(container.name)))
 
     return replace(
         spec,
-        containers=tuple(map(counted, spec.containers)),
-        init_containers=tuple(counted(known) if _is_sidecar(known) else known for known in spec.init_containers),
+        containers=tuple(map(resized, spec.containers)),
+        init_containers=tuple(resized(each) if _is_sidecar(each) else each for each in spec.init_containers),
         resources=largest(spec.resources, status),
     )
 
@@ -279,14 +279,14 @@ def _anti_affinity(term: Mapping[str, Any]) -> AntiAffinity:
     )
 
 
-def _refusal(spec: _Spec) -> str:
-    """The first thing that the pod asks for and that is not honoured (docs/scheduler.md)."""
-    rules = [rule for known in (*spec.containers, *spec.init_containers) for rule in known.restart_policy_rules]
+def _refusal(spec: _PodSpec) -> str:
+    """The first unsupported thing that the pod asks for: such pods fit on no node, so that none is misplaced."""
+    rules = [rule for each in (*spec.containers, *spec.init_containers) for rule in each.restart_policy_rules]
     spreads = spec.topology_spread_constraints
     asked = {
         "required pod affinity": spec.affinity.get("podAffinity", {}).get(REQUIRED),
         "required pod anti-affinity": spec.affinity.get("podAntiAffinity", {}).get(REQUIRED),
-        "topology spread constraints": any(known["whenUnsatisfiable"] == "DoNotSchedule" for known in spreads),
+        "topology spread constraints": any(spread["whenUnsatisfiable"] == "DoNotSchedule" for spread in spreads),
         "volumes that may bind it to nodes": spec.volumes,
         "resource claims": spec.resource_claims,
         "a scheduling group": spec.scheduling_group,

@@ -1,10 +1,11 @@
-"""Fits: whether a pod may run on a node, and if not, why; kube-scheduler's filters, in its order and in its words.
+"""Fits: checks whether a pod may run on a node, with kube-scheduler's filters, in its order and in its words.
 
-    nodes.fitting(pod)                       # those that pass all of it
-    if fits_taints(pod, node): ...           # a part of it, for a selection of one's own
+    nodes.fitting(pod)                       # the nodes that pass all filters
+    if fits_taints(pod, node): ...           # a single filter, for a selection of your own
 
-Semantics are those of kube-scheduler v1.36 (pkg/scheduler/framework/plugins). What is not honoured (inter-pod affinity
-of the pod itself, volumes, claims and more: docs/scheduler.md) makes the pod fit nowhere, so it is never misplaced.
+Semantics are those of kube-scheduler v1.36 (pkg/scheduler/framework/plugins). A pod that asks for something that is not
+supported (inter-pod affinity of its own, volumes that bind it to nodes, claims and more: `demand`) fits on no node, so
+it is never misplaced.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from .demand import Taint
 from .selector import NAME_FIELD, hold
 from .views import NodeView, PodView
 
-__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_name", "fits_ports", "fits_resources", "fits_room",
+__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_ports", "fits_resources", "fits_room",
            "fits_schedulable", "fits_shape", "fits_spec", "fits_taints"]  # fmt: skip
 
 
 class Fit:
-    """True, or why not: `reasons` as kube-scheduler writes them behind a number of nodes.
+    """True, or false with `reasons`, in kube-scheduler's words after a number of nodes.
 
-    `plugin` is the part of kube-scheduler that says so: a label of a metric, so of a closed set.
+    `plugin` is the part of kube-scheduler with that filter: a label of a metric, from a closed set.
     """
 
     __slots__ = ("plugin", "reasons")
@@ -45,33 +46,32 @@ Check: TypeAlias = Callable[[PodView, NodeView], Fit | bool]
 
 FITS: Final = Fit()
 CORDONED: Final = Fit("node(s) were unschedulable", plugin="NodeUnschedulable")
-OTHER_NAME: Final = Fit("node(s) didn't match the requested node name", plugin="NodeName")
 NOT_NAMED: Final = Fit("node(s) didn't satisfy plugin(s) [NodeAffinity]", plugin="NodeAffinity")
 TAINTED: Final = Fit("node(s) had untolerated taint(s)", plugin="TaintToleration")
 OTHER_LABELS: Final = Fit("node(s) didn't match Pod's node affinity/selector", plugin="NodeAffinity")
 PORTS_TAKEN: Final = Fit("node(s) didn't have free ports for the requested pod ports", plugin="NodePorts")
 REPELLED: Final = Fit("node(s) didn't satisfy existing pods anti-affinity rules", plugin="InterPodAffinity")
 
-EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  how the API says "every address"
-# What is to be tolerated where a node is cordoned, whether it has its taint already or not.
+EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  the API's form of "every address"
+# Cordoned nodes have this taint, possibly with a delay.
 CORDON: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 
 
 def fits(pod: PodView, node: NodeView) -> Fit:
-    """All that follows, and what the anti-affinity of pods that run says."""
+    """All filters, the anti-affinity of running pods included."""
     fit = fits_shape(pod, node)
     return REPELLED if fit and node.repels(pod) else fit
 
 
 def fits_shape(pod: PodView, node: NodeView) -> Fit:
-    """What is so for all pods with the same demand. The first part that does not hold gives the reasons."""
+    """The filters that depend on node and demand alone. The first one that fails gives the reasons."""
     fit = fits_spec(pod, node)
     return fit if fit.reasons else fits_room(pod, node)
 
 
 def fits_spec(pod: PodView, node: NodeView) -> Fit:
-    """What is so whatever runs there, for all pods with the same constraints."""
+    """The filters that depend on the node alone, not on its pods, and on the pod's constraints."""
     demand = pod.demand
     if demand.refusal:
         return Fit(demand.refusal, plugin="NotHonoured")
@@ -85,20 +85,15 @@ def fits_spec(pod: PodView, node: NodeView) -> Fit:
 
 
 def fits_room(pod: PodView, node: NodeView) -> Fit:
-    """What pods that run leave free is enough."""
+    """The room that running pods leave is enough."""
     if pod.demand.ports and not fits_ports(pod, node):
         return PORTS_TAKEN
     return fits_resources(pod, node)
 
 
 def fits_schedulable(pod: PodView, node: NodeView) -> Fit:
-    """The node is not cordoned, or the pod tolerates that."""
+    """The node is not cordoned, or the pod tolerates it."""
     return FITS if not node.unschedulable or _tolerates(pod, CORDON) else CORDONED
-
-
-def fits_name(pod: PodView, node: NodeView) -> Fit:
-    """The pod names no node, or this one."""
-    return FITS if pod.decoded.spec.node_name in ("", node.name) else OTHER_NAME
 
 
 def fits_taints(pod: PodView, node: NodeView) -> Fit:
@@ -111,7 +106,7 @@ def _tolerates(pod: PodView, taint: Taint) -> bool:
 
 
 def fits_affinity(pod: PodView, node: NodeView) -> Fit:
-    """The node has what nodeSelector and required node affinity ask for."""
+    """The node matches nodeSelector and required node affinity."""
     demand = pod.demand
     if not hold(demand.selector, node.labels):
         return OTHER_LABELS
@@ -126,23 +121,21 @@ def fits_affinity(pod: PodView, node: NodeView) -> Fit:
 
 
 def fits_ports(pod: PodView, node: NodeView) -> Fit:
-    """The host ports that the pod asks for are free."""
-    ports = pod.demand.ports
-    taken = node.usage.ports if ports else ()
-    for address, *wanted in ports:
-        for other, *used in taken:
+    """The host ports that the pod requests are free."""
+    for address, *wanted in pod.demand.ports:
+        for other, *used in node.usage.ports:
             if wanted == used and (address == other or EVERY_ADDRESS in (address, other)):
                 return PORTS_TAKEN
     return FITS
 
 
 def fits_resources(pod: PodView, node: NodeView) -> Fit:
-    """What the pod requests is free, and so is a place for one more pod."""
+    """The requested resources are free, and the node can take one more pod."""
     usage, allocatable = node.usage, node.allocatable
     requested = usage.requested
     full = len(usage.pods) >= allocatable.get("pods", 0)
     lacking = ["pods"] if full else []
-    # Written out, because it is the innermost of all loops: shapes times nodes that changed.
+    # A plain loop for speed: it is the innermost one, over shapes and changed nodes.
     for name, amount in pod.demand.requests:
         if amount > allocatable.get(name, 0) - requested[name]:
             lacking.append(name)

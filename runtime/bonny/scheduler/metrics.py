@@ -9,7 +9,7 @@ from prometheus_client.core import Metric
 
 from ..core.meters import Histogram
 from ..telemetry.prometheus import counter, gauge, histogram
-from .pending import State
+from .pending import PodState
 from .server import SchedulerServer
 
 __all__ = ["families"]
@@ -17,7 +17,7 @@ __all__ = ["families"]
 V = TypeVar("V", int, Histogram)
 
 PROFILE: Final = ("profile",)
-LINES: Final = {State.READY: "active", State.WAITING: "backoff", State.PARKED: "unschedulable"}
+LINES: Final = {PodState.READY: "active", PodState.WAITING: "backoff", PodState.PARKED: "unschedulable"}
 
 
 def families(servers: Sequence[SchedulerServer]) -> Iterator[Metric]:

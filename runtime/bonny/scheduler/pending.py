@@ -1,11 +1,11 @@
-"""Pending: the pods that wait for a node, by UID, and which of them is next.
+"""Pending: the pods that wait for a node, by UID, and their order.
 
-Rules, each with a test of its name in tests/unit/scheduler/test_pending.py:
-- The highest priority is first; of equals the pod that was created first.
-- A pod that was taken comes back by `retry` or `park`, each time after a longer wait, of 1 s up to 10 s.
-- A parked pod waits until `wake`, and not for less than its wait; without that, for 5 minutes.
-- What changed (`add` with `anew`) does not wait, and its failures are forgotten; also if it was taken meanwhile.
-- Pods that come and go, or change, leave nothing behind: nobody takes a pod on a standby.
+Rules:
+- The highest priority is first; pods of equal priority by age, the oldest first.
+- A pod that was taken returns by `retry` or `park`, with a delay that grows from 1 s to 10 s.
+- A parked pod waits until `wake`, at least for its delay; without `wake`, for 5 minutes.
+- A pod that changed (`add` with `changed`) does not wait, and its failures are forgotten; also when it is taken.
+- Pods that come and go, or change, leave nothing behind, also on a standby, where no pod is ever taken.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeAlias
 
-__all__ = ["Order", "Pending", "State"]
+__all__ = ["Order", "Pending", "PodState"]
 
-# As kube-scheduler (podInitialBackoffSeconds, podMaxBackoffSeconds): a pod that fits nowhere is no emergency.
+# Same as kube-scheduler (podInitialBackoffSeconds, podMaxBackoffSeconds).
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 10.0
-# As kube-scheduler (podMaxInUnschedulablePodsDuration): nothing is forgotten, whatever was overlooked.
+# Same as kube-scheduler (podMaxInUnschedulablePodsDuration): a safety net for changes that did not wake a pod.
 PARKED_SECONDS: Final = 300.0
-# Void places that a heap may hold before it is worth while to look for them.
+# Outdated heap items below this number are not worth a clean-up.
 SLACK: Final = 64
 
 Order: TypeAlias = tuple[int, str]
-"""Priority below zero, and when the pod was created."""
+"""Negative priority, and creation time."""
 
 
-class State(StrEnum):
-    """Where a pod stands. The values are label values of metrics."""
+class PodState(StrEnum):
+    """The state of a waiting pod. The values are label values of metrics."""
 
     READY = "ready"
     WAITING = "waiting"
-    """For a time."""
+    """For its delay to end."""
 
     PARKED = "parked"
-    """For a change."""
+    """For a change that may help."""
 
     TAKEN = "taken"
 
 
 @dataclass(slots=True)
-class _Entry:
+class _PendingPod:
     order: Order
     ticket: int = 0
-    """Identifies its place in a heap; places with an older ticket are void."""
+    """Identifies its heap item; items with an older ticket are outdated."""
 
-    state: State = State.READY
+    state: PodState = PodState.READY
     failures: int = 0
     earliest: float = 0.0
-    """Before this moment it is not taken again."""
+    """The moment before which it is not taken again."""
 
     again: bool = False
     """It changed while it was taken."""
@@ -63,20 +63,20 @@ class Pending:
     """See the module. `now` is a monotonic clock in seconds."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _PendingPod] = {}
         self._ready: list[tuple[Order, int, str]] = []
         self._later: list[tuple[float, int, str]] = []
         self._tickets = 0
 
-    def add(self, uid: str, order: Order, *, anew: bool = False) -> None:
-        """Queue `uid`; harmless when it is known. `anew`: it is not what was tried before."""
+    def add(self, uid: str, order: Order, *, changed: bool = False) -> None:
+        """Queue `uid`; no effect when it is queued. `changed`: it differs from the pod that was tried before."""
         entry = self._entries.get(uid)
         if entry is None:
-            entry = self._entries[uid] = _Entry(order)
-        elif not anew:
+            entry = self._entries[uid] = _PendingPod(order)
+        elif not changed:
             return
         entry.order, entry.failures = order, 0
-        if entry.state is State.TAKEN:
+        if entry.state is PodState.TAKEN:
             entry.again = True
         else:
             self._make_ready(uid, entry)
@@ -87,48 +87,48 @@ class Pending:
             uid = heappop(self._later)[2]
             self._make_ready(uid, self._entries[uid])
         while self._ready:
-            place = heappop(self._ready)
-            if self._stands(place):
-                entry = self._entries[place[2]]
-                entry.state, entry.again = State.TAKEN, False
-                return place[2]
+            item = heappop(self._ready)
+            if self._is_current(item):
+                entry = self._entries[item[2]]
+                entry.state, entry.again = PodState.TAKEN, False
+                return item[2]
         return None
 
     def retry(self, uid: str, *, now: float, after: float = 0.0) -> None:
-        """The pod was tried in vain: try again after its wait, and not before `after` seconds."""
+        """Try the pod again after its delay, and not before `after` seconds."""
         self._wait(uid, now=now, after=after, parked=False)
 
     def park(self, uid: str, *, now: float) -> None:
-        """The pod fits nowhere: try again when something changed that may help."""
+        """Try the pod again after a change that may help, because it fits nowhere now."""
         self._wait(uid, now=now, after=0.0, parked=True)
 
     def wake(self, uid: str) -> None:
-        """Something changed that may help. Harmless when it is not parked."""
+        """Try the pod again, after a change that may help. No effect when it is not parked."""
         entry = self._entries.get(uid)
-        if entry is not None and entry.state is State.PARKED:
-            self._place(uid, entry, State.WAITING, entry.earliest)
+        if entry is not None and entry.state is PodState.PARKED:
+            self._delay(uid, entry, PodState.WAITING, entry.earliest)
 
     def forget(self, uid: str) -> None:
         """The pod has a node, or is gone."""
         self._entries.pop(uid, None)
 
     def next_due(self) -> float | None:
-        """When the next pod may be taken that may not be now; None when there is none."""
+        """The moment at which the next delay ends; None when no pod waits."""
         while self._later:
-            if self._stands(self._later[0]):
+            if self._is_current(self._later[0]):
                 return self._later[0][0]
             heappop(self._later)
         return None
 
-    def statistics(self) -> Mapping[State, int]:
-        """How many pods stand where."""
+    def statistics(self) -> Mapping[PodState, int]:
+        """The number of pods in each state."""
         counts = Counter(entry.state for entry in self._entries.values())
-        return {state: counts[state] for state in State}
+        return {state: counts[state] for state in PodState}
 
-    # --- places -------------------------------------------------------------------------------------------------------
+    # --- heaps --------------------------------------------------------------------------------------------------------
 
-    def _make_ready(self, uid: str, entry: _Entry) -> None:
-        entry.state = State.READY
+    def _make_ready(self, uid: str, entry: _PendingPod) -> None:
+        entry.state = PodState.READY
         self._push(self._ready, entry.order, uid, entry)
 
     def _wait(self, uid: str, *, now: float, after: float, parked: bool) -> None:
@@ -142,23 +142,23 @@ class Pending:
         wait = min(FIRST_WAIT_SECONDS * 2.0 ** min(entry.failures - 1, 10), LONGEST_WAIT_SECONDS)
         entry.earliest = now + max(wait, after)
         if parked:
-            self._place(uid, entry, State.PARKED, now + PARKED_SECONDS)
+            self._delay(uid, entry, PodState.PARKED, now + PARKED_SECONDS)
         else:
-            self._place(uid, entry, State.WAITING, entry.earliest)
+            self._delay(uid, entry, PodState.WAITING, entry.earliest)
 
-    def _place(self, uid: str, entry: _Entry, state: State, due: float) -> None:
+    def _delay(self, uid: str, entry: _PendingPod, state: PodState, due: float) -> None:
         entry.state = state
         self._push(self._later, due, uid, entry)
 
-    def _push(self, heap: list[Any], order: Order | float, uid: str, entry: _Entry) -> None:
+    def _push(self, heap: list[Any], order: Order | float, uid: str, entry: _PendingPod) -> None:
         self._tickets += 1
         entry.ticket = self._tickets
         heappush(heap, (order, entry.ticket, uid))
         if len(heap) > 2 * len(self._entries) + SLACK:
-            heap[:] = filter(self._stands, heap)
+            heap[:] = filter(self._is_current, heap)
             heapify(heap)
 
-    def _stands(self, place: tuple[object, int, str]) -> bool:
-        """Whether a place still means something."""
-        entry = self._entries.get(place[2])
-        return entry is not None and entry.ticket == place[1]
+    def _is_current(self, item: tuple[object, int, str]) -> bool:
+        """Whether a heap item is the newest of its pod."""
+        entry = self._entries.get(item[2])
+        return entry is not None and entry.ticket == item[1]

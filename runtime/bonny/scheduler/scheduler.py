@@ -1,4 +1,4 @@
-"""Scheduler: chooses nodes for the pods that name it in `spec.schedulerName`; the one class that users write.
+"""Scheduler: the base class of schedulers; chooses nodes for the pods that name it in `spec.schedulerName`.
 
     class CheapNode(Scheduler):
         name = "cheap-node"
@@ -6,7 +6,7 @@
         def select_node_for_pod(self, pod, nodes):
             return next((node for node in nodes.fitting(pod) if node.labels.get("cheap") == "true"), None)
 
-How it is run: `server`.
+Elsewhere: how a scheduler is run (`server`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..errors import OptionError
 from ..naming import check_dns_label
 from ..resource import Resource
 from .binding import Binding
-from .cluster import NODE, POD, Selection
 from .fits import Check, fits
 from .nodes import Nodes
+from .streams import NODE, POD, Selection
 from .views import NodeView, PodView
 
 __all__ = ["Choice", "Scheduler", "matcher"]
@@ -32,55 +32,55 @@ Choice: TypeAlias = Mapping[str, Any] | None
 
 
 class Scheduler:
-    """Selects a node for each pod, one pod after the other: the highest priority first, then the oldest.
+    """Selects a node for each pod, one pod at a time, by priority and then by age.
 
-    Guarantees: a pod is bound at most once; the room of a chosen node counts as taken at once; what fails is tried
-    again with growing waits, and others are not held up by it.
-    Does not: evict anybody to make room.
+    Guarantees: a pod is bound at most once; a chosen pod counts on its node at once; a failed pod is tried again with
+    growing delays, and does not delay others.
+    Does not: evict pods to make room.
     """
 
     name: ClassVar[str] = ""
-    """Pods that have this as `spec.schedulerName` are its own."""
+    """The `spec.schedulerName` of the pods that it schedules."""
 
     check: ClassVar[Check | None] = fits
-    """Asked about each choice before it is bound: a function of pod and node. None: every choice is bound, also those
-    that overcommit a node, and of pods that ask for what is not honoured. Default: `fits`."""
+    """Checks each choice before it is bound: a function of pod and node. None: every choice is bound, even if it
+    overcommits the node or the pod asks for something that is not supported. Default: `fits`."""
 
     timeout: ClassVar[float] = 10.0
-    """Seconds that a choice may take, where it is `async`. Default 10."""
+    """Seconds that an `async` choice may take. Default 10."""
 
     max_bindings: ClassVar[int] = 32
-    """Bindings, and reports on pods without a node, that are on their way at the same time. Default 32."""
+    """Bindings and status writes that are under way at the same time. Default 32."""
 
     dry_run: ClassVar[bool] = False
-    """Decide and log, and write nothing. Default False."""
+    """Decide and log, but write nothing. Default False."""
 
     client: Client
-    """Set before anything is called."""
+    """Requests as the operator's identity; set before any method is called."""
 
-    # --- what users define --------------------------------------------------------------------------------------------
+    # --- methods to override ------------------------------------------------------------------------------------------
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice | Awaitable[Choice]:
-        """The node for `pod`, or None to let it wait. May be `async`; if not, it must not block the loop.
+        """The node for `pod`, or None to let it wait. May be `async`; otherwise it must not block the event loop.
 
-        `nodes` are all of them, also those into which the pod does not fit: see `nodes.fitting(pod)`.
+        `nodes` includes nodes on which the pod does not fit: see `nodes.fitting(pod)`.
         """
         raise NotImplementedError
 
     def nodes(self) -> Selection | Awaitable[Selection]:
         """The nodes to choose from: a `Kind` with selectors, kept up to date by a watch, or a list.
 
-        A list may come from an `async def`, and is asked for again about once a second. Default: all nodes.
+        An `async def` may return a list, which is requested again about once a second. Default: all nodes.
         """
         return NODE
 
     def pods(self) -> Selection | Awaitable[Selection]:
-        """The pods to choose for, as with `nodes`; those among them that fit `field_selector`. Default: all pods."""
+        """The pods to schedule, in the form of `nodes`, narrowed by `field_selector`. Default: all pods."""
         return POD
 
     @property
     def field_selector(self) -> str:
-        """Which pods are its own. Fields: metadata.name, metadata.namespace, spec.schedulerName, spec.nodeName,
+        """Selects its pods. Fields: metadata.name, metadata.namespace, spec.schedulerName, spec.nodeName and
         status.phase."""
         return f"spec.schedulerName={self.name},spec.nodeName="
 
@@ -90,7 +90,7 @@ class Scheduler:
 
     @classmethod
     def rules(cls) -> list[Resource]:
-        """The RBAC rules that it needs, in a ClusterRole. Override it to add what your methods ask for."""
+        """The RBAC rules that it needs, in a ClusterRole. Override it to add the rules of your own requests."""
         return [
             {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
             {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
@@ -102,14 +102,14 @@ class Scheduler:
         if cls.name:
             check_dns_label(cls.name, f"name of {cls.__name__}")
         if cls.check is not None and len(inspect.signature(cls.check).parameters) != 2:
-            raise OptionError(f"{cls.__name__}.check takes pod and node: write a function outside the class, or None")
+            raise OptionError(f"{cls.__name__}.check takes pod and node: use a function outside the class, or None")
         if not cls.timeout > 0:
             raise OptionError(f"{cls.__name__}.timeout is {cls.timeout}: use more than 0 seconds")
         if cls.max_bindings < 1:
             raise OptionError(f"{cls.__name__}.max_bindings is {cls.max_bindings}: use 1 or more")
 
 
-# What can be asked of a pod by `field_selector`, as the API server knows it.
+# The fields of pods that the API server supports in field selectors.
 FIELDS: Final[Mapping[str, Callable[[PodView], str]]] = {
     "metadata.name": lambda pod: pod.name,
     "metadata.namespace": lambda pod: pod.key.namespace,
@@ -120,11 +120,11 @@ FIELDS: Final[Mapping[str, Callable[[PodView], str]]] = {
 
 
 def matcher(selector: str, *, where: str) -> Callable[[PodView], bool]:
-    """Whether a pod has the fields that `selector` says; `where` names it in messages. Raises: `OptionError`."""
+    """A function that matches pods with `selector`; `where` is its name in messages. Raises: `OptionError`."""
     terms = []
     for term in filter(None, (part.strip() for part in selector.split(","))):
-        found = re.fullmatch(r"([\w.]+)\s*(==|!?=)\s*(.*)", term)
-        if found is None or found[1] not in FIELDS:
+        match = re.fullmatch(r"([\w.]+)\s*(==|!?=)\s*(.*)", term)
+        if match is None or match[1] not in FIELDS:
             raise OptionError(f"{where} has {term!r}: write field=value or field!=value, of {', '.join(FIELDS)}")
-        terms.append((FIELDS[found[1]], found[2] != "!=", found[3]))
+        terms.append((FIELDS[match[1]], match[2] != "!=", match[3]))
     return lambda pod: all((field(pod) == value) is equal for field, equal, value in terms)

@@ -1,7 +1,7 @@
-"""Selector: whether labels are what a requirement says; for nodes that a pod wants, and pods that a pod does not want.
+"""Selector: compares labels with requirements, for node affinity and for anti-affinity between pods.
 
 Semantics are those of the API (apimachinery, labels/selector.go): `NotIn` and `DoesNotExist` hold without the label,
-`Gt` and `Lt` compare integers, and what cannot be read does not hold.
+`Gt` and `Lt` compare integers, and a requirement with an invalid value does not hold.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAME_FIELD: Final = "metadata.name"
 
 
 class Requirement(msgspec.Struct, frozen=True, gc=False):
-    """One label, or one field."""
+    """A requirement on one label or field."""
 
     key: str
     operator: str
@@ -25,7 +25,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
 
 
 class Term(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """Requirements that hold together; without any it is false, and holds for nothing."""
+    """Requirements that must all hold; a term without any is false, and holds for no node."""
 
     match_expressions: tuple[Requirement, ...] = ()
     match_fields: tuple[Requirement, ...] = ()
@@ -35,7 +35,7 @@ class Term(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
 
 
 def label_selector(selector: Mapping[str, Any]) -> tuple[Requirement, ...]:
-    """The requirements of a LabelSelector as the API writes it."""
+    """The requirements in a LabelSelector of the API."""
     exact = [Requirement(key, "In", (value,)) for key, value in sorted(selector.get("matchLabels", {}).items())]
     return (*exact, *msgspec.convert(selector.get("matchExpressions", ()), tuple[Requirement, ...]))
 
@@ -46,13 +46,13 @@ def hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool
 
 
 def required_names(terms: Iterable[Term]) -> frozenset[str] | None:
-    """The nodes that the terms name, of which one must hold; None when one of them leaves the name open."""
+    """The only nodes that the terms allow, of which one must hold; None when a term does not name nodes."""
     names: frozenset[str] = frozenset()
     for term in terms:
-        named = [frozenset(known.values) for known in term.match_fields if known.operator == "In"]
-        if not named:
+        allowed = [frozenset(field.values) for field in term.match_fields if field.operator == "In"]
+        if not allowed:
             return None
-        names |= frozenset.intersection(*named)
+        names |= frozenset.intersection(*allowed)
     return names
 
 
@@ -67,12 +67,12 @@ def _holds(requirement: Requirement, value: str | None) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt" if value is not None and len(requirement.values) == 1:
-            found, bound = _integer(value), _integer(requirement.values[0])
-            if found is not None and bound is not None:
-                return found > bound if requirement.operator == "Gt" else found < bound
+            number, bound = _integer(value), _integer(requirement.values[0])
+            if number is not None and bound is not None:
+                return number > bound if requirement.operator == "Gt" else number < bound
     return False
 
 
 def _integer(text: str) -> int | None:
-    """As Go's ParseInt reads what can be the value of a label: digits, and no more than fit into 64 bits."""
+    """The integer that Go's ParseInt reads from the value of a label: digits, up to 64 bits."""
     return number if text.isdecimal() and text.isascii() and (number := int(text)) < 2**63 else None

@@ -1,181 +1,154 @@
-"""Server: runs a scheduler; takes pods, asks for nodes, and posts bindings.
+"""Server: runs a scheduler; takes pods, chooses nodes, and posts bindings.
 
-    choose -> check -> assume -> post the Binding -> bound, or back into the queue
-
-What comes of a binding is decided by what the server says, never by what the answer reads like:
-
-    accepted                     -> bound; it counts as assumed until the stream shows it
-    conflict, and the pod is     -> bound by whoever was faster, or by ourselves: an answer was lost
-    bound, or not the same pod
-    gone                         -> nothing is left to do
-    no answer, 5xx               -> unknown: the room stays taken, and the same Binding is posted again
-    anything else                -> refused: the room is given back, and the pod is tried again later
+choose -> check -> assume -> post the Binding -> bound, or back into the queue
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
-from enum import Enum
 from typing import Any, Final
 
 from ..calling import call, comes_from_outside, report, text_of
 from ..client.api import Client
-from ..client.errors import Conflict, NotFound, NotServed, ServerError, Unreachable
+from ..client.errors import Conflict, NotFound
 from ..core.conditions import condition, with_condition
 from ..errors import ApiError, BonnyError, OptionError, UsageError
 from ..events import Event, EventRecorder, EventType
 from ..resource import Key, Resource, has_all_of
 from ..telemetry import execute
-from .cluster import POD, Cluster, Selected
+from .binding import BindingOutcome, outcome_of
+from .choosing import NoNode, checked, select
 from .demand import Demand
-from .fits import REPELLED, Fit, fits, fits_shape
+from .fits import fits, fits_shape
 from .meters import Attempts, Result
 from .nodes import Nodes
-from .pending import Pending, State
+from .pending import Pending, PodState
 from .scheduler import Scheduler, matcher
-from .verdict import verdict
+from .streams import POD, SchedulerStreams, Selected
 from .views import NodeView, PodView
 
 __all__ = ["SchedulerServer"]
 
-# More than a request may take; a `bind` of somebody's own may wait for ever.
+# Longer than a request may take; a user's `bind` may wait for ever.
 BINDING_SECONDS: Final = 60.0
-# Whether streams are current changes with time, too.
+# The longest sleep: streams can become outdated without an event.
 LOOK_SECONDS: Final = 1.0
-# Between so many decisions others get their turn on the loop. About 5 ms.
+# After so many decisions, about 5 ms, other tasks of the loop get their turn.
 DECISIONS_AT_ONCE: Final = 32
 
 log = logging.getLogger("bonny.scheduler.server")
 
 
-class _Outcome(Enum):
-    """What came of a binding; see the module."""
-
-    BOUND = "bound"
-    SETTLED = "settled"
-    UNKNOWN = "unknown"
-    REFUSED = "refused"
-
-
-class _NoNode(BonnyError):
-    """There is no node for a pod. `parked`: nor will there be one until something changes."""
-
-    def __init__(self, message: str, *, parked: bool, plugins: Iterable[str] = ()) -> None:
-        super().__init__(message)
-        self.parked = parked
-        self.plugins = frozenset(plugins)
-
-
 class SchedulerServer:
     """Runs one scheduler. Decisions are made one after the other, bindings are posted side by side."""
 
-    def __init__(self, scheduler: Scheduler, client: Client, *, cluster: Cluster, recorder: EventRecorder) -> None:
-        """`cluster` is shared by all schedulers of an operator; it does not run yet.
+    def __init__(
+        self, scheduler: Scheduler, client: Client, *, streams: SchedulerStreams, recorder: EventRecorder
+    ) -> None:
+        """`streams` are shared by all schedulers of an operator, and do not run yet.
 
-        Raises: `OptionError` when the scheduler does not say what it needs.
+        Raises: `OptionError` for a scheduler without a name or a `select_node_for_pod`.
         """
         if not scheduler.name or type(scheduler).select_node_for_pod is Scheduler.select_node_for_pod:
             raise OptionError(f"{type(scheduler).__name__} cannot schedule: give it a name, and a select_node_for_pod")
         self.scheduler = scheduler
         scheduler.client = client
         self._client = client
-        self._cluster = cluster
-        self._cache = cluster.cache
+        self._streams = streams
+        self._cache = streams.cache
         self._recorder = recorder
-        self._dry_run = scheduler.dry_run
         self._owns = matcher(scheduler.field_selector, where=f"field_selector of {type(scheduler).__name__}")
         self._node_list = Selected(
             scheduler.nodes,
-            everything=cluster.nodes,
-            follow=cluster.follow,
+            everything=streams.nodes,
+            follow=streams.follow,
             changed=lambda key: self.nodes.touch(key.name),
         )
         self._pod_list = Selected(
-            scheduler.pods, everything=cluster.pods, follow=cluster.follow, changed=self._reconsider
+            scheduler.pods, everything=streams.pods, follow=streams.follow, changed=self._reconsider
         )
         self.nodes = Nodes(self._cache, member=lambda name: Key("", name) in self._node_list)
         self.meters = Attempts()
         self._pending = Pending()
         self._pods: dict[str, PodView] = {}
-        """The newest version of each pod that waits for a node, by UID, like all that follows."""
+        """The newest version of each pod that waits for a node. Pods are kept by UID, here and below."""
 
         self._parked: dict[Demand, set[str]] = {}
-        self._followed = 0
-        """Up to when the changes of nodes were looked at for who is parked."""
+        self._last_change = 0
+        """The last change of nodes that was compared with parked pods."""
 
-        self._kept_by: dict[str, frozenset[str]] = {}
-        """Which parts of the check left no node for a pod when it was tried last."""
+        self._failed_plugins: dict[str, frozenset[str]] = {}
+        """The parts of the check that left no node for a pod, the last time."""
 
-        self._on_its_way: dict[str, str] = {}
-        """The node of each pod whose binding may have been carried out or not."""
+        self._unconfirmed: dict[str, str] = {}
+        """The node of each pod whose binding was posted, with an unknown outcome."""
 
-        self._answered: set[str] = set()
-        """Bound, as the server said and the stream has yet to show."""
+        self._bound: set[str] = set()
+        """Pods that the server has bound, and the stream does not show as bound yet."""
 
         self._wake = asyncio.Event()
         self._running = self._stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched: dict[str, str] = {}
-        """What was last told of each stream."""
+        """The last telemetry event about each selection."""
 
-        cluster.listeners.append(self)
+        streams.listeners.append(self)
         self._cache.listeners.append(self._node_changed)
 
     def __str__(self) -> str:
         return f"scheduler {self.scheduler.name}"
 
-    def statistics(self) -> Mapping[State, int]:
-        """How many of its pods stand where; while it does not run, they are the leader's, and it has none."""
+    def statistics(self) -> Mapping[PodState, int]:
+        """The number of its pods in each state; 0 on a standby, where it does not run."""
         return (self._pending if self._running else Pending()).statistics()
 
     def unschedulable(self) -> Mapping[str, int]:
-        """How many pods have no node because of which part of the check; one may count for several."""
+        """The number of pods without a node by the part of the check that failed; one pod can count for several."""
         counts: Counter[str] = Counter()
-        for plugins, pods in Counter(self._kept_by.values() if self._running else ()).items():
+        for plugins, pods in Counter(self._failed_plugins.values() if self._running else ()).items():
             counts.update(dict.fromkeys(plugins, pods))
         return counts
 
-    # --- what streams show --------------------------------------------------------------------------------------------
+    # --- changes from the streams -------------------------------------------------------------------------------------
 
     def pod_seen(self, pod: PodView) -> None:
         """A pod was added or changed."""
         uid = pod.uid
         if not (pod.pending and self._owns(pod) and pod.key in self._pod_list):
             self.pod_gone(uid)
-        elif uid not in self._answered:
+        elif uid not in self._bound:
             before = self._pods.get(uid, pod)
-            anew = before.demand != pod.demand or before.labels != pod.labels
-            if anew:
+            changed = before.demand != pod.demand or before.labels != pod.labels
+            if changed:
                 self._parked.get(before.demand, set()).discard(uid)
             self._pods[uid] = pod
-            self._pending.add(uid, pod.order, anew=anew)
+            self._pending.add(uid, pod.order, changed=changed)
             self._wake.set()
 
     def pod_gone(self, uid: str) -> None:
-        """A pod is not to be bound any more: it has a node, was deleted, or is another's."""
+        """A pod no longer waits for this scheduler: it has a node, was deleted, or has another scheduler."""
         pod = self._pods.pop(uid, None)
         if pod is not None:
             self._parked.get(pod.demand, set()).discard(uid)
         self._pending.forget(uid)
-        self._on_its_way.pop(uid, None)
-        self._kept_by.pop(uid, None)
-        self._answered.discard(uid)
+        self._unconfirmed.pop(uid, None)
+        self._failed_plugins.pop(uid, None)
+        self._bound.discard(uid)
 
     def stream_advanced(self) -> None:
         self._wake.set()
 
     def server_restored(self) -> None:
-        """What it said of bindings may not be so any longer."""
-        self._answered.clear()
+        """A restored etcd may have lost bindings that were accepted before."""
+        self._bound.clear()
 
     def _reconsider(self, key: Key) -> None:
-        """A pod may have come into the selection, or left it."""
-        item = self._cluster.pods.store.get(key)
+        """A pod may have entered or left the selection."""
+        item = self._streams.pods.store.get(key)
         if item is not None:
             self.pod_seen(PodView(item))
 
@@ -188,7 +161,7 @@ class SchedulerServer:
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Schedule until cancelled. Run again, it tries everything that has no node yet."""
+        """Schedule until cancelled. A later run starts with all pods that have no node yet."""
         self._pending, self._parked, self._running, self._stopping = Pending(), {}, True, False
         for pod in list(self._pods.values()):
             self.pod_seen(pod)
@@ -197,7 +170,7 @@ class SchedulerServer:
                 self._wake.clear()
                 ready = await self._ready()
                 if ready:
-                    self._unpark_who_may_fit()
+                    self._unpark_fitting()
                     await self._decide_some()
                 await self._rest(until=self._pending.next_due() if ready else None)
         finally:
@@ -207,13 +180,13 @@ class SchedulerServer:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def drain(self, *, seconds: float) -> None:
-        """Decide nothing more, and let arrive what is on its way: who decides next has to see it."""
+        """Make no more decisions, and wait for the requests under way: the next leader has to see their results."""
         self._stopping = True
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
     async def _ready(self) -> bool:
-        """Whether all that decisions rest on is known, and as new as it can be."""
+        """Whether the selected nodes and pods are known and current."""
         ready = True
         for name, selected in (
             ("bonny.scheduler.nodes.fetch", self._node_list),
@@ -226,17 +199,17 @@ class SchedulerServer:
             except BaseException as caught:
                 if comes_from_outside(caught):
                     raise
-                error = caught  # it is asked again
+                error = caught  # the next round repeats the request
             ready = ready and error is None and all(stream.current for stream in streams)
             if error is not None or streams[0].synced:
-                told = f"{name}.{'succeeded' if error is None else 'failed'}"
-                if self._fetched.get(name) != told:
-                    self._fetched[name] = told
-                    execute(told, {}, {"scheduler": self.scheduler.name, "error": error})
+                event = f"{name}.{'succeeded' if error is None else 'failed'}"
+                if self._fetched.get(name) != event:
+                    self._fetched[name] = event
+                    execute(event, {}, {"scheduler": self.scheduler.name, "error": error})
         return ready
 
     async def _rest(self, *, until: float | None) -> None:
-        """Wait until there may be something to do: `until` a pod is due, or for a moment."""
+        """Sleep until woken, until a pod is due (`until`), or for `LOOK_SECONDS`."""
         seconds = LOOK_SECONDS
         if until is not None and self._has_slots:
             seconds = min(max(until - time.monotonic(), 0.0), LOOK_SECONDS)
@@ -248,7 +221,7 @@ class SchedulerServer:
 
     @property
     def busy(self) -> int:
-        """How many bindings and reports are on their way; at most `max_bindings`."""
+        """The number of bindings and status writes under way; at most `max_bindings`."""
         return len(self._tasks)
 
     @property
@@ -268,7 +241,7 @@ class SchedulerServer:
             except BaseException as error:
                 if comes_from_outside(error):
                     raise
-                # What reporting raises costs this pod alone, too.
+                # An error while reporting affects only this pod, too.
                 self._pending.retry(uid, now=time.monotonic())
                 report(log.error, "a scheduler failed: please report this", error, self._about(pod))
         self._wake.set()
@@ -278,22 +251,22 @@ class SchedulerServer:
         began = time.monotonic()
         try:
             pod, node = await self._choose(pod)
-        except _NoNode as error:
+        except NoNode as error:
             if pod.uid in self._pods:
-                self._kept_by[pod.uid] = error.plugins
+                self._failed_plugins[pod.uid] = error.plugins
             self._ended(Result.UNSCHEDULABLE if error.parked else Result.ERROR, began)
             self._wait(pod.uid, str(error), parked=error.parked)
         except BaseException as error:
             if comes_from_outside(error):
                 raise
             self._ended(Result.ERROR, began)
-            # What somebody's code says may be a secret; its kind is none.
+            # The text of the exception may contain secrets: report only its type.
             self._wait(pod.uid, f"{self} failed with {type(error).__name__}", parked=False)
             report(log.warning, "choosing a node failed", error, self._about(pod))
         else:
-            self._kept_by.pop(pod.uid, None)
+            self._failed_plugins.pop(pod.uid, None)
             if pod.uid in self._pods and not self._stopping:
-                self._place(pod, node, began)
+                self._assign(pod, node, began)
         finally:
             self.meters.choices.observe(time.monotonic() - began)
 
@@ -302,55 +275,20 @@ class SchedulerServer:
         self.meters.seconds[result].observe(time.monotonic() - began)
 
     async def _choose(self, pod: PodView) -> tuple[PodView, NodeView]:
-        """The node for the pod, and the pod as it is by then. Raises: `_NoNode`, and what the scheduler raises."""
-        waited = self.nodes.named(self._on_its_way.get(pod.uid, ""))
-        if waited is not None:
-            return pod, waited
-        self._cache.give_back(pod.uid)
-        self._on_its_way.pop(pod.uid, None)
-        select = self.scheduler.select_node_for_pod
-        choice: Any
-        if inspect.iscoroutinefunction(select):
-            # In a task of its own, so that code that cancels its task does not end this scheduler.
-            choice = await asyncio.create_task(call(select, pod, self.nodes, seconds=self.scheduler.timeout))
-            pod = self._pods.get(pod.uid, pod)
-        else:
-            choice = select(pod, self.nodes)
-        if choice is None:
-            raise self._nowhere(pod)
-        name = choice.name if isinstance(choice, NodeView) else choice["metadata"]["name"]
-        node = self.nodes.named(name)
+        """The node for the pod, and the newest version of the pod. Raises: `NoNode`, and the scheduler's errors."""
+        node = self.nodes.named(self._unconfirmed.get(pod.uid, ""))
         if node is None:
-            raise _NoNode(f"{self} chose {name}, which is not one of its {len(self.nodes)} nodes", parked=False)
-        check = type(self.scheduler).check
-        fit = check is None or check(pod, node)
-        if not fit:
-            reasons = ", ".join(fit.reasons) if isinstance(fit, Fit) else "it does not pass its check"
-            raise self._nowhere(pod, chosen=f"{self} chose {name}: {reasons}")
+            self._release(pod.uid)
+            choice = await select(self.scheduler, pod, self.nodes)
+            pod = self._pods.get(pod.uid, pod)
+            node = checked(self.scheduler, pod, self.nodes, choice)
         return pod, node
-
-    def _nowhere(self, pod: PodView, *, chosen: str = "") -> _NoNode:
-        """Why none of the nodes is right; or, if one is, why the one that was chosen is not."""
-        check = type(self.scheduler).check
-        not_chosen = Fit(f"node(s) were not chosen by {self}", plugin="Selection")
-        failed = Fit(f"node(s) didn't pass the check of {self}")
-        told: Iterable[Fit | bool]
-        if check is fits:
-            told = (REPELLED if fit and node.repels(pod) else fit for node, fit in self.nodes.judged(pod))
-        else:
-            told = (check is None or check(pod, node) for node in self.nodes)
-        found = [not_chosen if fit else fit if isinstance(fit, Fit) else failed for fit in told]
-        if chosen and not_chosen in found:
-            return _NoNode(chosen, parked=False)
-        refusal = pod.demand.refusal if check is fits else ""
-        plugins = (fit.plugin for fit in found)
-        return _NoNode(verdict(found, nodes=len(self.nodes), refusal=refusal), parked=True, plugins=plugins)
 
     # --- waiting ------------------------------------------------------------------------------------------------------
 
     def _wait(self, uid: str, message: str, *, parked: bool) -> None:
         pod = self._pods.get(uid)
-        if pod is None:  # it went while its node was chosen
+        if pod is None:  # it was deleted while its node was chosen
             return
         if parked:
             self._pending.park(uid, now=time.monotonic())
@@ -358,27 +296,27 @@ class SchedulerServer:
         else:
             self._pending.retry(uid, now=time.monotonic())
         log.debug("no node", extra={**self._about(pod), "why": message})
-        if self._dry_run:
+        if self.scheduler.dry_run:
             return
         self._recorder.record(pod.identity, Event(EventType.WARNING, "FailedScheduling", "Scheduling", message))
-        before = [known for known in pod.decoded.status.conditions if known["type"] == "PodScheduled"]
+        before = [each for each in pod.decoded.status.conditions if each["type"] == "PodScheduled"]
         wanted = condition("PodScheduled", False, of=pod.identity, reason="Unschedulable", message=message)
         if not before or not has_all_of(before[0], wanted):
             self._spawn(self._write(pod, with_condition({"conditions": before}, wanted)))
 
     async def _write(self, pod: PodView, status: Resource) -> None:
-        """Write the status, unless the pod changed meanwhile: it may have a node by now."""
-        written = {**pod.identity, "status": status}
+        """Write the status, unless the pod has changed: it may have a node by now."""
         try:
-            await self._client.apply(POD, written, manager=self.scheduler.name, subresource="status")
+            body = {**pod.identity, "status": status}
+            await self._client.apply(POD, body, manager=self.scheduler.name, subresource="status")
         except (Conflict, NotFound):
             self._pending.wake(pod.uid)
         except (ApiError, UsageError) as error:
-            report(log.warning, "the condition was not written", error, self._about(pod))
+            report(log.warning, "writing the condition failed", error, self._about(pod))
 
-    def _unpark_who_may_fit(self) -> None:
-        """Wake the pods of each shape for which a node that changed is right now."""
-        changed, self._followed = self.nodes.changed_since(self._followed)
+    def _unpark_fitting(self) -> None:
+        """Wake the parked pods of each shape that fits on a node that changed."""
+        changed, self._last_change = self.nodes.changed_since(self._last_change)
         checked = type(self.scheduler).check is fits
         for demand, uids in list(self._parked.items()):
             pod = next((self._pods[uid] for uid in uids), None)
@@ -392,81 +330,62 @@ class SchedulerServer:
 
     # --- binding ------------------------------------------------------------------------------------------------------
 
-    def _place(self, pod: PodView, node: NodeView, began: float) -> None:
+    def _assign(self, pod: PodView, node: NodeView, began: float) -> None:
         """Count the pod on the node from now on, and post its binding."""
         self._cache.assume(pod, node.name)
-        if self._dry_run:
+        if self.scheduler.dry_run:
             log.info("would bind", extra={**self._about(pod), "node": node.name})
-            self._settled(pod.uid, answered=True)
+            self._settled(pod.uid, bound=True)
             self._ended(Result.SCHEDULED, began)
         else:
-            self._on_its_way[pod.uid] = node.name
+            self._unconfirmed[pod.uid] = node.name
             self._spawn(self._bind(pod, node, began))
 
     async def _bind(self, pod: PodView, node: NodeView, chosen: float) -> None:
-        uid, began, error = pod.uid, time.monotonic(), None
+        began, error = time.monotonic(), None
         try:
             await call(self.scheduler.bind, pod, node, seconds=BINDING_SECONDS)
-            outcome = _Outcome.BOUND
+            outcome = BindingOutcome.BOUND
         except BaseException as caught:
             if comes_from_outside(caught):
                 raise
-            error = caught  # the pod comes back, and no other suffers
-            outcome = await self._outcome(pod, node, caught)
+            error = caught  # only this pod is tried again
+            outcome = await outcome_of(caught, client=self._client, pod=pod, node=node)
         about = {**self._about(pod), "node": node.name}
-        figures = {"duration": time.monotonic() - began}
-        if outcome is not _Outcome.SETTLED:
-            bound = outcome is _Outcome.BOUND
-            self.meters.bindings["Success" if bound else "Error"].observe(figures["duration"])
-            self._ended(Result.SCHEDULED if bound else Result.ERROR, chosen)
-        if outcome is _Outcome.BOUND:
-            self._settled(uid, answered=uid in self._pods)
+        measured = {"duration": time.monotonic() - began}
+        bound = outcome is BindingOutcome.BOUND
+        if outcome not in (BindingOutcome.BOUND, BindingOutcome.UNKNOWN):
+            self._release(pod.uid)
+        if outcome is BindingOutcome.SETTLED:
+            self._settled(pod.uid, bound=False)
+            return
+        self.meters.bindings["Success" if bound else "Error"].observe(measured["duration"])
+        self._ended(Result.SCHEDULED if bound else Result.ERROR, chosen)
+        if bound:
+            self._settled(pod.uid, bound=pod.uid in self._pods)
             message = f"Successfully assigned {pod.key} to {node.name}"
             self._recorder.record(pod.identity, Event(EventType.NORMAL, "Scheduled", "Binding", message))
-            execute("bonny.scheduler.binding.succeeded", figures, about)
+            execute("bonny.scheduler.binding.succeeded", measured, about)
             log.debug("bound", extra=about)
             return
-        if outcome is not _Outcome.UNKNOWN:
-            self._cache.give_back(uid)
-            self._on_its_way.pop(uid, None)
-        if outcome is _Outcome.SETTLED:
-            self._settled(uid, answered=False)
-            return
-        self._pending.retry(uid, now=time.monotonic(), after=getattr(error, "retry_after", None) or 0.0)
-        if outcome is _Outcome.REFUSED:
+        self._pending.retry(pod.uid, now=time.monotonic(), after=getattr(error, "retry_after", None) or 0.0)
+        if outcome is BindingOutcome.REFUSED:
             message = f"Binding rejected: {text_of(error) if isinstance(error, BonnyError) else type(error).__name__}"
             self._recorder.record(pod.identity, Event(EventType.WARNING, "FailedScheduling", "Binding", message))
-        execute("bonny.scheduler.binding.failed", figures, {**about, "error": error})
+        execute("bonny.scheduler.binding.failed", measured, {**about, "error": error})
         if error is not None:
             report(log.warning, "binding failed", error, about)
 
-    async def _outcome(self, pod: PodView, node: NodeView, error: BaseException) -> _Outcome:
-        """What an error of a binding means."""
-        match error:
-            case NotFound():
-                return _Outcome.SETTLED
-            case Unreachable() | NotServed() | ServerError() | TimeoutError():
-                return _Outcome.UNKNOWN
-            case Conflict():
-                pass
-            case _:
-                return _Outcome.REFUSED
-        try:
-            live = await self._client.get(POD, pod.name, namespace=pod.key.namespace, cut=True)
-        except NotFound:
-            return _Outcome.SETTLED
-        except (ApiError, UsageError):
-            return _Outcome.UNKNOWN
-        has = live["spec"].get("nodeName")
-        if live["metadata"]["uid"] == pod.uid and has in (None, node.name):
-            return _Outcome.BOUND if has else _Outcome.REFUSED
-        return _Outcome.SETTLED
+    def _release(self, uid: str) -> None:
+        """Stop counting the pod on its node: it is not bound."""
+        self._cache.give_back(uid)
+        self._unconfirmed.pop(uid, None)
 
-    def _settled(self, uid: str, *, answered: bool) -> None:
-        """Nothing is left to do about the pod; `answered`: the stream has yet to show it."""
+    def _settled(self, uid: str, *, bound: bool) -> None:
+        """Nothing is left to do for the pod; `bound`: the stream does not show its node yet."""
         self.pod_gone(uid)
-        if answered:
-            self._answered.add(uid)
+        if bound:
+            self._bound.add(uid)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

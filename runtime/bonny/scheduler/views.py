@@ -1,15 +1,16 @@
-"""Views: a pod and a node as they are shown to whoever selects.
+"""Views: a pod and a node as a scheduler sees them.
 
     pod.requests, pod["metadata"]["name"], node.labels, node.taints, node.allocatable, node.free
 
-Each is one version of an object. They are mappings like any other object of the API, and decode what is looked at.
+Each is one version of an object: a mapping like any other object of the API, decoded when it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -18,10 +19,10 @@ from ..resource import Key, Resource
 from .demand import CPU, Demand, Pod, Taint, amounts, decode_pod, demand_of
 from .quantity import nano
 
-if TYPE_CHECKING:
-    from .assume import AssumeCache, Usage
+__all__ = ["NodeView", "PodView", "TopologyDomains", "Usage"]
 
-__all__ = ["NodeView", "PodView"]
+TopologyDomains: TypeAlias = frozenset[tuple[str, str]]
+"""Labels of nodes, key and value: each names the nodes that have it."""
 
 FINISHED: Final = ("Succeeded", "Failed")
 
@@ -36,7 +37,7 @@ class _View(Mapping[str, Any]):
 
     @cached_property
     def resource(self) -> Resource:
-        """The whole object, without what is nested too deeply; shared by all who look, so not to be changed."""
+        """The whole object, except for parts that are nested too deeply. Shared: do not change it."""
         return {**self.item.decode(cut=True), "apiVersion": "v1", "kind": self.kind}
 
     def __getitem__(self, field: str) -> Any:
@@ -48,7 +49,7 @@ class _View(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.resource)
 
-    # Two views are one when they are one: nobody means to compare objects field by field.
+    # Compare by identity, not field by field.
     __hash__ = object.__hash__
     __eq__ = object.__eq__
 
@@ -68,10 +69,10 @@ class PodView(_View):
 
     @property
     def identity(self) -> Resource:
-        """This version of it, as Events and patches name it."""
+        """This version of the pod, as Events and patches refer to it."""
         meta = self.item.meta
-        named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": {**named, "resourceVersion": meta.resource_version}}
+        names = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {**names, "resourceVersion": meta.resource_version}}
 
     @cached_property
     def decoded(self) -> Pod:
@@ -79,30 +80,58 @@ class PodView(_View):
 
     @cached_property
     def demand(self) -> Demand:
-        """What it asks of a node. Raises: `InvalidObject` for a quantity that is none."""
+        """Everything that the pod asks of a node. Raises: `InvalidObject` for a text that is not a quantity."""
         return demand_of(self.decoded)
 
     @property
     def requests(self) -> Mapping[str, int]:
-        """What it requests: CPU in thousandths, everything else in units."""
+        """Requested resources: CPU in thousandths, everything else in units."""
         return dict(self.demand.requests)
 
     @property
     def node_name(self) -> str:
-        """Where it takes room: its node, until it has finished. Empty: nowhere."""
+        """The node on which it takes room, until it has finished. Empty: none."""
         return "" if self.decoded.status.phase in FINISHED else self.decoded.spec.node_name
 
     @property
     def pending(self) -> bool:
-        """Whether it may be bound: it has no node, is not finished, deleted or held by gates."""
+        """Whether it may be bound: it has no node, and is not finished, being deleted or held by scheduling gates."""
         spec, phase = self.decoded.spec, self.decoded.status.phase
-        settled = spec.node_name or spec.scheduling_gates or phase in FINISHED
-        return not settled and self.item.meta.deletion_timestamp is None
+        excluded = spec.node_name or spec.scheduling_gates or phase in FINISHED
+        return not excluded and self.item.meta.deletion_timestamp is None
 
     @property
     def order(self) -> tuple[int, str]:
-        """Sorts first the highest priority, and of equals the oldest."""
+        """Sort key: the highest priority first, then the oldest."""
         return -self.decoded.spec.priority, self.decoded.metadata.creation_timestamp or ""
+
+
+class Usage:
+    """Resources and host ports that the pods of one node take."""
+
+    __slots__ = ("pods", "ports", "requested", "scored")
+
+    def __init__(self) -> None:
+        self.requested: Counter[str] = Counter()
+        self.scored = (0, 0)
+        self.ports: Counter[tuple[str, str, int]] = Counter()
+        self.pods: dict[str, PodView] = {}
+        """By UID."""
+
+    def count(self, pod: PodView, sign: int) -> None:
+        """Add the pod (1) or remove it (-1)."""
+        demand = pod.demand
+        for name, amount in demand.requests:
+            self.requested[name] += sign * amount
+        for port in demand.ports:
+            self.ports[port] += sign
+            if not self.ports[port]:
+                del self.ports[port]
+        self.scored = (self.scored[0] + sign * demand.scored[0], self.scored[1] + sign * demand.scored[1])
+        if sign > 0:
+            self.pods[pod.uid] = pod
+        else:
+            del self.pods[pod.uid]
 
 
 class _NodeSpec(msgspec.Struct, frozen=True, gc=False):
@@ -123,14 +152,17 @@ _decode_node: Final = msgspec.json.Decoder(_Node).decode
 
 
 class NodeView(_View):
-    """One version of a node, with what its pods take now."""
+    """One version of a node, with the current usage of its pods."""
 
     kind = "Node"
 
-    def __init__(self, item: Item, cache: AssumeCache) -> None:
-        """`cache` knows what pods are there."""
+    def __init__(self, item: Item, usage: Usage, repelling: Callable[[PodView], TopologyDomains]) -> None:
+        """`usage` changes with the node's pods; `repelling` returns the domains whose pods keep a pod away."""
         super().__init__(item)
-        self._cache = cache
+        self.usage = usage
+        """Resources that its bound and assumed pods take."""
+
+        self._repelling = repelling
 
     @cached_property
     def _decoded(self) -> _Node:
@@ -147,26 +179,20 @@ class NodeView(_View):
 
     @cached_property
     def allocatable(self) -> Mapping[str, int]:
-        """What it has for pods: CPU in thousandths, everything else in units."""
+        """Resources that it has for pods: CPU in thousandths, everything else in units."""
         return amounts({name: nano(amount) for name, amount in self._decoded.status.allocatable.items()})
-
-    @property
-    def usage(self) -> Usage:
-        """What its bound and assumed pods take."""
-        return self._cache.usage(self.name)
 
     @cached_property
     def scored(self) -> tuple[int, int]:
-        """Allocatable CPU and memory, by which most scores go."""
+        """Allocatable CPU and memory, the inputs of most scores."""
         return self.allocatable.get(CPU, 0), self.allocatable.get("memory", 0)
 
     @property
     def free(self) -> Mapping[str, int]:
-        """Allocatable without what bound and assumed pods take."""
-        usage = self.usage
-        free = {name: amount - usage.requested[name] for name, amount in self.allocatable.items()}
-        return {**free, "pods": free.get("pods", 0) - len(usage.pods)}
+        """Allocatable resources minus those that bound and assumed pods take."""
+        free = {name: amount - self.usage.requested[name] for name, amount in self.allocatable.items()}
+        return {**free, "pods": free.get("pods", 0) - len(self.usage.pods)}
 
     def repels(self, pod: PodView) -> bool:
-        """Whether a pod that runs in one of its topology domains wants none like this one there."""
-        return not self._cache.repelled(pod).isdisjoint(self.labels.items())
+        """Whether the anti-affinity of a pod in one of the node's topology domains excludes `pod`."""
+        return not self._repelling(pod).isdisjoint(self.labels.items())

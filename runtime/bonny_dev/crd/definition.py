@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from bonny.api.schema import difference
 from bonny.api.version import Column, Scale, Version
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
 from .checking import checked_schema, field_at
 
-__all__ = ["crds"]
+__all__ = ["crds", "difference"]
 
 Set: TypeAlias = list[type[Version]]
 """All versions of one kind."""
@@ -130,6 +129,21 @@ def _agree(version: type[Version], hub: type[Version]) -> None:
             "same fields, because the API server copies objects unchanged from one to the other; to_hub and from_hub "
             "would take a conversion webhook, which this runtime does not have"
         )
+
+
+def difference(one: Any, other: Any, path: str = "") -> str | None:
+    """The path of the first difference between two schemas that clients could notice; None without one.
+
+    Descriptions and the order of keys do not count.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted(one.keys() | other.keys()):
+            text = key == "description" and not path.endswith(".properties")
+            first = None if text else difference(one.get(key), other.get(key), f"{path}.{key}")
+            if first is not None:
+                return first
+        return None
+    return None if one == other else path or "."
 
 
 def _names(hub: type[Version]) -> Resource:

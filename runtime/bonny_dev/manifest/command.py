@@ -12,9 +12,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bonny.errors import UsageError
-from bonny.naming import check_dns_label, check_image
+from bonny.naming import check_dns_label
 from bonny.run.operatorlike import OperatorLike
 
+from ..naming import check_image
 from .bundle import documents, to_yaml
 
 __all__ = ["DEFAULT_OUT", "render", "write"]

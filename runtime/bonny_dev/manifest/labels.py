@@ -5,20 +5,16 @@ You need it to select the operator's pods, as a Service or a policy does.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from bonny.errors import OptionError
+from bonny.naming import is_label_value, is_qualified_name
 from bonny.run.operatorlike import OperatorLike
 
 __all__ = ["labels", "selector"]
 
 NAME: Final = "app.kubernetes.io/name"
 COMPONENT: Final = "app.kubernetes.io/component"
-# k8s.io/apimachinery, pkg/util/validation: IsQualifiedName, IsValidLabelValue.
-_WORD: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_KEY: Final = re.compile(rf"(?=.{{1,317}}$)([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_WORD}")
-_VALUE: Final = re.compile(rf"({_WORD})?")
 
 
 def labels(operator: OperatorLike) -> dict[str, str]:
@@ -30,7 +26,7 @@ def labels(operator: OperatorLike) -> dict[str, str]:
         where = f"the label {key}: {value} of operator {operator.name}"
         if key in selector(operator):
             raise OptionError(f"{where} would change which pods are its own: use another key")
-        if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+        if not is_qualified_name(key) or not is_label_value(value):
             raise OptionError(
                 f"{where} is not one that Kubernetes takes: use up to 63 letters and digits, with - _ . between them, "
                 "in a key also a domain and a slash before them"

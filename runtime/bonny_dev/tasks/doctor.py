@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from bonny.client.api import Client, path_of
+from bonny.client.api import ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig, find_cluster
 from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Unauthorized, refusal
 from bonny.core.objects import decode_failure
@@ -249,7 +249,8 @@ async def _asked(
     content, query = (msgspec.json.encode(body), DRY_RUN) if body else (None, {})
     if method == "PATCH":
         query = {**query, "force": "true"}
-    answer = await client.exchange(method, path, query=query, body=content, content_type=TYPES.get(method, ""))
+    headers = {"Content-Type": TYPES[method]} if method in TYPES else {}
+    answer = await client.exchange(ApiRequest(method, path, query, headers, content))
     if answer.status >= 300:
         raise refusal(decode_failure(answer.status, answer.body, None), verb=verb, resource=what)
     try:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bonny.errors import UsageError
-from bonny.naming import check_group, check_kind, check_plural, check_version, snake_case
+from bonny.naming import check_group, check_kind, check_plural, check_version
 
+from ..naming import snake_case
 from ..project import Project
 from .another_version import copied_module, copied_sample, hub_of
 from .plan import Plan, check_finalizes, check_free, formatted, render

@@ -8,8 +8,9 @@ from __future__ import annotations
 import keyword
 
 from bonny.errors import UsageError
-from bonny.naming import check_dns_label, module_to_kind, snake_case
+from bonny.naming import check_dns_label, module_to_kind
 
+from ..naming import snake_case
 from ..project import Project
 from .plan import Plan, check_free, render
 

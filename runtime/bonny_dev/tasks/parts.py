@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import Scope, builtin
-from bonny.naming import check_kind, check_plural, snake_case
+from bonny.naming import check_kind, check_plural
 
+from ..naming import snake_case
 from ..project import Project
 from .generate import Request
 from .plan import Plan, check_finalizes, check_free, render

@@ -12,8 +12,8 @@ from invoke.exceptions import Exit
 from invoke.tasks import task
 
 from bonny.errors import UsageError
-from bonny.naming import check_image
 
+from ..naming import check_image
 from ..project import Project
 from .failure import in_one_sentence
 

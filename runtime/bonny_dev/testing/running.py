@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from bonny.client.api import JSON, Client, path_of
+from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
 from bonny.client.errors import NotFound, NotServed
 from bonny.kinds import Kind
@@ -166,7 +166,8 @@ class RunningOperator:
             if await self.read(like) is not None:
                 # No kubelet runs here that could agree to the end of a pod with a node.
                 path = path_of(kind, key.namespace or None, key.name)
-                await self.client.exchange("DELETE", path, body=b'{"gracePeriodSeconds":0}', content_type=JSON)
+                at_once = b'{"gracePeriodSeconds":0}'
+                await self.client.exchange(ApiRequest("DELETE", path, headers={"Content-Type": JSON}, body=at_once))
                 await self.until_gone(like)
         if self._owners:
             await self._collect()

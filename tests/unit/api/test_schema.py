@@ -11,9 +11,10 @@ import pytest
 from pydantic import create_model
 
 from bonny.api import Field, Model, PreserveUnknown, Spec, Status, WithConditions
-from bonny.api.schema import difference, structural
+from bonny.api.schema import structural
 from bonny.errors import OptionError
 from bonny.resource import Resource
+from bonny_dev.crd.definition import difference
 
 
 class Colour(StrEnum):
@@ -172,13 +173,13 @@ def test_a_class_without_a_docstring_does_not_inherit_that_of_the_runtime() -> N
         (dict[str, list[Any]], r"field\.\*\[\]", "has no type.*PreserveUnknown"),
         (int | str, "field", "a union of types"),
         (set[int], "field", "unique items: use a list"),
-        (tuple[int, str], "field", "a tuple has no place"),
+        (tuple[int, str], "field", "cannot have a tuple"),
         (bytes, "field", "no format 'binary'"),
         (timedelta, "field", "no format 'duration'"),
         (Literal["a", 1], "field", "must be of one type"),
         (Literal["a"] | None, "field", "the API server refuses null for an enumeration: give it the default None"),
         (list[Colour | None], r"field\[\]", "the API server refuses null for an enumeration"),
-        (None, "field", "null alone is no type"),
+        (None, "field", "null alone is not a type"),
     ],
 )
 def test_what_a_schema_cannot_express_is_refused_with_the_path_of_the_field(

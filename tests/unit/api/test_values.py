@@ -68,7 +68,7 @@ def test_a_duration_keeps_its_spelling_and_has_seconds(text: str, seconds: float
 
 @pytest.mark.parametrize("text", ["", "G", "1 Gi", "1gi", "1GiB", "0x1", "1e1.5", "1e1000", "1\n", "--1"])
 def test_other_texts_are_no_quantity(text: str) -> None:
-    with pytest.raises(OptionError, match="is no quantity: write for example 500m or 1Gi"):
+    with pytest.raises(OptionError, match="is not a quantity: write for example 500m or 1Gi"):
         quantity_value(text)
     with pytest.raises(InvalidObject, match=r"^spec\.memory"):
         read(Values, {"memory": text}, where="spec")
@@ -76,7 +76,7 @@ def test_other_texts_are_no_quantity(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "10", "s", "1d", "-1s", "1 h", "1h 5m", "1us", "1h\n"])
 def test_other_texts_are_no_duration(text: str) -> None:
-    with pytest.raises(OptionError, match="is no duration: write for example 1h30m or 10s"):
+    with pytest.raises(OptionError, match="is not a duration: write for example 1h30m or 10s"):
         duration_seconds(text)
     with pytest.raises(InvalidObject, match=r"^spec\.every"):
         read(Values, {"every": text}, where="spec")

@@ -217,6 +217,7 @@ def test_labels_of_the_user_are_on_every_object_and_select_nothing() -> None:
     [
         ("two words", "x", "is not one that Kubernetes takes"),
         ("a/b/c", "x", "is not one that Kubernetes takes"),
+        ("a..b/c", "x", "is not one that Kubernetes takes"),
         ("team", "two words", "is not one that Kubernetes takes"),
         ("team", "x" * 64, "is not one that Kubernetes takes"),
         ("team", "-x", "is not one that Kubernetes takes"),

@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.fits import fits, fits_ports, fits_resources
-from bonny.scheduler.views import PodView
+from bonny.scheduler.views import PodView, Usage
 from tests.support.scheduling import item, node, pod, pod_view
 
 NODES = ("n1", "n2")
@@ -25,6 +25,12 @@ def cache(**fields: Any) -> AssumeCache:
 
 def shown(name: str, *, version: int = 1, **fields: Any) -> PodView:
     return PodView(item(pod(name, **fields), version=version))
+
+
+def counted(cache: AssumeCache) -> set[str]:
+    """The nodes on which pods count. Usage of other nodes is kept only while they exist."""
+    assert all(usage.pods or name in cache.nodes for name, usage in cache._usage.items())
+    return {name for name, usage in cache._usage.items() if usage.pods}
 
 
 def free_cpu(known: AssumeCache) -> list[int]:
@@ -120,7 +126,7 @@ def test_pods_of_a_node_that_is_gone_are_remembered_until_they_are_gone_too() ->
     known.pod_gone("uid-p1")
 
     assert free_cpu(known) == [4000, 4000]
-    assert known._usage == {}
+    assert counted(known) == set()
 
 
 def test_the_newest_version_of_a_pod_is_kept_and_no_other() -> None:
@@ -131,7 +137,7 @@ def test_the_newest_version_of_a_pod_is_kept_and_no_other() -> None:
 
     known.see_pod(newest)
 
-    assert known.usage("n1").pods == {"uid-p1": newest}
+    assert known.nodes["n1"].usage.pods == {"uid-p1": newest}
     assert known._placed["uid-p1"].pod is newest
 
 
@@ -228,7 +234,8 @@ class Cluster(RuleBasedStateMachine):
         assert len(self.cache._placed) == len(self.expected)
         for name in NODES:
             here = [view for where, view in self.expected.values() if where == name]
-            usage = self.cache.usage(name)
+            usage = self.cache._usage.get(name, Usage())
+            assert name not in self.cache.nodes or self.cache.nodes[name].usage is usage
             assert set(usage.pods) == {view.uid for view in here}
             assert usage.requested["cpu"] == sum(view.requests.get("cpu", 0) for view in here)
             assert usage.ports.total() == sum(len(view.demand.ports) for view in here)
@@ -248,7 +255,7 @@ class Cluster(RuleBasedStateMachine):
     def teardown(self) -> None:
         for uid in list(self.expected):
             self.cache.pod_gone(uid)
-        assert (self.cache._placed, self.cache._usage, self.cache._repelling) == ({}, {}, {})
+        assert (self.cache._placed, self.cache._repelling, counted(self.cache)) == ({}, {}, set())
 
 
 TestCluster = Cluster.TestCase

@@ -11,7 +11,6 @@ from bonny.scheduler.fits import (
     Fit,
     fits,
     fits_affinity,
-    fits_name,
     fits_ports,
     fits_resources,
     fits_schedulable,
@@ -101,12 +100,6 @@ def test_a_cordoned_node_takes_only_who_tolerates_that() -> None:
 
     assert fits_schedulable(pod_view(), cordoned).reasons == ("node(s) were unschedulable",)
     assert fits_schedulable(tolerant, cordoned)
-
-
-def test_a_pod_that_names_its_node_fits_no_other() -> None:
-    assert fits_name(pod_view(node="n1"), node_view("n1"))
-    assert fits_name(pod_view(), node_view("n1"))
-    assert fits_name(pod_view(node="n2"), node_view("n1")).reasons == ("node(s) didn't match the requested node name",)
 
 
 def test_the_node_has_every_label_of_the_selector() -> None:

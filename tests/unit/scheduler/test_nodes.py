@@ -214,11 +214,11 @@ def test_functions_that_are_made_anew_for_each_pod_fill_no_memory() -> None:
         known.fitting(pod_view(cpu="1")).best(lambda pod, view, number=number: float(number))  # type: ignore[misc]
 
     (shape,) = known._shapes.values()
-    assert len(shape.places) == nodes.MOST_SCORES
+    assert len(shape.ranked) == nodes.MOST_SCORES
 
 
 def test_shapes_that_were_not_asked_for_lately_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "REMEMBERED", 0)
+    monkeypatch.setattr(nodes, "CACHED_RESULTS", 0)
     known = Nodes(cluster(2))
     for cpu in range(1, 100):
         assert known.fitting(pod_view(cpu=f"{cpu}m"))
@@ -241,7 +241,7 @@ def test_nodes_under_ever_new_names_fill_no_memory() -> None:
     (heap,) = constraints.emptiest.values()
     assert len(known._changed) <= 2 * 3 + nodes.SLACK + 1
     assert len(shape.fits) == len(constraints._fits) == 2
-    assert len(shape.places[most_allocated]) <= 2 * 3 + nodes.SLACK + 1
+    assert len(shape.ranked[most_allocated]) <= 2 * 3 + nodes.SLACK + 1
     assert len(heap) <= 2 * 3 + nodes.SLACK + 1
 
 

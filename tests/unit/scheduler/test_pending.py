@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.scheduler import pending as pending_module
-from bonny.scheduler.pending import PARKED_SECONDS, SLACK, Order, Pending, State
+from bonny.scheduler.pending import PARKED_SECONDS, SLACK, Order, Pending, PodState
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
@@ -97,7 +97,7 @@ def test_what_changed_does_not_wait_and_its_failures_are_forgotten() -> None:
 
     pending.add("a", (0, OLD))
     assert pending.take(now=100.0) is None
-    pending.add("a", (0, OLD), anew=True)
+    pending.add("a", (0, OLD), changed=True)
 
     assert pending.take(now=100.0) == "a"
     pending.retry("a", now=100.0)
@@ -107,7 +107,7 @@ def test_what_changed_does_not_wait_and_its_failures_are_forgotten() -> None:
 def test_what_changed_while_it_was_taken_comes_back_at_once() -> None:
     pending = queue(a=(0, OLD))
     pending.take(now=0.0)
-    pending.add("a", (0, OLD), anew=True)
+    pending.add("a", (0, OLD), changed=True)
     assert pending.take(now=0.0) is None, "it was handed out twice"
 
     pending.park("a", now=0.0)
@@ -135,7 +135,7 @@ def test_statistics_say_how_many_stand_where() -> None:
     pending.retry("a", now=0.0)
     pending.park("b", now=0.0)
 
-    assert pending.statistics() == {State.READY: 1, State.WAITING: 1, State.PARKED: 1, State.TAKEN: 1}
+    assert pending.statistics() == {PodState.READY: 1, PodState.WAITING: 1, PodState.PARKED: 1, PodState.TAKEN: 1}
 
 
 STEPS = st.lists(
@@ -151,7 +151,7 @@ def test_no_pod_is_lost_and_none_is_handed_out_twice(steps: list[tuple[str, int]
         uid = str(number)
         match what:
             case "add" | "anew":
-                pending.add(uid, (number, OLD), anew=what == "anew")
+                pending.add(uid, (number, OLD), changed=what == "anew")
                 known.add(uid)
             case "take":
                 found = pending.take(now=now)
@@ -183,7 +183,7 @@ def test_pods_that_come_and_go_or_change_leave_nothing_behind(parked: bool) -> N
             assert pending.take(now=0.0) == str(number)
             pending.park(str(number), now=0.0)
             pending.wake(str(number))
-        pending.add("stays", (5, OLD), anew=True)
+        pending.add("stays", (5, OLD), changed=True)
         pending.forget(str(number))
 
     assert max(len(pending._ready), len(pending._later)) <= 2 * 2 + SLACK + 1
@@ -207,7 +207,7 @@ def test_taking_out_void_places_changes_no_order(steps: list[tuple[str, int]]) -
                 patch.setattr(pending_module, "SLACK", slack)
                 match step:
                     case "add" | "change":
-                        pending.add(uid, (number, OLD), anew=step == "change")
+                        pending.add(uid, (number, OLD), changed=step == "change")
                     case "forget":
                         pending.forget(uid)
                     case "take":

@@ -19,11 +19,11 @@ from bonny.events import Event
 from bonny.kinds import Kind
 from bonny.resource import Resource
 from bonny.scheduler import Scheduler, least_allocated
-from bonny.scheduler.cluster import NODE, POD, Cluster
 from bonny.scheduler.nodes import Nodes
-from bonny.scheduler.pending import State
+from bonny.scheduler.pending import PodState
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.server import SchedulerServer
+from bonny.scheduler.streams import NODE, POD, SchedulerStreams
 from bonny.scheduler.views import NodeView, PodView
 from tests.support.core import line, page, status
 from tests.support.scheduling import node, pod
@@ -69,8 +69,8 @@ class Bench:
         names = [name for name in telemetry.EVENTS if name.startswith("bonny.scheduler.")]
         telemetry.detach("bench")
         telemetry.attach_many("bench", names, lambda *told: self.told.append(told))
-        cluster, given = Cluster(self.follow), cast("Any", self)
-        self.servers = [SchedulerServer(known, given, cluster=cluster, recorder=given) for known in schedulers]
+        streams, given = SchedulerStreams(self.follow), cast("Any", self)
+        self.servers = [SchedulerServer(known, given, streams=streams, recorder=given) for known in schedulers]
         self.version = 100
 
     def follow(self, kind: Kind) -> Stream:
@@ -161,14 +161,14 @@ async def test_a_bound_pod_counts_as_assumed_until_the_stream_shows_it() -> None
     bench = Bench(choosy)
     at_work = bench.begins(node(cpu="1"), pods=(waiting("p1"), waiting("p2")))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
         assert choosy.bound == [("p1", "n1")]
 
         # A late word of before the binding does not make it come again.
         bench.shows(POD, "MODIFIED", waiting("p1", labels={"late": "yes"}))
         assert sum(at_work.statistics().values()) == 1
         bench.shows(POD, "MODIFIED", waiting("p1", node="n1"))
-        assert at_work._answered == set()
+        assert at_work._bound == set()
         bench.shows(POD, "DELETED", waiting("p1", node="n1"))
 
         await until(lambda: len(choosy.bound) == 2)
@@ -187,7 +187,7 @@ async def test_attempts_are_counted_by_how_they_ended() -> None:
         await until(lambda: len(choosy.bound) == 2)
         await until(lambda: counts(at_work) == {"error": 1, "scheduled": 1})
         bench.shows(POD, "ADDED", waiting("p2"))
-        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
 
     assert counts(at_work) == {"error": 1, "scheduled": 1, "unschedulable": 1}
     assert at_work.meters.choices.count == 3
@@ -211,7 +211,7 @@ async def test_pods_that_fit_nowhere_are_counted_by_what_they_fail_at_until_they
     tainted = node("n2", cpu="64", taints=({"key": "a", "effect": "NoSchedule"},))
     at_work = bench.begins(node("n1", cpu="1"), tainted, pods=(waiting("p1", cpu="2"), waiting("p2", cpu="3")))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.PARKED] == 2)
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 2)
         assert at_work.unschedulable() == {"NodeResourcesFit": 2, "TaintToleration": 2}
 
         bench.shows(POD, "DELETED", waiting("p1", cpu="2"))
@@ -230,7 +230,7 @@ async def test_a_selection_that_chooses_none_of_the_nodes_that_fit_is_told_as_wh
     bench = Bench(Never())
     at_work = bench.begins(node(), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
         assert at_work.unschedulable() == {"Selection": 1}
 
 
@@ -241,7 +241,7 @@ async def test_an_unknown_outcome_keeps_the_room_and_posts_the_same_binding_agai
     bench = Bench(choosy)
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.WAITING] == 1)
+        await until(lambda: at_work.statistics()[PodState.WAITING] == 1)
         # A better node does not matter: the pod may be bound to the first one already.
         bench.shows(NODE, "ADDED", node("n2", cpu="64"))
         assert at_work.nodes[0].free["cpu"] == 0
@@ -260,7 +260,7 @@ async def test_a_binding_of_unknown_outcome_is_not_posted_again_for_a_node_that_
     bench = Bench(choosy)
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.WAITING] == 1)
+        await until(lambda: at_work.statistics()[PodState.WAITING] == 1)
         bench.shows(NODE, "DELETED", node("n1", cpu="1"))
         bench.shows(NODE, "ADDED", node("n2", cpu="1"))
 
@@ -276,7 +276,7 @@ async def test_a_refused_binding_gives_the_room_back_and_is_tried_again(error: E
     bench = Bench(choosy)
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.WAITING] == 1)
+        await until(lambda: at_work.statistics()[PodState.WAITING] == 1)
         assert at_work.nodes[0].free["cpu"] == 1000
 
         await until(lambda: len(choosy.bound) == 2)
@@ -289,7 +289,7 @@ async def test_the_wait_that_the_server_asks_for_is_kept() -> None:
     bench = Bench(choosy)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.WAITING] == 1)
+        await until(lambda: at_work.statistics()[PodState.WAITING] == 1)
         due = at_work._pending.next_due()
 
         assert due is not None
@@ -314,7 +314,7 @@ async def test_a_pod_that_is_recreated_while_its_binding_is_on_its_way_is_not_lo
     bench = Bench(choosy)
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
         bench.shows(POD, "DELETED", waiting("p1"))
         bench.shows(POD, "ADDED", waiting("p1"), uid="second")
         choosy.go_on.set()
@@ -351,7 +351,7 @@ async def test_nothing_is_decided_on_what_may_be_outdated() -> None:
         carry_out(bench.streams[NODE], watch.Broken("reset"))
         bench.shows(POD, "ADDED", waiting("p1"))
         await until(lambda: "bonny.scheduler.nodes.fetch.failed" in [name for name, *_ in bench.told])
-        assert at_work.statistics()[State.READY] == 1
+        assert at_work.statistics()[PodState.READY] == 1
 
         carry_out(bench.streams[NODE], watch.Tick())
         carry_out(bench.streams[NODE], watch.Reply(200, page(version=bench.streams[NODE].version)))
@@ -373,8 +373,8 @@ async def test_no_more_bindings_are_on_their_way_than_allowed() -> None:
     bench = Bench(few)
     at_work = bench.begins(node("n1", cpu="64"), pods=tuple(waiting(f"p{number}") for number in range(10)))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.TAKEN] == 3)
-        assert at_work.statistics()[State.READY] == 7
+        await until(lambda: at_work.statistics()[PodState.TAKEN] == 3)
+        assert at_work.statistics()[PodState.READY] == 7
         few.go_on.set()
 
         await until(lambda: len(few.bound) == 10)
@@ -387,7 +387,7 @@ async def test_a_stopped_scheduler_knows_what_was_on_its_way_when_it_runs_again(
     bench = Bench(choosy)
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
     choosy.go_on.set()
     bench.shows(NODE, "ADDED", node("n2", cpu="64"))
     async with At(at_work):
@@ -402,7 +402,7 @@ async def test_who_stops_decides_nothing_more_and_waits_for_what_is_on_its_way()
     bench = Bench(choosy)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
         stopping = asyncio.create_task(at_work.drain(seconds=WITHIN_SECONDS))
         await asyncio.sleep(0)
         bench.shows(POD, "ADDED", waiting("p2"))
@@ -411,7 +411,7 @@ async def test_who_stops_decides_nothing_more_and_waits_for_what_is_on_its_way()
         await stopping
 
         assert choosy.bound == [("p1", "n1")]
-        assert at_work.statistics()[State.READY] == 1
+        assert at_work.statistics()[PodState.READY] == 1
 
     async with At(at_work):
         await until(lambda: len(choosy.bound) == 2)
@@ -431,7 +431,7 @@ async def test_a_choice_that_is_made_while_it_stops_is_not_bound() -> None:
     bench = Bench(slow)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
         await at_work.drain(seconds=WITHIN_SECONDS)
         slow.go_on.set()
         await slow.chosen.wait()
@@ -447,7 +447,7 @@ async def test_what_does_not_arrive_in_time_is_not_waited_for() -> None:
     bench = Bench(choosy)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
         await at_work.drain(seconds=0.01)
 
     assert choosy.bound == []
@@ -493,7 +493,7 @@ async def test_a_pod_that_went_while_its_node_was_chosen_is_not_bound() -> None:
     bench = Bench(slow)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"), waiting("p2")))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
         bench.shows(POD, "DELETED", waiting("p1"))
         slow.go_on.set()
 
@@ -515,12 +515,12 @@ async def test_room_that_was_taken_while_a_node_was_chosen_is_seen() -> None:
     bench = Bench(slow, quick)
     bench.begins(node("n1", cpu="1"), pods=(pod("p1", scheduler="slow", cpu="1"),))
     async with At(*bench.servers):
-        await until(lambda: bench.servers[0].statistics()[State.TAKEN] == 1)
+        await until(lambda: bench.servers[0].statistics()[PodState.TAKEN] == 1)
         bench.shows(POD, "ADDED", waiting("p2"))
         await until(lambda: quick.bound)
         slow.go_on.set()
 
-        await until(lambda: bench.servers[0].statistics()[State.PARKED] == 1)
+        await until(lambda: bench.servers[0].statistics()[PodState.PARKED] == 1)
     assert slow.bound == []
 
 
@@ -536,7 +536,7 @@ async def test_only_shapes_that_fit_a_changed_node_are_tried_again() -> None:
     bench = Bench(noting)
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("two", cpu="2"), waiting("eight", cpu="8")))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.PARKED] == 2)
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 2)
         asked.clear()
         bench.shows(NODE, "MODIFIED", node("n1", cpu="1", labels={"heart": "beat"}))
         bench.shows(NODE, "ADDED", node("n2", cpu="4"))
@@ -557,7 +557,7 @@ async def test_who_was_kept_away_is_tried_again_when_the_one_who_kept_it_away_go
         pods=(loner, waiting("p1", cpu="2", labels={"app": "noisy"})),
     )
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
         assert bench.events[0][1].message == (
             "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy existing pods anti-affinity rules."
         )
@@ -608,7 +608,9 @@ async def test_a_selector_comes_from_a_plain_method() -> None:
     async with At(at_work):
         told = await until(lambda: [told for told in bench.told if told[0] == "bonny.scheduler.nodes.fetch.failed"])
 
-    assert str(told[0][2]["error"]) == "a Kind comes from a method without async"
+    assert str(told[0][2]["error"]) == (
+        "an async method cannot return a Kind: remove `async`, or return a list of objects"
+    )
 
 
 def test_a_field_selector_that_cannot_be_is_refused_at_once() -> None:
@@ -639,7 +641,7 @@ async def test_a_parked_pod_that_changes_and_goes_leaves_nothing_behind() -> Non
     bench = Bench(choosy)
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1", cpu="2"),))
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
         bench.shows(POD, "MODIFIED", waiting("p1", cpu="3"))
         await until(lambda: len(bench.events) == 2)
         bench.shows(POD, "DELETED", waiting("p1", cpu="3"))
@@ -664,11 +666,11 @@ async def test_a_pod_that_changes_or_goes_while_no_node_is_found_leaves_nothing_
     bench = Bench(slow)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
     async with At(at_work) as (running,):
-        await until(lambda: at_work.statistics()[State.TAKEN] == 1)
+        await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
         if changes:
             bench.shows(POD, "MODIFIED", waiting("p1", cpu="2"))
             slow.go_on.set()
-            await until(lambda: at_work.statistics()[State.PARKED] == 1)
+            await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
         bench.shows(POD, "DELETED", waiting("p1"))
         slow.go_on.set()
         bench.shows(NODE, "ADDED", node("n2"))
@@ -684,11 +686,11 @@ async def test_a_replica_that_stands_by_counts_no_pods() -> None:
     """Regression: sums over replicas counted each pod as often as there were replicas."""
     bench = Bench(Choosy())
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1", cpu="2"),))
-    nothing = dict.fromkeys(State, 0)
+    nothing = dict.fromkeys(PodState, 0)
 
     assert at_work.statistics() == nothing
     async with At(at_work):
-        await until(lambda: at_work.statistics()[State.PARKED] == 1)
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
         assert at_work.unschedulable() == {"NodeResourcesFit": 1}
     assert at_work.statistics() == nothing
     assert at_work.unschedulable() == {}
@@ -720,7 +722,7 @@ async def test_no_text_in_a_pod_or_a_node_holds_up_anybody() -> None:
     at_work = bench.begins(annotated(node("n1")), pods=(evil, annotated(waiting("p1")), waiting("p2")))
     async with At(at_work) as (running,):
         await until(lambda: {name for name, _ in choosy.bound} == {"p1", "p2"})
-        assert at_work.statistics()[State.PARKED] == 1
+        assert at_work.statistics()[PodState.PARKED] == 1
         assert not running.done()
     assert [event.reason for name, event in bench.events if name == "evil"] == ["FailedScheduling"]
 
@@ -729,7 +731,7 @@ class PanicException(BaseException):
     """As what extensions in Rust raise."""
 
 
-class Mute(Exception):
+class NullRecorder(Exception):
     """Its text cannot be made."""
 
     def __str__(self) -> str:
@@ -746,7 +748,7 @@ class MuteToo(BonnyError):
 
 
 RAISED = [ZeroDivisionError, PanicException, GeneratorExit, SystemExit, KeyboardInterrupt, asyncio.CancelledError]
-RAISED += [Mute, MuteToo, StopIteration, RecursionError]
+RAISED += [NullRecorder, MuteToo, StopIteration, RecursionError]
 
 
 class Raising(Choosy):
@@ -824,7 +826,7 @@ async def test_a_choice_that_cancels_its_own_task_ends_no_scheduler() -> None:
         assert not running.done()
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, PanicException, Mute, MuteToo])
+@pytest.mark.parametrize("error", [ZeroDivisionError, PanicException, NullRecorder, MuteToo])
 async def test_what_reporting_raises_costs_its_own_pod_only(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bonny.scheduler.choosing import verdict
 from bonny.scheduler.fits import Fit
-from bonny.scheduler.verdict import verdict
 
 TAINTED = Fit("node(s) had untolerated taint(s)")
 

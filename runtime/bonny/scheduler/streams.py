@@ -1,6 +1,6 @@
-"""Cluster: what schedulers see: streams of nodes and pods, the cache that they fill, and selections of both.
+"""Streams: the nodes and pods of a cluster as schedulers see them, the cache that they fill, and selections of both.
 
-All schedulers of an operator share one, so each sees at once what the others decide.
+All schedulers of an operator share one cache, so each sees the decisions of the others at once.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from ..resource import Key, key_of
 from .assume import AssumeCache
 from .views import PodView
 
-__all__ = ["NODE", "POD", "Cluster", "Follow", "Selected", "Selection"]
+__all__ = ["NODE", "POD", "Follow", "SchedulerStreams", "Selected", "Selection"]
 
 NODE: Final = Kind("v1", "Node")
 POD: Final = Kind("v1", "Pod")
-# Lists are asked for again after so long.
+# The interval at which lists of nodes and pods are requested again.
 RENEWED_SECONDS: Final = 1.0
 
 Follow: TypeAlias = Callable[[Kind], Stream]
-"""Gives the stream of a kind in all namespaces, the same for the same kind. Whoever gives it runs it."""
+"""Returns the stream of a kind in all namespaces, the same one for the same kind. The caller does not run it."""
 
 Selection: TypeAlias = Kind | Iterable[Mapping[str, Any]]
 Ask: TypeAlias = Callable[[], Selection | Awaitable[Selection]]
 
-log = logging.getLogger("bonny.scheduler.cluster")
+log = logging.getLogger("bonny.scheduler.streams")
 
 
-class Listener(Protocol):
-    """Is told what becomes of pods, after the cache."""
+class PodListener(Protocol):
+    """Receives changes of pods, after the cache was updated."""
 
     def pod_seen(self, pod: PodView) -> None: ...
     def pod_gone(self, uid: str) -> None: ...
@@ -46,15 +46,15 @@ class Listener(Protocol):
     def server_restored(self) -> None: ...
 
 
-class Cluster:
-    """The streams of all nodes and all pods, and the cache. Make it before the streams run."""
+class SchedulerStreams:
+    """The streams of all nodes and all pods, and the cache. Create it before the streams run."""
 
     def __init__(self, follow: Follow) -> None:
         self.cache = AssumeCache()
         self.follow = follow
         self.nodes = follow(NODE)
         self.pods = follow(POD)
-        self.listeners: list[Listener] = []
+        self.listeners: list[PodListener] = []
         for stream in (self.nodes, self.pods):
             stream.subscribe(self)
 
@@ -72,7 +72,7 @@ class Cluster:
             for listener in self.listeners:
                 listener.pod_seen(pod)
 
-    def advanced(self, source: Stream) -> None:  # noqa: ARG002  a subscriber is told by whom
+    def advanced(self, source: Stream) -> None:  # noqa: ARG002  the signature of a subscriber
         for listener in self.listeners:
             listener.stream_advanced()
 
@@ -82,7 +82,7 @@ class Cluster:
 
 
 def _is_readable(pod: PodView) -> bool:
-    """Whether it can be decoded. The API server lets nothing else in; one bad object must not hold up the others."""
+    """Whether it can be decoded. The API server stores no other pods; but one bad object must not stop the rest."""
     try:
         return pod.demand is not None
     except (InvalidObject, *UNREADABLE):
@@ -91,15 +91,15 @@ def _is_readable(pod: PodView) -> bool:
 
 
 class Selected:
-    """Which objects of a kind a scheduler wants: those of a stream, or those in a list that is asked for again."""
+    """The objects of a kind that a scheduler selects: those of a stream, or those in a list that is requested again."""
 
     def __init__(self, ask: Ask, *, everything: Stream, follow: Follow, changed: Callable[[Key], None]) -> None:
-        """`everything` is the stream of all of the kind, whose changes others see. `changed` is called with the key of
-        each object that was not one of them before, or is not any more."""
+        """`everything` is the stream of all objects of the kind. `changed` is called with the key of each object that
+        enters or leaves the selection."""
         asked = None if inspect.iscoroutinefunction(ask) else ask()
         self.stream = follow(asked) if isinstance(asked, Kind) else None
         self.streams = list(filter(None, dict.fromkeys((everything, self.stream))))
-        """What has to be current."""
+        """The streams that must be current before a decision."""
 
         self._ask = ask
         self._changed = changed
@@ -112,22 +112,22 @@ class Selected:
         return key in self._keys if self.stream is None else self.stream.store.get(key) is not None
 
     async def renew(self, *, seconds: float) -> None:
-        """Ask for the list, if it is one, and if it is time for it. Raises: what asking raises."""
+        """Request the list again, when it is a list and is due. Raises: the errors of the request."""
         if self.stream is not None or time.monotonic() < self._renewed + RENEWED_SECONDS:
             return
-        found: Any = await call(self._ask, seconds=seconds)
-        if isinstance(found, Kind):
-            raise OptionError("a Kind comes from a method without async")
-        before, self._keys = self._keys, frozenset(map(key_of, found))
+        answer: Any = await call(self._ask, seconds=seconds)
+        if isinstance(answer, Kind):
+            raise OptionError("an async method cannot return a Kind: remove `async`, or return a list of objects")
+        before, self._keys = self._keys, frozenset(map(key_of, answer))
         self._renewed = time.monotonic()
         for key in self._keys ^ before:
             self._changed(key)
 
-    def seen(self, source: Stream, delta: Delta) -> None:  # noqa: ARG002  a subscriber is told by whom
+    def seen(self, source: Stream, delta: Delta) -> None:  # noqa: ARG002  the signature of a subscriber
         self._changed(delta.key)
 
     def advanced(self, source: Stream) -> None:
-        """The streams of all objects tell the same."""
+        """Nothing to do: the stream of all objects reports it, too."""
 
     def restored(self, source: Stream) -> None:
-        """So do they of this."""
+        """Nothing to do: the stream of all objects reports it, too."""
