@@ -14,8 +14,8 @@ from typing import Final
 from ..client.api import Client
 from ..client.errors import Forbidden, NotFound
 from ..errors import ApiError, OptionError, UsageError
+from ..operator import Operator
 from ..resource import Resource
-from .operatorlike import OperatorLike
 from .rbac import CLUSTER, Permission, as_rules, needs, permissions
 from .reviews import refused
 
@@ -32,7 +32,7 @@ class PermissionCheck:
     """The permissions that `operator` needs in these namespaces, `watched` (None: all) and its own."""
 
     def __init__(
-        self, operator: OperatorLike, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
+        self, operator: Operator, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
     ) -> None:
         self._operator = operator
         self._settings = (namespace, watched, leader_election)

@@ -24,14 +24,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from ..controller import Controller
 from ..errors import OptionError
 from ..events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
 from ..kinds import Kind, Scope, resource_scope
+from ..operator import Operator
 from ..resource import Resource
 from .leader import LEASE
-from .operatorlike import ControllerLike, OperatorLike
 
 __all__ = ["CLUSTER", "READ", "VERBS", "Permission", "as_rules", "grants", "needs", "permissions", "watched_namespaces"]
 
@@ -59,19 +60,12 @@ class Permission(NamedTuple):
     verb: str
 
 
-def watched_namespaces(operator: OperatorLike, *, namespace: str) -> tuple[str, ...] | None:
+def watched_namespaces(operator: Operator, *, namespace: str) -> tuple[str, ...] | None:
     """The namespaces that the operator watches when it runs in `namespace`; None: all."""
-    match operator.watch:
-        case "all":
-            return None
-        case "namespace":
-            return (namespace,)
-    raise OptionError(
-        f"watch of operator {operator.name} is {operator.watch!r}: write 'all', or 'namespace' for its own"
-    )
+    return None if operator.watch == "all" else (namespace,)
 
 
-def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource]]:
+def grants(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
     """The policy rules by namespace, `CLUSTER` for the ClusterRole; merged, sorted, without repetition.
 
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
@@ -81,7 +75,7 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
 
 
 def needs(
-    operator: OperatorLike, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
+    operator: Operator, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
 ) -> dict[str, list[Resource]]:
     """As `grants`, for an operator that is run with other settings than those of its manifest."""
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
@@ -119,7 +113,7 @@ def permissions(rules: Mapping[str, Iterable[Resource]]) -> Iterator[Permission]
 
 
 def _of_controller(
-    operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]
+    operator: Operator, controller: type[Controller[Any]], everywhere: tuple[str, ...]
 ) -> Iterator[Permission]:
     finalizes = bool(operator.finalizers(controller))
     for named, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
@@ -136,7 +130,7 @@ def _of_controller(
     for related in controller.related:
         yield from _on(related, READ, everywhere)
     for rule in controller.rules:
-        yield from _extra(rule, getattr(controller, "__name__", "a controller"), everywhere)
+        yield from _extra(rule, controller.__name__, everywhere)
 
 
 def _on(

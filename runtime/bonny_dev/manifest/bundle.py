@@ -15,8 +15,8 @@ import yaml
 from yaml.representer import RepresenterError
 
 from bonny.errors import OptionError
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import Customize, OperatorLike
 from bonny.run.rbac import CLUSTER, grants
 
 from ..crd.definition import crds
@@ -33,7 +33,7 @@ MAPPING: Final = 90
 
 
 def documents(
-    operator: OperatorLike,
+    operator: Operator,
     *,
     image: str | None,
     namespace: str,
@@ -57,13 +57,13 @@ def documents(
         for place, rules in grants(operator, namespace=namespace).items():
             objects += _role(operator, rules, place=place, namespace=namespace)
         for part in optional:
-            objects += part.make(operator, namespace=namespace)
+            objects += part.make(operator, namespace)
     if image is not None and deployed:
         objects.append(deployment(operator, image=image, namespace=namespace))
     marks = labels(operator)
     for each in objects:
         each["metadata"]["labels"] = {**marks, **each["metadata"].get("labels", {})}
-    return objects if operator.customize is None else _customized(operator.customize, objects, operator.name)
+    return _customized(operator, objects)
 
 
 def to_yaml(objects: Iterable[Resource]) -> str:
@@ -79,10 +79,12 @@ def to_yaml(objects: Iterable[Resource]) -> str:
         ) from None
 
 
-def _customized(customize: Customize, objects: list[Resource], name: str) -> list[Resource]:
-    """What the hook makes of the objects."""
-    found: object = customize(objects)
-    where = f"customize of operator {name} returned"
+def _customized(operator: Operator, objects: list[Resource]) -> list[Resource]:
+    """The objects that the hook `customize` returns."""
+    if operator.customize is None:
+        return objects
+    found: object = operator.customize(objects)
+    where = f"customize of operator {operator.name} returned"
     if not isinstance(found, list):
         raise OptionError(f"{where} {type(found).__name__}: return the list of objects")
     for number, each in enumerate(found):
@@ -103,7 +105,7 @@ def _namespace(namespace: str) -> Resource:
     }
 
 
-def _service_account(operator: OperatorLike, namespace: str) -> Resource:
+def _service_account(operator: Operator, namespace: str) -> Resource:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -113,7 +115,7 @@ def _service_account(operator: OperatorLike, namespace: str) -> Resource:
     }
 
 
-def _role(operator: OperatorLike, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:
+def _role(operator: Operator, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:
     kind = "ClusterRole" if place == CLUSTER else "Role"
     metadata = {"name": operator.name} if place == CLUSTER else {"name": operator.name, "namespace": place}
     yield {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": dict(metadata), "rules": rules}

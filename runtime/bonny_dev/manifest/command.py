@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bonny.errors import UsageError
 from bonny.naming import check_dns_label, check_image
-from bonny.run.operatorlike import OperatorLike
+from bonny.operator import Operator
 
 from .bundle import documents, to_yaml
 
@@ -24,7 +24,7 @@ STDOUT = "-"
 
 
 def render(
-    operator: OperatorLike,
+    operator: Operator,
     *,
     image: str | None = None,
     namespace: str | None = None,

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 from bonny.run.rbac import watched_namespaces
 
 from .labels import labels, selector
@@ -33,7 +33,7 @@ STORAGE_LIMIT: Final = {"ephemeral-storage": "1Gi"}
 STOP_SECONDS: Final = 4.5
 
 
-def deployment(operator: OperatorLike, *, image: str, namespace: str) -> Resource:
+def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
     """The Deployment of `operator` in `namespace`."""
     return {
         "apiVersion": "apps/v1",
@@ -66,7 +66,7 @@ def deployment(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
     }
 
 
-def _container(operator: OperatorLike, *, image: str, namespace: str) -> Resource:
+def _container(operator: Operator, *, image: str, namespace: str) -> Resource:
     watched = watched_namespaces(operator, namespace=namespace)
     return {
         "name": "operator",
@@ -94,7 +94,7 @@ def _container(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
     }
 
 
-def _strategy(operator: OperatorLike) -> Resource:
+def _strategy(operator: Operator) -> Resource:
     """With a lease the new replica fills its caches while the old one still acts. Without, both would act at once: the
     old one ends before the new one starts."""
     if not operator.leader_election:
@@ -102,13 +102,13 @@ def _strategy(operator: OperatorLike) -> Resource:
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
 
 
-def _grace_period(operator: OperatorLike) -> int:
+def _grace_period(operator: Operator) -> int:
     """How long an orderly stop takes at most. Who is killed before it ends leaves a lease that others must wait for."""
     release = operator.lease.request_seconds if operator.leader_election else 0.0
     return math.ceil(operator.grace + STOP_SECONDS + release)
 
 
-def _spread(operator: OperatorLike) -> Resource:
+def _spread(operator: Operator) -> Resource:
     """Replicas on different nodes where there are several, so that the loss of one node leaves a standby."""
     if operator.replicas == 1:
         return {}

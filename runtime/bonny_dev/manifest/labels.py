@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from bonny.errors import OptionError
-from bonny.run.operatorlike import OperatorLike
+from bonny.operator import Operator
 
 __all__ = ["labels", "selector"]
 
@@ -21,7 +21,7 @@ _KEY: Final = re.compile(rf"(?=.{{1,317}}$)([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9]
 _VALUE: Final = re.compile(rf"({_WORD})?")
 
 
-def labels(operator: OperatorLike) -> dict[str, str]:
+def labels(operator: Operator) -> dict[str, str]:
     """The recommended labels and those of `Operator(labels=...)`, on everything in the manifest.
 
     Raises: `OptionError` for a label that Kubernetes refuses, or that selects the pods.
@@ -38,6 +38,6 @@ def labels(operator: OperatorLike) -> dict[str, str]:
     return {**selector(operator), "app.kubernetes.io/managed-by": "bonny", **operator.labels}
 
 
-def selector(operator: OperatorLike) -> dict[str, str]:
+def selector(operator: Operator) -> dict[str, str]:
     """The labels that no other pods of the namespace have. They cannot change: Deployments keep theirs for good."""
     return {NAME: operator.name, COMPONENT: "operator"}

@@ -11,8 +11,8 @@ from typing import Final
 
 import yaml
 
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 
 from .labels import NAME, selector
 from .service import METRICS
@@ -30,7 +30,7 @@ def monitoring_file(name: str, *, job: str) -> str:
     return files("bonny_dev.manifest").joinpath(name).read_text(encoding="utf-8").replace("OPERATOR", job)
 
 
-def service_monitor(operator: OperatorLike, *, namespace: str) -> Resource:
+def service_monitor(operator: Operator, *, namespace: str) -> Resource:
     """Has every replica scraped; the job is called like the operator."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
@@ -44,7 +44,7 @@ def service_monitor(operator: OperatorLike, *, namespace: str) -> Resource:
     }
 
 
-def alerts(operator: OperatorLike, *, namespace: str) -> Resource:
+def alerts(operator: Operator, *, namespace: str) -> Resource:
     """The alert rules, as prometheus-operator reads them."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
@@ -54,7 +54,7 @@ def alerts(operator: OperatorLike, *, namespace: str) -> Resource:
     }
 
 
-def dashboards(operator: OperatorLike, *, namespace: str) -> Resource:
+def dashboards(operator: Operator, *, namespace: str) -> Resource:
     """The dashboard, as Grafana's sidecar reads it."""
     return {
         "apiVersion": "v1",

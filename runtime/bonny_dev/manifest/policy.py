@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 
 from .deployment import PORT
 from .labels import selector
@@ -22,7 +22,7 @@ API_SERVER_PORTS: Final = (443, 6443, 8443, 16443)
 DNS_PORTS: Final = (53, 5353)
 
 
-def network_policy(operator: OperatorLike, *, namespace: str) -> Resource:
+def network_policy(operator: Operator, *, namespace: str) -> Resource:
     """Closes everything but the port that is probed and scraped, and the way to the API server and to DNS.
 
     Does not: know the API server's address. No label selects it and every cluster has another, so its ports are open
@@ -44,7 +44,7 @@ def network_policy(operator: OperatorLike, *, namespace: str) -> Resource:
     }
 
 
-def disruption_budget(operator: OperatorLike, *, namespace: str) -> Resource:
+def disruption_budget(operator: Operator, *, namespace: str) -> Resource:
     """Lets a drain evict one replica at a time, and those that are not ready at any time: they hold nobody up."""
     return {
         "apiVersion": "policy/v1",

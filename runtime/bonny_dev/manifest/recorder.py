@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 from bonny.run.rbac import CLUSTER, READ, VERBS, Permission, as_rules, grants, permissions
 from bonny.telemetry import attach, detach
 
@@ -97,7 +97,7 @@ class PermissionRecorder:
 
     # --- comparing ----------------------------------------------------------------------------------------------------
 
-    def compared_with_manifest(self, operator: OperatorLike, *, namespace: str = "") -> Comparison:
+    def compared_with_manifest(self, operator: Operator, *, namespace: str = "") -> Comparison:
         """Set beside what the manifest of `operator` grants when deployed to `namespace` (default: its own name)."""
         return self.compared_with(grants(operator, namespace=namespace or operator.name))
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from bonny.api import Version
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 from bonny.run.rbac import CLUSTER, READ, Permission, as_rules
 
 __all__ = ["aggregated_roles"]
@@ -25,7 +25,7 @@ __all__ = ["aggregated_roles"]
 AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
 
 
-def aggregated_roles(operator: OperatorLike) -> list[Resource]:
+def aggregated_roles(operator: Operator) -> list[Resource]:
     """The ClusterRoles `<operator>-view`, `-edit` and `-admin` for its own kinds; none where it has none."""
     allowed: dict[str, set[Permission]] = {}
     for version in operator.crds:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from bonny.errors import UsageError
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 
 from .deployment import PORT, PORT_NAME
 from .labels import selector
@@ -20,7 +20,7 @@ METRICS: Final = "metrics"
 """The name of its port."""
 
 
-def service(operator: OperatorLike, *, namespace: str) -> Resource:
+def service(operator: Operator, *, namespace: str) -> Resource:
     """The Service of `operator` in `namespace`.
 
     Raises: `UsageError` when the operator's name cannot be that of a Service.
