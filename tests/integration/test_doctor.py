@@ -281,11 +281,11 @@ def test_what_one_may_not_look_at_leads_to_an_administrator(sandbox: Sandbox, ex
         (SAMPLE.replace("3", "30"), "spec.width"),
         (SAMPLE.replace("width", "widht"), "widht"),
         (SAMPLE.replace("{width: 3}", "{width: 3}\nspce: {}"), "spce"),
-        (SAMPLE.replace("Gate", "Wicket"), "plural and scope of Wicket"),
+        (SAMPLE.replace("Gate", "Wicket"), "Wicket of gates.example.com/v1 is not served"),
         (f"{CONFIG_MAP}dta: {{}}\n", "dta"),
-        ("{", "is no YAML"),
-        ("- a", "holds no object"),
-        ("apiVersion: v1\nkind: ConfigMap\n", "holds no object"),
+        ("{", "is not valid YAML"),
+        ("- a", "holds something that is not an object"),
+        ("apiVersion: v1\nkind: ConfigMap\n", "holds something that is not an object"),
     ],
 )
 def test_a_sample_that_would_be_refused_is_named(

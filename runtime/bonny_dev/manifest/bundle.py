@@ -14,7 +14,8 @@ from typing import Any, Final
 import yaml
 from yaml.representer import RepresenterError
 
-from bonny.errors import OptionError
+from bonny.errors import OptionError, UsageError
+from bonny.naming import check_dns_label, check_image
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, grants
@@ -35,8 +36,8 @@ MAPPING: Final = 90
 def documents(
     operator: Operator,
     *,
-    image: str | None,
-    namespace: str,
+    image: str | None = None,
+    namespace: str | None = None,
     local: bool = False,
     crds_only: bool = False,
     include: Collection[str] = (),
@@ -47,8 +48,20 @@ def documents(
     Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster. `crds_only`
     leaves out everything but the definitions of its kinds. `include` and `exclude` name parts of `parts.PARTS`.
     `Operator(customize=...)` has the last word.
-    Raises: `OptionError` when the declarations do not fit together; `UsageError` for parts that cannot be chosen.
+    `namespace` is where the operator is deployed (default: its own name).
+    Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
+    part.
     """
+    if image is not None:
+        check_image(image)
+    namespace = check_dns_label(operator.name if namespace is None else namespace, "namespace")
+    if namespace == "default" or namespace.startswith("kube-"):
+        raise UsageError(
+            f"the operator cannot be deployed to {namespace}: the manifest sets the pod security of its namespace, and "
+            f"this one is used by others; choose one of its own, for example --namespace {operator.name}"
+        )
+    if crds_only and include:
+        raise UsageError("--crds-only leaves out what --with names: use one of the two")
     deployed = image is not None and not (local or crds_only)
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
     objects = crds(operator.crds, operator.group)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from .. import files
 from .guard import Guard
 from .lock import held
 from .processes import SandboxError
@@ -98,10 +99,8 @@ def install(program: Path, folder: Path) -> Path:
     target = folder / program.name
     checksum_file(target).unlink(missing_ok=True)  # killed from here on, we leave a program that is not trusted
     program.replace(target)
-    # Written beside and renamed, so that a reader without the lock never sees half a line.
-    written = checksum_file(target).with_suffix(f".{secrets.token_hex(4)}")
-    written.write_text(f"{checksum(target)}  {target.name}\n", encoding="utf-8")
-    written.replace(checksum_file(target))
+    # As a whole: a reader without the lock never sees half a line.
+    files.write(checksum_file(target), f"{checksum(target)}  {target.name}\n", mode=0o644)
     return target
 
 

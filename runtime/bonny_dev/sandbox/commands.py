@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from .. import files
 from .binaries import find_or_build
-from .kubeconfig import write_private
 from .lock import try_lock
 from .processes import SandboxError
 from .server import Sandbox
@@ -77,7 +77,7 @@ def start(root: Path | None = None, *, port: int = 0, say: Say = say_now) -> Non
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         with Sandbox(port=port, progress=say) as sandbox:
             state = State(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
-            write_private(state_file, json.dumps(asdict(state)))
+            files.write(state_file, json.dumps(asdict(state)))
             say("The sandbox is ready: etcd and kube-apiserver.")
             for line in [*state.lines(), "Ctrl-C, or `invoke sandbox.stop` in another terminal, ends it."]:
                 say(line)

@@ -19,10 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from .. import files
 from .admin import Admin
 from .binaries import Binaries, Progress, find_or_build
 from .guard import Guard
-from .kubeconfig import kubeconfig, signing_key, write_private
+from .kubeconfig import kubeconfig, signing_key
 from .ports import LOOPBACK, check_free, free_ports, is_free
 from .processes import SandboxError, Server
 
@@ -132,7 +133,7 @@ class Sandbox(Admin):
         """
         token = self.service_account_token(namespace, name, expires_seconds=expires_seconds)
         text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user=name, token=token, namespace=namespace)
-        return write_private(self.folder / f"{namespace}-{name}.kubeconfig", text)
+        return files.write(self.folder / f"{namespace}-{name}.kubeconfig", text)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -148,8 +149,8 @@ class Sandbox(Admin):
         self._guard = Guard(self.folder)
         self.url = f"https://{LOOPBACK}:{port}"
         self.ca_file = self.folder / "certs" / "apiserver.crt"
-        self.token_file = write_private(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
-        write_private(self.folder / "sa.key", signing_key())
+        self.token_file = files.write(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
+        files.write(self.folder / "sa.key", signing_key())
         self.etcd = Server(
             "etcd",
             [str(binaries.etcd), *etcd_flags(self.folder, etcd_port, peer_port)],
@@ -167,7 +168,7 @@ class Sandbox(Admin):
         self.etcd.start()
         self.apiserver.start()
         text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user="admin", token=self.token)
-        self.kubeconfig = write_private(self.folder / "kubeconfig", text)
+        self.kubeconfig = files.write(self.folder / "kubeconfig", text)
 
     def _is_ready(self) -> bool:
         """Whether the API server answers, is ready, and has made the namespace that most requests use."""

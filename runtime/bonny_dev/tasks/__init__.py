@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invoke.context import Context
-from invoke.exceptions import Exit
-from invoke.tasks import task
 
 from bonny.errors import UsageError
 
 from ..project import Project
 from . import sandbox
-from .failure import in_one_sentence
+from .failure import task
 from .shipping import image, install, lock, pin_tags, uninstall
 
 if TYPE_CHECKING:
@@ -75,50 +73,46 @@ def gen_controller(
     dry_run: bool = False,
 ) -> None:
     """Add a kind: its API, controller, sample and tests. With another --version: a version of it."""
-    with in_one_sentence():
-        from . import generate, parts
+    from . import generate, parts
 
-        if version and for_:
-            raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
-        request = generate.Request(
-            kind=kind,
-            plural=plural,
-            version=version or "v1",
-            cluster_scoped=cluster_scoped,
-            short_names=tuple(name.strip() for names in short_name or () for name in names.split(",")),
-            group=group,
-            finalizer=finalizer,
-        )
-        project = Project.at(Path(c.root))
-        plan = parts.plan_controller_of(project, request, for_) if for_ else generate.plan_kind(project, request)
-        _carry_out(plan, dry_run=dry_run)
+    if version and for_:
+        raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
+    request = generate.Request(
+        kind=kind,
+        plural=plural,
+        version=version or "v1",
+        cluster_scoped=cluster_scoped,
+        short_names=tuple(name.strip() for names in short_name or () for name in names.split(",")),
+        group=group,
+        finalizer=finalizer,
+    )
+    project = Project.at(Path(c.root))
+    plan = parts.plan_controller_of(project, request, for_) if for_ else generate.plan_kind(project, request)
+    _carry_out(plan, dry_run=dry_run)
 
 
 @task(help={"name": "what it is called, in lower case: stale-reports", "dry_run": DRY_RUN})
 def gen_task(c: Context, name: str, dry_run: bool = False) -> None:
     """Add a periodic task: a function that runs again and again, and its tests."""
-    with in_one_sentence():
-        from . import parts
+    from . import parts
 
-        _carry_out(parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 @task(help={"name": "what it is called, in CamelCase: ConfigMapCounter", "dry_run": DRY_RUN})
 def gen_reconciler(c: Context, name: str, dry_run: bool = False) -> None:
     """Add a reconciler: a class that looks at all objects of a kind again and again, and its tests."""
-    with in_one_sentence():
-        from . import parts
+    from . import parts
 
-        _carry_out(parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 @task(help={"name": "what pods write in spec.schedulerName: cheap-node", "dry_run": DRY_RUN})
 def gen_scheduler(c: Context, name: str, dry_run: bool = False) -> None:
     """Add a scheduler: its class, a sample pod and tests."""
-    with in_one_sentence():
-        from . import generate_scheduler
+    from . import generate_scheduler
 
-        _carry_out(generate_scheduler.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(generate_scheduler.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 def _carry_out(plan: Plan, *, dry_run: bool) -> None:
@@ -154,21 +148,20 @@ def manifest(
     without: Iterable[str] | None = None,
 ) -> None:
     """Write what a cluster needs to run the operator: CRDs, permissions, Deployment."""
-    with in_one_sentence():
-        from ..manifest import command
+    from ..manifest import bundle, command
 
-        project = Project.at(Path(c.root))
-        usual = f"{project.image}:{project.version}" if project.image else None
-        text = command.render(
-            project.load_operator(),
-            image=image or usual,
-            namespace=namespace or None,
-            local=local,
-            crds_only=crds_only,
-            include=_names(with_),
-            exclude=_names(without),
-        )
-        command.write(text, out if out == "-" else str(project.root / out))
+    project = Project.at(Path(c.root))
+    usual = f"{project.image}:{project.version}" if project.image else None
+    objects = bundle.documents(
+        project.load_operator(),
+        image=image or usual,
+        namespace=namespace or None,
+        local=local,
+        crds_only=crds_only,
+        include=_names(with_),
+        exclude=_names(without),
+    )
+    command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
     if out != "-":
         print(f"wrote {out}")
 
@@ -182,11 +175,10 @@ def manifest(
 )
 def write_dashboards(c: Context, out: str = "monitoring", job: str = "") -> None:
     """Write alert rules for Prometheus and a dashboard for Grafana."""
-    with in_one_sentence():
-        from .dashboards import write
+    from .dashboards import write
 
-        project = Project.at(Path(c.root))
-        written = write(project.root / out, job=job or project.load_operator().name)
+    project = Project.at(Path(c.root))
+    written = write(project.root / out, job=job or project.load_operator().name)
     for path in written:
         print(f"wrote {path.relative_to(project.root) if path.is_relative_to(project.root) else path}")
 
@@ -213,23 +205,22 @@ def run_locally(
     context: str = "",
 ) -> None:
     """Run the operator on this machine, with its CRDs installed first. Ctrl-C ends it."""
-    with in_one_sentence():
-        from .run_local import Options, run
+    from .run_local import Options, run
 
-        project = Project.at(Path(c.root))
-        options = Options(
-            sandbox=sandbox,
-            namespace=namespace,
-            context=context,
-            apply_samples=apply_samples,
-            as_service_account=as_service_account,
-        )
-        if reload:
-            from .reload import run_reloading
+    project = Project.at(Path(c.root))
+    options = Options(
+        sandbox=sandbox,
+        namespace=namespace,
+        context=context,
+        apply_samples=apply_samples,
+        as_service_account=as_service_account,
+    )
+    if reload:
+        from .reload import run_reloading
 
-            run_reloading(project, options)
-        else:
-            run(project.load_operator(), options, samples=project.root / "samples")
+        run_reloading(project, options)
+    else:
+        run(project.load_operator(), options, samples=project.root / "samples")
 
 
 @task(
@@ -240,38 +231,29 @@ def run_locally(
         "context": "context of your kubeconfig (default: the current one)",
     },
 )
-def examine(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> None:
+def examine(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> int:
     """Look at the cluster: is it supported, are CRDs, permissions and samples right? Changes nothing."""
-    with in_one_sentence():
-        from .doctor import run
+    from .doctor import run
 
-        project = Project.at(Path(c.root))
-        samples = project.root / "samples"
-        well = run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context)
-    if not well:
-        raise Exit(code=1)
+    project = Project.at(Path(c.root))
+    samples = project.root / "samples"
+    return int(not run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context))
 
 
 @task(name="test", help={"unit": "only the quick tests, which need no API server"})
-def run_tests(c: Context, unit: bool = False) -> None:
+def run_tests(c: Context, unit: bool = False) -> int:
     """Run the tests; the integration tests start a real API server."""
-    with in_one_sentence():
-        from . import quality
+    from . import quality
 
-        code = quality.run_tests(Path(c.root), unit=unit)
-    if code:
-        raise Exit(code=code)
+    return quality.run_tests(Path(c.root), unit=unit)
 
 
-@task
-def lint(c: Context) -> None:
+@task()
+def lint(c: Context) -> int:
     """Check style and types."""
-    with in_one_sentence():
-        from . import quality
+    from . import quality
 
-        code = quality.run_checks(Path(c.root))
-    if code:
-        raise Exit(code=code)
+    return quality.run_checks(Path(c.root))
 
 
 @task(
@@ -285,10 +267,9 @@ def lint(c: Context) -> None:
 )
 def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = False) -> None:
     """Replace vendor/bonny by the runtime of another version of the template."""
-    with in_one_sentence():
-        from .update_runtime import update_runtime
+    from .update_runtime import update_runtime
 
-        report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)
+    report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)
     if report.changelog:
         print(f"{report.changelog}\n")
     print(f"vendor/bonny is {report.after} now, from {report.origin}; it was {report.before}")

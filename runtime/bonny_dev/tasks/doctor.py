@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from bonny.client.api import Client, path_of
 from bonny.client.config import Cluster, Kubeconfig, find_cluster
 from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Unauthorized, refusal
 from bonny.core.objects import decode_failure
-from bonny.errors import ApiError, OptionError, UsageError
+from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
 from bonny.main import defaults
 from bonny.naming import check_dns_label
@@ -35,10 +34,10 @@ from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
 
 from ..crd.definition import crds
-from ..manifest.bundle import to_yaml
+from ..install import CRD, install, kind_of, kinds_of, read_documents
+from ..manifest import bundle
 from ..sandbox import Sandbox, versions
-from ..testing.running import install
-from .provision import CRD
+from .provision import sample_files
 
 __all__ = ["Finding", "examine", "run"]
 
@@ -84,10 +83,7 @@ def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, con
     """
     config = Config.from_environment(base=defaults(operator))
     where = check_dns_label(namespace or operator.name, "namespace")
-    try:
-        texts = {path.name: path.read_bytes() for path in sorted(samples.glob("*.y*ml"))}
-    except OSError as error:
-        raise UsageError(f"the sample {error.filename} cannot be read ({error.strerror}): mend that") from error
+    texts = sample_files(samples)
     if sandbox and (context or namespace):
         raise UsageError("--sandbox and --context or --namespace exclude each other: a sandbox is a cluster of its own")
     if not sandbox:
@@ -133,9 +129,8 @@ async def examine(
         for crd in crds(operator.crds, operator.group):
             yield await _look("crd", _as_the_code_has_it(client, crd))
         yield await _look("permissions", _granted(client, operator, namespace))
-        own = [known.as_kind(operator.group) for known in operator.crds]
         for file, text in samples.items():
-            yield await _look("sample", _accepted(client, own, file, text))
+            yield await _look("sample", _accepted(client, kinds_of(operator), file, text))
 
 
 async def _look(part: str, check: Awaitable[str]) -> Finding:
@@ -179,10 +174,11 @@ async def _supported(client: Client) -> str:
 
 
 async def _installed(client: Client, operator: Operator) -> str:
+    documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
     try:
-        await install(client, operator)
-    except AssertionError as error:
-        raise _Wrong(f"{error}: see the API server's log") from error
+        await install(client, documents, manager="doctor")
+    except UsageError as error:
+        raise _Wrong(str(error)) from error
     return "is accepted by the sandbox"
 
 
@@ -200,7 +196,7 @@ async def _as_the_code_has_it(client: Client, crd: Resource) -> str:
     if told.get("Established") != "True":
         raise _Wrong(f"{name} is not served: kubectl describe crd {name}")
     if stored["spec"] != live["spec"]:
-        before, after = (to_yaml([known["spec"]]).splitlines() for known in (live, stored))
+        before, after = (bundle.to_yaml([known["spec"]]).splitlines() for known in (live, stored))
         lines = [*difflib.unified_diff(before, after, "in the cluster", "in the code", lineterm="", n=2)]
         more = [f"... and {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
         raise _Wrong(f"{name} differs from the code: {MANIFEST}", *lines[:DIFF_LINES], *more)
@@ -218,28 +214,25 @@ async def _granted(client: Client, operator: Operator, namespace: str) -> str:
     return f"{account} has all {len(needed)} that it needs"
 
 
-async def _accepted(client: Client, own: list[Kind], file: str, text: bytes) -> str:
+async def _accepted(client: Client, known: list[Kind], file: str, text: bytes) -> str:
     """A dry run of applying each object in it, to the namespace `default` where it names none."""
-    found = []
+    accepted = []
     try:
-        for document in filter(None, yaml.safe_load_all(text)):
-            api_version, kind = document["apiVersion"], document["kind"]
-            ours = (known for known in own if (known.api_version, known.kind) == (api_version, kind))
-            known = next(ours, None) or Kind(api_version, kind)
-            place = {"namespace": "default"} if known.namespaced else {}
-            resource = {**document, "metadata": {**place, **document["metadata"]}}
+        for document in read_documents(file, text):
+            kind = kind_of(document, known)
+            metadata = {**({"namespace": "default"} if kind.namespaced else {}), **document["metadata"]}
+            resource = {**document, "metadata": metadata}
             key = key_of(resource)
-            path = path_of(known, key.namespace or None, key.name)
-            found.append(await _asked(client, "PATCH", path, "apply", f"{known.resource} {key}", body=resource))
-    except yaml.YAMLError as error:
-        raise _Wrong(f"{file} is no YAML ({' '.join(str(error).split())}): mend it") from None
-    except (KeyError, TypeError, AttributeError):
-        raise _Wrong(f"{file} holds no object: give it apiVersion, kind, and metadata with a name") from None
+            path = path_of(kind, key.namespace or None, key.name)
+            accepted.append(await _asked(client, "PATCH", path, "apply", f"{kind.resource} {key}", body=resource))
     except NotServed:
-        raise _Wrong(f"{file}: {kind} of {api_version} is not served: {MANIFEST}") from None
-    except (ApiError, OptionError) as error:
-        raise _Wrong(f"{file}: {error}: mend it") from None
-    return f"{file}: {', '.join(map(identify, found)) or 'nothing in it'} would be accepted"
+        served = f"{document['kind']} of {document['apiVersion']} is not served"
+        raise _Wrong(f"{file}: {served}: {MANIFEST}") from None
+    except ApiError as error:
+        raise _Wrong(f"{file}: {error}: fix it") from None
+    except UsageError as error:
+        raise _Wrong(str(error)) from None
+    return f"{file}: {', '.join(map(identify, accepted)) or 'nothing in it'} would be accepted"
 
 
 async def _asked(

@@ -8,14 +8,12 @@ from shutil import which
 from typing import Final
 
 from invoke.context import Context
-from invoke.exceptions import Exit
-from invoke.tasks import task
 
 from bonny.errors import UsageError
 from bonny.naming import check_image
 
 from ..project import Project
-from .failure import in_one_sentence
+from .failure import task
 
 __all__ = ["image", "install", "lock", "pin_tags", "uninstall"]
 
@@ -27,27 +25,23 @@ WHERE: Final = {
 }
 
 
-@task
-def lock(c: Context) -> None:
+@task()
+def lock(c: Context) -> int:
     """Choose what goes into the image, each package by version and hash; run it again for newer ones."""
-    with in_one_sentence():
-        from . import quality
+    from . import quality
 
-        code = quality.run_lock(Project.at(Path(c.root)))
-    if code:
-        raise Exit(code=code)
+    return quality.run_lock(Project.at(Path(c.root)))
 
 
 @task(help={"push": "build it for amd64 and arm64, with SBOM and provenance, and push it"}, auto_shortflags=False)
 def image(c: Context, push: bool = False) -> None:
     """Build the container image, with the version of pyproject.toml as its tag; without a lock, make one first."""
-    with in_one_sentence():
-        from . import quality
+    from . import quality
 
-        project = Project.at(Path(c.root))
-        tagged = check_image(project.tagged_image)
-        if which("docker") is None and not c.config.run.dry:
-            raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
+    project = Project.at(Path(c.root))
+    tagged = check_image(project.tagged_image)
+    if which("docker") is None and not c.config.run.dry:
+        raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
     if not all((project.root / name).exists() for name in quality.LOCKS):
         lock(c)
     # Several platforms at once, and what is known of the build, need buildx; one for this machine does not.
@@ -63,23 +57,21 @@ def pin_tags(c: Context) -> None:
 
     It needs the network, git, and docker with buildx.
     """
-    with in_one_sentence():
-        from .pin import pin
+    from .pin import pin
 
-        for name in pin(Path(c.root)):
-            print(f"pinned {name}")
+    for name in pin(Path(c.root)):
+        print(f"pinned {name}")
 
 
 @task(help=WHERE, auto_shortflags=False)
 def install(c: Context, image: str = "", namespace: str = "", context: str = "") -> None:
     """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
-    with in_one_sentence():
-        import asyncio
+    import asyncio
 
-        from . import deploy
+    from . import deploy
 
-        documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-        asyncio.run(deploy.install(deploy.cluster_of(context), documents))
+    documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
+    asyncio.run(deploy.install(deploy.cluster_of(context), documents))
 
 
 @task(
@@ -98,16 +90,15 @@ def uninstall(
 
     Its namespace goes, too, where that has the operator's name; another one stays.
     """
-    with in_one_sentence():
-        import asyncio
+    import asyncio
 
-        from . import deploy
+    from . import deploy
 
-        seconds = _seconds(wait)
-        project = Project.at(Path(c.root))
-        documents = deploy.documents_of(project, image=image, namespace=namespace)
-        own = project.load_operator().name
-        asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=seconds, sure=yes))
+    seconds = _seconds(wait)
+    project = Project.at(Path(c.root))
+    documents = deploy.documents_of(project, image=image, namespace=namespace)
+    own = project.load_operator().name
+    asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=seconds, sure=yes))
 
 
 def _seconds(wait: str) -> float:

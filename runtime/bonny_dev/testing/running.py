@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bonny.client.api import JSON, Client, path_of
 from bonny.client.config import find_cluster
-from bonny.client.errors import NotFound, NotServed
+from bonny.client.errors import NotFound
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Key, Resource, identify, key_of
 from bonny.run.config import ALL_NAMESPACES
 
+from ..install import install, kind_of, kinds_of
 from ..manifest import bundle
 from ..project import Project
 from ..sandbox.guard import Guard
@@ -77,9 +78,7 @@ class RunningOperator:
         self._owners: set[str] = set()
         """UIDs of what was applied, also of what a test deleted since."""
 
-        own = [kind for controller in operator.controllers for kind in controller.kinds(operator.group)]
-        own += [version.as_kind(operator.group) for version in operator.crds]
-        self._kinds = {(kind.api_version, kind.kind): kind for kind in own}
+        self._kinds = kinds_of(operator)
 
     async def apply(self, resource: Resource) -> Resource:
         """Create or change `resource` by server-side apply; without a namespace it goes to the operator's own."""
@@ -182,8 +181,7 @@ class RunningOperator:
         return await self.read(like) is None
 
     def _placed(self, resource: Resource) -> tuple[Kind, Resource]:
-        named = (resource["apiVersion"], resource["kind"])
-        kind = self._kinds.get(named) or Kind(*named)
+        kind = kind_of(resource, self._kinds)
         if kind.namespaced and not resource["metadata"].get("namespace"):
             metadata = {**resource["metadata"], "namespace": self.operator.name}
             resource = {**resource, "metadata": metadata}
@@ -197,7 +195,8 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
     operator = project.load_operator()
     cluster = find_cluster(kubeconfig=str(sandbox.kubeconfig))
     async with Client(cluster, user_agent=MANAGER) as client:
-        await install(client, operator)
+        documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
+        await install(client, documents, manager=MANAGER)
         identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
         port = free_port()
         guard = Guard(Path(tempfile.gettempdir()) / f"bonny-operator-{secrets.token_hex(4)}")
@@ -216,26 +215,6 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             await at_work.remove_applied()
         finally:
             await asyncio.to_thread(guard.close)
-
-
-async def install(client: Client, operator: Operator) -> None:
-    """Apply the operator's manifest without its Deployment, and wait until its kinds are served."""
-    documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
-    for document in documents:
-        await client.apply(Kind(document["apiVersion"], document["kind"]), document, manager=MANAGER)
-    for version in operator.crds:
-        kind = version.as_kind(operator.group)
-        if not await eventually(lambda kind=kind: is_served(client, kind), within=START_SECONDS):  # type: ignore[misc]
-            raise AssertionError(f"{kind.resource} is not served {START_SECONDS} s after its CRD was applied")
-
-
-async def is_served(client: Client, kind: Kind) -> bool:
-    """Whether objects of `kind` can be listed."""
-    try:
-        await client.list(kind)
-    except NotServed:
-        return False
-    return True
 
 
 async def eventually(

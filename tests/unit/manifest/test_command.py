@@ -18,8 +18,8 @@ from bonny.errors import UsageError
 from bonny.kinds import Owned
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny_dev.manifest.bundle import to_yaml
-from bonny_dev.manifest.command import render, write
+from bonny_dev.manifest.bundle import documents, to_yaml
+from bonny_dev.manifest.command import write
 
 IMAGE = "registry.example.com:5000/widgets-operator:1.0.0"
 
@@ -65,7 +65,7 @@ def declared(**options: Any) -> Operator:
 
 def objects(operator: Operator | None = None, **options: Any) -> dict[str, Resource]:
     """The objects of a manifest by kind, in their order; the roles of people have tests of their own (test_roles)."""
-    parts = yaml.safe_load_all(render(operator or declared(), **options))
+    parts = yaml.safe_load_all(to_yaml(documents(operator or declared(), **options)))
     return {part["kind"]: part for part in parts if "aggregate-to-" not in str(part["metadata"]["labels"])}
 
 
@@ -109,7 +109,7 @@ def test_everything_is_in_the_namespace_of_the_operator_by_default() -> None:
 
 
 def test_another_namespace_is_used_throughout() -> None:
-    text = render(declared(watch="namespace"), image=IMAGE, namespace="elsewhere")
+    text = to_yaml(documents(declared(watch="namespace"), image=IMAGE, namespace="elsewhere"))
 
     assert "namespace: widgets-operator" not in text
     assert "name: elsewhere" in text
@@ -238,7 +238,7 @@ def test_services_of_the_namespace_add_no_settings() -> None:
 
 
 def test_a_manifest_is_the_same_every_time_and_short() -> None:
-    texts = {render(declared(), image=IMAGE) for _ in range(3)}
+    texts = {to_yaml(documents(declared(), image=IMAGE)) for _ in range(3)}
 
     (text,) = texts
     assert len(text.splitlines()) < 300
@@ -246,7 +246,7 @@ def test_a_manifest_is_the_same_every_time_and_short() -> None:
 
 
 def test_a_text_of_several_lines_is_a_block() -> None:
-    assert "description: |-\n" in render(declared())
+    assert "description: |-\n" in to_yaml(documents(declared()))
 
 
 VALUES = st.recursive(
@@ -292,7 +292,7 @@ def test_a_string_stays_a_string(text: str) -> None:
 )
 def test_what_kubernetes_would_refuse_is_refused_before(options: dict[str, str], why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        render(declared(), **options)
+        to_yaml(documents(declared(), **options))
 
 
 def test_a_manifest_goes_to_the_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
