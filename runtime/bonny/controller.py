@@ -194,6 +194,13 @@ class Controller(Generic[V_co]):
         return named
 
     @classmethod
+    def version_of(cls, api_version: str, kind: str) -> type[Version] | None:
+        """The version class of the objects of a kind; None for kinds without one."""
+        wanted = (kind, api_version.rpartition("/")[2])
+        versions = (handled for handled in cls.resources() if isinstance(handled, type))
+        return next((version for version in versions if (version.kind, version.version) == wanted), None)
+
+    @classmethod
     def kinds(cls, default_group: str) -> tuple[Kind, ...]:
         """The kinds it handles; versions without a group are in `default_group`."""
         kinds = [named if isinstance(named, Kind) else named.as_kind(default_group) for named in cls.resources()]

@@ -84,10 +84,7 @@ class Worker:
         self._identity = Identity(operator, manager=f"{operator}/{self.name}", finalizer=finalizer)
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
-        named = [known for known in controller.resources() if isinstance(known, type)]
-        self._version = next(
-            (known for known in named if (known.kind, known.version) == (kind.kind, kind.version)), None
-        )
+        self._version = controller.version_of(kind.api_version, kind.kind)
         """What types and validates the objects of this kind; None for those of others."""
 
         self._client = client

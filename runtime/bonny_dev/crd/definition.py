@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -133,36 +133,30 @@ def _agree(version: type[Version], hub: type[Version]) -> None:
 
 
 def _names(hub: type[Version]) -> Resource:
-    names: Resource = {
-        "kind": hub.kind,
-        "listKind": f"{hub.kind}List",
-        "plural": hub.plural,
-        "singular": hub.singular,
-    }
-    if hub.short_names:
-        names["shortNames"] = list(hub.short_names)
-    if hub.categories:
-        names["categories"] = list(hub.categories)
-    return names
+    return _without_empty(
+        kind=hub.kind,
+        listKind=f"{hub.kind}List",
+        plural=hub.plural,
+        singular=hub.singular,
+        shortNames=list(hub.short_names),
+        categories=list(hub.categories),
+    )
 
 
 def _version(version: type[Version]) -> Resource:
     schema = checked_schema(version)
-    described: Resource = {"name": version.version, "served": version.served, "storage": version.storage}
-    if version.deprecated:
-        described["deprecated"] = True
-    if version.deprecation_warning:
-        described["deprecationWarning"] = version.deprecation_warning
-    described["schema"] = {"openAPIV3Schema": schema}
-    if version.status_model() is not None:
-        described["subresources"] = {"status": {}}
+    subresources: Resource = {} if version.status_model() is None else {"status": {}}
     if version.scale is not None:
-        described.setdefault("subresources", {})["scale"] = _scale(version, version.scale, schema)
-    if version.selectable:
-        described["selectableFields"] = [{"jsonPath": path} for path in _selectable(version, schema)]
-    if version.columns:
-        described["additionalPrinterColumns"] = [_column(version, column, schema) for column in version.columns]
-    return described
+        subresources["scale"] = _scale(version, version.scale, schema)
+    flags = {"served": version.served, "storage": version.storage}
+    return {"name": version.version, **flags} | _without_empty(
+        deprecated=version.deprecated,
+        deprecationWarning=version.deprecation_warning,
+        schema={"openAPIV3Schema": schema},
+        subresources=subresources,
+        selectableFields=[{"jsonPath": path} for path in _selectable(version, schema)],
+        additionalPrinterColumns=[_column(version, column, schema) for column in version.columns],
+    )
 
 
 def _scale(version: type[Version], scale: Scale, schema: Resource) -> Resource:
@@ -202,14 +196,19 @@ def _column(version: type[Version], column: Column, schema: Resource) -> Resourc
         raise OptionError(
             f"column {column.name!r} of {_place(version)} names {column.path!r}, and there is no such field"
         )
-    described: Resource = {"name": column.name, "type": column.type, "jsonPath": column.path}
-    if column.format:
-        described["format"] = column.format
-    if column.description:
-        described["description"] = column.description
-    if column.priority:
-        described["priority"] = column.priority
-    return described
+    return _without_empty(
+        name=column.name,
+        type=column.type,
+        jsonPath=column.path,
+        format=column.format,
+        description=column.description,
+        priority=column.priority,
+    )
+
+
+def _without_empty(**fields: Any) -> Resource:
+    """As the API server writes it: a field that is false, zero or empty is left out."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def _place(version: type[Version]) -> str:

@@ -77,7 +77,7 @@ def gen_controller(
 
     if version and for_:
         raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
-    request = generate.Request(
+    request = generate.NewKind(
         kind=kind,
         plural=plural,
         version=version or "v1",
@@ -110,9 +110,9 @@ def gen_reconciler(c: Context, name: str, dry_run: bool = False) -> None:
 @task(help={"name": "what pods write in spec.schedulerName: cheap-node", "dry_run": DRY_RUN})
 def gen_scheduler(c: Context, name: str, dry_run: bool = False) -> None:
     """Add a scheduler: its class, a sample pod and tests."""
-    from . import generate_scheduler
+    from . import parts
 
-    _carry_out(generate_scheduler.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(parts.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 def _carry_out(plan: Plan, *, dry_run: bool) -> None:

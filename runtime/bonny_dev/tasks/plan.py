@@ -27,7 +27,7 @@ from jinja2 import Environment, StrictUndefined
 from bonny.errors import UsageError
 from bonny.naming import LABEL_LENGTH, kebab_case
 
-__all__ = ["Plan", "check_finalizes", "check_free", "formatted", "render"]
+__all__ = ["Plan", "check_finalizes", "check_free", "formatted", "rendered"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class Plan:
         """The files to write, relative to the repository. Raises: `UsageError` when a file is in their way."""
         if edited := self.edited():
             raise UsageError(
-                f"with another text there is already {', '.join(edited)}, so nothing was written: move that away, or "
-                "choose another name"
+                f"{', '.join(edited)}: exists with different content, so nothing was written; move it away or choose "
+                "another name"
             )
         return self._names(path for path in self.texts if not path.exists())
 
@@ -74,8 +74,12 @@ class Plan:
         return tuple(sorted(path.relative_to(self.root).as_posix() for path in paths))
 
 
-def render(template: str, values: Mapping[str, Any], path: Path) -> str:
-    """The text of `path`, from a template of `bonny_dev.scaffold`."""
+def rendered(templates: Mapping[Path, str], values: Mapping[str, Any]) -> dict[Path, str]:
+    """The text of each path, from its template in `bonny_dev.scaffold`."""
+    return {path: _rendered(template, values, path) for path, template in templates.items()}
+
+
+def _rendered(template: str, values: Mapping[str, Any], path: Path) -> str:
     source = files("bonny_dev").joinpath("scaffold", template).read_text(encoding="utf-8")
     environment = Environment(  # noqa: S701  (Python and YAML, not HTML)
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True

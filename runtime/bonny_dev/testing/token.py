@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from bonny.api import Version
 from bonny.axn import Action, Axn, Observation, State
@@ -31,46 +31,23 @@ from bonny.steps.delegate import DelegateToController
 
 __all__ = ["axn", "handle"]
 
-V = TypeVar("V", bound=Version)
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
 
-
-@overload
-def axn(
-    resource: Resource,
-    *,
-    version: type[V],
-    action: Action | str = ...,
-    observed: Iterable[Resource] = ...,
-    reasons: Iterable[Reason | str] = ...,
-    tries: int = ...,
-    options: Mapping[str, Any] | None = ...,
-) -> Axn[V]: ...
-
-
-@overload
-def axn(
-    resource: Resource,
-    *,
-    version: None = None,
-    action: Action | str = ...,
-    observed: Iterable[Resource] = ...,
-    reasons: Iterable[Reason | str] = ...,
-    tries: int = ...,
-    options: Mapping[str, Any] | None = ...,
-) -> Axn[Any]: ...
+    V = TypeVar("V", bound=Version, default=Any)
+    T = TypeVar("T")
 
 
 def axn(
     resource: Resource,
     *,
-    version: type[Version] | None = None,
+    version: type[V] | None = None,
     action: Action | str = Action.ADD,
     observed: Iterable[Resource] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
-) -> Axn[Any]:
+) -> Axn[V]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
@@ -78,7 +55,7 @@ def axn(
     this one that did not succeed.
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
-    token: Axn[Any] = Axn(
+    token: Axn[V] = Axn(
         action=Action(action),
         resource=resource if version is None else version.check(resource),
         version=version,
@@ -108,7 +85,7 @@ async def handle(
     Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
-    version = _version_of(controller, resource)
+    version = controller.version_of(resource["apiVersion"], resource["kind"])
     token: Axn[T] = Axn(
         action=Action(action),
         resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
@@ -123,13 +100,6 @@ async def handle(
     if token.action is Action.FINALIZE and controller.finalizes():
         await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
     return token
-
-
-def _version_of(controller: type[Controller[Any]], resource: Mapping[str, Any]) -> type[Version] | None:
-    """Of the versions that it handles, that of `resource`, as the operator picks it."""
-    named = (resource.get("kind"), resource.get("apiVersion", "").rpartition("/")[2])
-    versions = [known for known in controller.resources() if isinstance(known, type)]
-    return next((known for known in versions if (known.kind, known.version) == named), None)
 
 
 class _Bench:

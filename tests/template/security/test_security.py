@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from bonny_dev.manifest.bundle import documents, to_yaml
 from tests.support.baking import uninstalled
 from tests.support.pages import SECURITY, rows
 
