@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,27 +18,18 @@ from .guard import Guard
 from .processes import SandboxError
 from .versions import KUBERNETES, check
 
-__all__ = ["Binaries", "Progress", "find_or_build", "obtain"]
+__all__ = ["Progress", "find_or_build", "obtain"]
 
 # What a sandbox runs. `obtain` also knows kube-scheduler and kube-controller-manager.
 SANDBOX: Final = ("etcd", "kube-apiserver")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binaries:
-    """The programs that a sandbox runs."""
-
-    etcd: Path
-    kube_apiserver: Path
-
-
-def find_or_build(progress: Progress | None = None) -> Binaries:
-    """Find, download or build what a sandbox runs; `progress` is called with a line now and then.
+def find_or_build(progress: Progress | None = None) -> dict[str, Path]:
+    """Find, download or build what a sandbox runs; `progress` is called with a line from time to time.
 
     Raises: `SandboxError` when that is impossible: one sentence with the ways out.
     """
-    programs = obtain(SANDBOX, progress)
-    return Binaries(etcd=programs["etcd"], kube_apiserver=programs["kube-apiserver"])
+    return obtain(SANDBOX, progress)
 
 
 def obtain(names: Sequence[str], progress: Progress | None = None) -> dict[str, Path]:

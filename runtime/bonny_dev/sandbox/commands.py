@@ -117,8 +117,7 @@ def stop(root: Path | None = None, *, say: Say = say_now) -> None:
 
 def fetch(*, say: Say = say_now) -> None:
     """Find, download or build the binaries, so that later starts are quick."""
-    binaries = find_or_build(say)
-    for program in (binaries.etcd, binaries.kube_apiserver):
+    for program in find_or_build(say).values():
         say(f"  {program}")
 
 

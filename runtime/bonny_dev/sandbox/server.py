@@ -14,20 +14,20 @@ import os
 import secrets
 import tempfile
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from .. import files
 from .admin import Admin
-from .binaries import Binaries, Progress, find_or_build
+from .binaries import Progress, find_or_build
 from .guard import Guard
 from .kubeconfig import kubeconfig, signing_key
 from .ports import LOOPBACK, check_free, free_ports, is_free
 from .processes import SandboxError, Server
 
-__all__ = ["Sandbox"]
+__all__ = ["Sandbox", "answers"]
 
 # A free port can be lost to another process before the server listens on it; losing it twice in a row is unlikely.
 START_ATTEMPTS: Final = 5
@@ -64,7 +64,7 @@ class Sandbox(Admin):
         self,
         *,
         port: int = 0,
-        binaries: Binaries | None = None,
+        binaries: Mapping[str, Path] | None = None,
         apiserver_flags: Sequence[str] = (),
         start_seconds: float = START_SECONDS,
         progress: Progress | None = None,
@@ -83,16 +83,6 @@ class Sandbox(Admin):
         self._progress = progress
         self._guard: Guard | None = None
         self._owner = 0
-
-    @property
-    def etcd_pid(self) -> int:
-        """Process id of etcd."""
-        return self.etcd.pid
-
-    @property
-    def apiserver_pid(self) -> int:
-        """Process id of kube-apiserver."""
-        return self.apiserver.pid
 
     def start(self) -> Self:
         """Start both servers and return when the API server is ready. Any thread may call it."""
@@ -143,7 +133,7 @@ class Sandbox(Admin):
     ) -> None:
         self.stop()
 
-    def _launch(self, binaries: Binaries, port: int, etcd_port: int, peer_port: int) -> None:
+    def _launch(self, binaries: Mapping[str, Path], port: int, etcd_port: int, peer_port: int) -> None:
         self._owner = os.getpid()
         self.folder = Path(tempfile.gettempdir()).resolve() / f"bonny-sandbox-{secrets.token_hex(6)}"
         self._guard = Guard(self.folder)
@@ -153,14 +143,14 @@ class Sandbox(Admin):
         files.write(self.folder / "sa.key", signing_key())
         self.etcd = Server(
             "etcd",
-            [str(binaries.etcd), *etcd_flags(self.folder, etcd_port, peer_port)],
+            [str(binaries["etcd"]), *etcd_flags(self.folder, etcd_port, peer_port)],
             guard=self._guard,
-            is_ready=lambda: is_healthy(etcd_port),
+            is_ready=lambda: answers(f"http://{LOOPBACK}:{etcd_port}/health"),
             start_seconds=self._start_seconds,
         )
         self.apiserver = Server(
             "kube-apiserver",
-            [str(binaries.kube_apiserver), *apiserver_flags(self.folder, port, etcd_port), *self._apiserver_flags],
+            [str(binaries["kube-apiserver"]), *apiserver_flags(self.folder, port, etcd_port), *self._apiserver_flags],
             guard=self._guard,
             is_ready=self._is_ready,
             start_seconds=self._start_seconds,
@@ -180,11 +170,11 @@ class Sandbox(Admin):
         return all(answer.status == 200 for answer in answers)
 
 
-def is_healthy(etcd_port: int) -> bool:
-    """Whether etcd answers and has elected itself."""
+def answers(url: str) -> bool:
+    """Whether a server on this machine answers a GET of `url` with 200."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"http://{LOOPBACK}:{etcd_port}/health", timeout=PROBE_TIMEOUT_SECONDS) as response:
+        with opener.open(url, timeout=PROBE_TIMEOUT_SECONDS) as response:
             return bool(response.status == 200)
     except OSError:
         return False

@@ -10,13 +10,10 @@ import asyncio
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -34,6 +31,8 @@ from ..install import install, kind_of, kinds_of
 from ..manifest import bundle
 from ..project import Project
 from ..sandbox.guard import Guard
+from ..sandbox.ports import free_ports
+from ..sandbox.server import answers
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
@@ -198,7 +197,7 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
         documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
         await install(client, documents, manager=MANAGER)
         identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
-        port = free_port()
+        (port,) = free_ports(1)
         guard = Guard(Path(tempfile.gettempdir()) / f"bonny-operator-{secrets.token_hex(4)}")
         try:
             process = guard.popen(
@@ -208,7 +207,8 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
                 cwd=root,
             )
             at_work = RunningOperator(operator, client, process, guard.folder / LOG)
-            ready = await eventually(lambda: asyncio.to_thread(answers, port), within=START_SECONDS, alive=process)
+            url = f"http://127.0.0.1:{port}/readyz"
+            ready = await eventually(lambda: asyncio.to_thread(answers, url), within=START_SECONDS, alive=process)
             if not ready:
                 raise AssertionError(f"the operator did not become ready\n{at_work.log()}")
             yield at_work
@@ -242,20 +242,3 @@ def environment(operator: Operator, root: Path, *, kubeconfig: Path, port: int) 
         "BONNY_HTTP_PORT": str(port),
         "PYTHONPATH": os.pathsep.join((str(root / "src"), str(root / "vendor"))),
     }
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def answers(port: int) -> bool:
-    """Whether the operator says that it is ready."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2.0) as answer:
-            return bool(answer.status == 200)
-    except (OSError, urllib.error.URLError):
-        return False

@@ -16,7 +16,7 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.sandbox import build, cache, download
-from bonny_dev.sandbox.binaries import Binaries, find_or_build, obtain
+from bonny_dev.sandbox.binaries import find_or_build, obtain
 from bonny_dev.sandbox.versions import Version
 
 Program = Callable[..., Path]
@@ -36,7 +36,7 @@ def test_a_variable_for_one_program_wins_over_the_folder_of_all(
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
     monkeypatch.setenv("TEST_ASSET_ETCD", str(mine))
 
-    assert find_or_build() == Binaries(etcd=mine, kube_apiserver=apiserver)
+    assert find_or_build() == {"etcd": mine, "kube-apiserver": apiserver}
 
 
 def test_the_variables_win_over_the_cache(
@@ -276,7 +276,7 @@ def test_an_official_archive_fills_the_cache_for_both_programs(
         found = find_or_build()
 
     folder = bare_machine.with_name("v1.36.2")
-    assert found == Binaries(etcd=folder / "etcd", kube_apiserver=folder / "kube-apiserver")
+    assert found == {"etcd": folder / "etcd", "kube-apiserver": folder / "kube-apiserver"}
     assert find_or_build() == found  # now from the cache
     assert not (folder / "kubectl").exists()
 

@@ -174,8 +174,8 @@ def test_errors_tracebacks_and_stray_lines_in_the_log_are_complaints(tmp_path: P
 
 
 def test_only_the_api_server_itself_can_say_that_an_object_is_gone() -> None:
-    from bonny_dev.sandbox.admin import Answer  # noqa: PLC0415  only here
+    from bonny_dev.sandbox.admin import AdminAnswer  # noqa: PLC0415  only here
 
-    assert is_gone(Answer(404, {"kind": "Status", "reason": "NotFound"}))
-    assert not is_gone(Answer(404, "404 page not found"))
-    assert not is_gone(Answer(503, {"kind": "Status", "reason": "ServiceUnavailable"}))
+    assert is_gone(AdminAnswer(404, {"kind": "Status", "reason": "NotFound"}))
+    assert not is_gone(AdminAnswer(404, "404 page not found"))
+    assert not is_gone(AdminAnswer(503, {"kind": "Status", "reason": "ServiceUnavailable"}))
