@@ -24,6 +24,7 @@ from ..crd.definition import crds
 from .deployment import deployment
 from .labels import labels
 from .parts import chosen
+from .template import read_object
 
 __all__ = ["documents", "to_yaml"]
 
@@ -66,7 +67,8 @@ def documents(
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
     objects = crds(operator.crds, operator.group)
     if not crds_only:
-        objects = [_namespace(namespace), *objects, _service_account(operator, namespace)]
+        objects.insert(0, read_object("namespace", operator, namespace))
+        objects.append(read_object("service-account", operator, namespace))
         for place, rules in grants(operator, namespace=namespace).items():
             objects += _role(operator, rules, place=place, namespace=namespace)
         for part in optional:
@@ -106,26 +108,6 @@ def _customized(operator: Operator, objects: list[Resource]) -> list[Resource]:
                 continue
         raise OptionError(f"{where} no object at {number}: it needs apiVersion, kind and metadata.name")
     return found
-
-
-def _namespace(namespace: str) -> Resource:
-    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
-    versions = {f"pod-security.kubernetes.io/{mode}-version": "latest" for mode in ("enforce", "warn")}
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": namespace, "labels": dict(sorted((levels | versions).items()))},
-    }
-
-
-def _service_account(operator: Operator, namespace: str) -> Resource:
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": operator.name, "namespace": namespace},
-        # Only the operator's own pod asks for the token.
-        "automountServiceAccountToken": False,
-    }
 
 
 def _role(operator: Operator, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:

@@ -1,7 +1,7 @@
 """Parts: what a manifest may hold or not, by the names that --with and --without take.
 
 You need it to add a part: one row in `PARTS`.
-Elsewhere: what every manifest holds (`bundle`), how the parts look (`service`, `policy`, `monitoring`).
+Elsewhere: what every manifest holds (`bundle`), how the parts look (`objects/*.yaml`, `monitoring`, `roles`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from bonny.errors import UsageError
 from bonny.operator import Operator
 from bonny.resource import Resource
 
-from .monitoring import alerts, dashboards, service_monitor
-from .policy import disruption_budget, network_policy
+from .monitoring import alerts, dashboards
 from .roles import aggregated_roles
-from .service import service
+from .template import read_object
 
 __all__ = ["PARTS", "chosen"]
 
@@ -34,19 +33,29 @@ class ManifestPart(NamedTuple):
     """Another part that it is useless without; `pods` for the Deployment, empty for none."""
 
 
-def _one(make: Callable[..., Resource]) -> Make:
-    return lambda operator, namespace: (make(operator, namespace=namespace),)
+def _file(name: str) -> Make:
+    return lambda operator, namespace: [read_object(name, operator, namespace)]
+
+
+def _service(operator: Operator, namespace: str) -> Iterable[Resource]:
+    if operator.name[0].isdigit():
+        # RFC 1035: of all objects in the manifest only this one is a host's name.
+        raise UsageError(
+            f"a Service cannot be called {operator.name}: let the operator's name begin with a letter, or leave it "
+            "out by --without service"
+        )
+    return [read_object("service", operator, namespace)]
 
 
 # In the order of the manifest: each after what it needs.
 PARTS: Final = {
     "roles": ManifestPart(lambda operator, _: aggregated_roles(operator), lambda _: True, needs=""),
-    "network-policy": ManifestPart(_one(network_policy), lambda _: True),
-    "service": ManifestPart(_one(service), lambda _: True),
-    "pdb": ManifestPart(_one(disruption_budget), lambda operator: operator.replicas > 1),
-    "service-monitor": ManifestPart(_one(service_monitor), needs="service"),
-    "alerts": ManifestPart(_one(alerts), needs=""),
-    "dashboards": ManifestPart(_one(dashboards), needs=""),
+    "network-policy": ManifestPart(_file("network-policy"), lambda _: True),
+    "service": ManifestPart(_service, lambda _: True),
+    "pdb": ManifestPart(_file("pdb"), lambda operator: operator.replicas > 1),
+    "service-monitor": ManifestPart(_file("service-monitor"), needs="service"),
+    "alerts": ManifestPart(alerts, needs=""),
+    "dashboards": ManifestPart(dashboards, needs=""),
 }
 
 

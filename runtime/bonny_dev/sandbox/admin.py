@@ -164,11 +164,11 @@ class Admin:
 
     def _path(self, api_version: str, kind: str, *, namespace: str | None, name: str = "") -> str:
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        resource = self._discovered(root, kind)
+        resource = self._discovered(root, api_version, kind)
         scope = f"/namespaces/{quote(namespace)}" if resource["namespaced"] and namespace else ""
         return f"{root}{scope}/{resource['name']}" + (f"/{quote(name, safe='')}" if name else "")
 
-    def _discovered(self, root: str, kind: str) -> Resource:
+    def _discovered(self, root: str, api_version: str, kind: str) -> Resource:
         """The kind in discovery; read each time, since tests delete definitions and create them again."""
 
         def find() -> Resource | None:
@@ -180,7 +180,7 @@ class Admin:
             return self.eventually(find, within_seconds=DISCOVERY_SECONDS) or {}
         except AssertionError:
             raise SandboxError(
-                f"{self.url}{root} serves no kind {kind}: apply its CustomResourceDefinition first"
+                f"{self.url} serves no kind {kind} of {api_version}: apply its CustomResourceDefinition first"
             ) from None
 
     def _connection(self) -> urllib.request.OpenerDirector:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -150,26 +151,19 @@ def _read(path: Path) -> str | None:
 
 
 def _write_all(texts: Mapping[Path, str]) -> None:
-    """Write every file, or none: what was written is removed again when one of them fails."""
-    made: list[Path] = []
+    """Write every file, or none: when one fails, remove the others again."""
     try:
-        for path, text in texts.items():
-            for folder in reversed([path.parent, *path.parent.parents]):
-                if not folder.exists():
-                    folder.mkdir()
-                    made.append(folder)
-            with path.open("x", encoding="utf-8", newline="\n") as file:  # x: never over a file that appeared meanwhile
-                made.append(path)
-                file.write(text)
-    except BaseException as error:
-        for path in reversed(made):
-            if path.is_dir():
-                path.rmdir()
-            else:
-                path.unlink()
-        if isinstance(error, OSError):
-            where = error.filename or path
-            raise UsageError(
-                f"{where} cannot be written ({error.strerror}), so nothing was: mend that and try again"
-            ) from error
-        raise
+        with ExitStack() as undo:
+            for path, text in texts.items():
+                for folder in reversed([path.parent, *path.parent.parents]):
+                    if not folder.exists():
+                        folder.mkdir()
+                        undo.callback(folder.rmdir)
+                with path.open("x", encoding="utf-8", newline="\n") as file:  # x: never over a file that just appeared
+                    undo.callback(path.unlink)
+                    file.write(text)
+            undo.pop_all()
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename or path} cannot be written ({error.strerror}), so nothing was: fix that and try again"
+        ) from error
