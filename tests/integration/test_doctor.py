@@ -18,8 +18,7 @@ from bonny.errors import UsageError
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox, versions
 from bonny_dev.tasks.doctor import run as examine_and_tell
-from bonny_dev.testing.faults import Fault, FaultProxy, is_any
-from bonny_dev.testing.faults import Status as Answers
+from bonny_dev.testing.faults import Fault, FaultProxy, Respond, is_any
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 NAME = "gates"
@@ -165,7 +164,7 @@ def test_a_server_that_is_none_of_kubernetes_is_all_that_is_said(
     sandbox: Sandbox, examined: Doctor, body: bytes
 ) -> None:
     with FaultProxy(sandbox) as proxy:
-        proxy.add(Fault(Answers(200, body), on=is_any, times=None))
+        proxy.add(Fault(Respond(200, body), on=is_any, times=None))
         (line,) = examined(kubeconfig=proxy.kubeconfig)
     assert line.startswith("FAIL  cluster      the answer of ")
     assert line.endswith("is none of an API server: correct the address")
@@ -185,7 +184,7 @@ def test_a_version_that_is_not_supported_is_named(
 ) -> None:
     with FaultProxy(sandbox) as proxy:
         told = f'{{"gitVersion": "{version}"}}'.encode()
-        proxy.add(Fault(Answers(200, told), on=lambda request: request.path == "/version", times=None))
+        proxy.add(Fault(Respond(200, told), on=lambda request: request.path == "/version", times=None))
         line = of("version", examined(kubeconfig=proxy.kubeconfig))
     assert version in line
     assert line.endswith(said)

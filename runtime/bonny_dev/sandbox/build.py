@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import time
@@ -19,14 +18,13 @@ from typing import Final, NamedTuple
 from .cache import Every, Progress
 from .guard import Guard
 from .processes import SandboxError, telling_lines
-from .versions import ETCD, KUBERNETES, KUBERNETES_PROGRAMS, Version, parse
+from .versions import ETCD, KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, printed
 
 __all__ = ["Recipe", "build", "find_go", "recipe"]
 
 # The `go` line of the go.mod files.
-OLDEST_GO: Final = Version(1, 26)
+OLDEST_GO: Final = SemanticVersion(1, 26)
 POLL_SECONDS: Final = 0.1
-ANSWER_SECONDS: Final = 30.0
 
 GITVERSION: Final = "k8s.io/component-base/version"
 # Without a version in it the API server says v0.0.0, and some clients refuse to talk to that.
@@ -77,21 +75,9 @@ def find_go() -> Path:
     raise SandboxError(f"the control plane can be neither downloaded nor built, because {reason}: {WAYS_OUT}")
 
 
-def go_version(go: Path) -> Version | None:
-    """The version of a Go toolchain itself, not of one that it would fetch."""
-    try:
-        result = subprocess.run(
-            [go, "env", "GOVERSION"],
-            capture_output=True,
-            text=True,
-            cwd="/",  # no go.mod that could ask for another toolchain
-            env=go_environment(),
-            timeout=ANSWER_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return parse(result.stdout) if result.returncode == 0 else None
+def go_version(go: Path) -> SemanticVersion | None:
+    """The version of a Go toolchain itself; in `/` there is no go.mod that could ask for another one."""
+    return printed(go, "env", "GOVERSION", cwd="/", env=go_environment())
 
 
 def go_environment() -> dict[str, str]:

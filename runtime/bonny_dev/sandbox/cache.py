@@ -19,7 +19,7 @@ from .. import files
 from .guard import Guard
 from .lock import held
 from .processes import SandboxError
-from .versions import KUBERNETES, KUBERNETES_PROGRAMS, Version, check, parse
+from .versions import KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, check, parse
 
 __all__ = ["Every", "Progress", "folder_of", "install", "lookup", "root", "workspace"]
 
@@ -51,7 +51,7 @@ def root() -> Path:
     return parent / "bonny" / "kubernetes"
 
 
-def folder_of(version: Version) -> Path:
+def folder_of(version: SemanticVersion) -> Path:
     """Where the programs of one Kubernetes version are, and the etcd that came with them."""
     return root() / f"v{version}"
 

@@ -11,20 +11,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from .. import files
-from .binaries import find_or_build
+from .binaries import Progress, find_or_build
 from .lock import try_lock
 from .processes import SandboxError
 from .server import Sandbox
 
 __all__ = ["fetch", "start", "stop"]
-
-Say: TypeAlias = Callable[[str], None]
 
 # A server that stopped by itself is noticed within this time; signals interrupt the wait.
 CHECK_SECONDS: Final = 1.0
@@ -34,7 +31,7 @@ POLL_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class RunningSandbox:
     """What `state.json` holds while a sandbox runs."""
 
     pid: int
@@ -57,7 +54,7 @@ def say_now(text: str) -> None:
     print(text, flush=True)
 
 
-def start(root: Path | None = None, *, port: int = 0, say: Say = say_now) -> None:
+def start(root: Path | None = None, *, port: int = 0, say: Progress = say_now) -> None:
     """Run a sandbox in the foreground until Ctrl-C, SIGTERM or `stop`; one for each project folder `root`.
 
     Default root: the current folder. When one runs already, its lines are printed and nothing is started.
@@ -76,7 +73,7 @@ def start(root: Path | None = None, *, port: int = 0, say: Say = say_now) -> Non
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         with Sandbox(port=port, progress=say) as sandbox:
-            state = State(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
+            state = RunningSandbox(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
             files.write(state_file, json.dumps(asdict(state)))
             say("The sandbox is ready: etcd and kube-apiserver.")
             for line in [*state.lines(), "Ctrl-C, or `invoke sandbox.stop` in another terminal, ends it."]:
@@ -89,7 +86,7 @@ def start(root: Path | None = None, *, port: int = 0, say: Say = say_now) -> Non
         os.close(lock)
 
 
-def stop(root: Path | None = None, *, say: Say = say_now) -> None:
+def stop(root: Path | None = None, *, say: Progress = say_now) -> None:
     """Stop what `start` runs in the project folder `root` (default: the current folder), and return when it is gone."""
     home = project_folder(root)
     lock = try_lock(home / "lock")
@@ -115,7 +112,7 @@ def stop(root: Path | None = None, *, say: Say = say_now) -> None:
     raise SandboxError(f"the sandbox of process {state.pid} does not stop: end that process yourself")
 
 
-def fetch(*, say: Say = say_now) -> None:
+def fetch(*, say: Progress = say_now) -> None:
     """Find, download or build the binaries, so that later starts are quick."""
     for program in find_or_build(say).values():
         say(f"  {program}")
@@ -140,10 +137,10 @@ def project_folder(root: Path | None) -> Path:
     return home
 
 
-def running_state(home: Path) -> State:
+def running_state(home: Path) -> RunningSandbox:
     """The state of the sandbox whose lock is held. Raises: `SandboxError` while that one is still starting."""
     try:
-        return State(**json.loads((home / "state.json").read_text(encoding="utf-8")))
+        return RunningSandbox(**json.loads((home / "state.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise SandboxError(
             f"the sandbox of {home.parent} is just starting or stopping: try again in a moment"

@@ -19,7 +19,7 @@ from bonny.errors import UsageError
 
 from .guard import Guard
 
-__all__ = ["SandboxError", "Server"]
+__all__ = ["SandboxError", "ServerProcess"]
 
 # Answers come within a millisecond once the server is up; a probe costs about as much.
 PROBE_SECONDS: Final = 0.05
@@ -31,7 +31,7 @@ class SandboxError(UsageError):
     """The sandbox cannot do what was asked. Where a server failed, its own last lines follow the sentence."""
 
 
-class Server:
+class ServerProcess:
     """etcd or kube-apiserver, as a process of the sandbox."""
 
     def __init__(

@@ -25,7 +25,7 @@ from .binaries import Progress, find_or_build
 from .guard import Guard
 from .kubeconfig import kubeconfig, signing_key
 from .ports import LOOPBACK, check_free, free_ports, is_free
-from .processes import SandboxError, Server
+from .processes import SandboxError, ServerProcess
 
 __all__ = ["Sandbox", "answers"]
 
@@ -57,8 +57,8 @@ class Sandbox(Admin):
     token_file: Path
     """The API server's list of static tokens (mode 0600): the administrator's only."""
 
-    etcd: Server
-    apiserver: Server
+    etcd: ServerProcess
+    apiserver: ServerProcess
 
     def __init__(
         self,
@@ -141,14 +141,14 @@ class Sandbox(Admin):
         self.ca_file = self.folder / "certs" / "apiserver.crt"
         self.token_file = files.write(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
         files.write(self.folder / "sa.key", signing_key())
-        self.etcd = Server(
+        self.etcd = ServerProcess(
             "etcd",
             [str(binaries["etcd"]), *etcd_flags(self.folder, etcd_port, peer_port)],
             guard=self._guard,
             is_ready=lambda: answers(f"http://{LOOPBACK}:{etcd_port}/health"),
             start_seconds=self._start_seconds,
         )
-        self.apiserver = Server(
+        self.apiserver = ServerProcess(
             "kube-apiserver",
             [str(binaries["kube-apiserver"]), *apiserver_flags(self.folder, port, etcd_port), *self._apiserver_flags],
             guard=self._guard,

@@ -2,7 +2,7 @@
 
     with FaultProxy(sandbox) as proxy:
         operator = start(kubeconfig=proxy.kubeconfig)
-        proxy.add(Fault(Status(503), on=is_write, times=3))
+        proxy.add(Fault(Respond(503), on=is_write, times=3))
 
 The operator under test talks to the proxy, the test itself to the API server. Each request is logged, so a test can
 also say how many there may be. A fault applies to the requests that it is `on`, as often as `times` says.
@@ -41,9 +41,9 @@ __all__ = [
     "FaultProxy",
     "Hold",
     "Inject",
-    "Request",
+    "ProxiedRequest",
+    "Respond",
     "Stall",
-    "Status",
     "is_any",
     "is_list",
     "is_watch",
@@ -62,7 +62,7 @@ LOOK_SECONDS: Final = 0.01
 
 
 @dataclass(slots=True)
-class Request:
+class ProxiedRequest:
     """One request as the proxy saw it."""
 
     method: str
@@ -79,25 +79,25 @@ class Request:
         return self.query.get("watch") == "true"
 
 
-Predicate: TypeAlias = Callable[[Request], bool]
+Predicate: TypeAlias = Callable[[ProxiedRequest], bool]
 
 
-def is_any(request: Request) -> bool:  # noqa: ARG001  a predicate takes the request
+def is_any(request: ProxiedRequest) -> bool:  # noqa: ARG001  a predicate takes the request
     """Every request."""
     return True
 
 
-def is_watch(request: Request) -> bool:
+def is_watch(request: ProxiedRequest) -> bool:
     """A watch, of whatever kind."""
     return request.is_watch
 
 
-def is_list(request: Request) -> bool:
+def is_list(request: ProxiedRequest) -> bool:
     """A list or a read, of whatever kind."""
     return request.method == "GET" and not request.is_watch
 
 
-def is_write(request: Request) -> bool:
+def is_write(request: ProxiedRequest) -> bool:
     """Anything that changes something. Reviews of permissions are sent by POST, and change nothing."""
     return request.method in ("POST", "PUT", "PATCH", "DELETE") and not request.path.startswith(REVIEWS)
 
@@ -116,7 +116,7 @@ class CommitThenDrop:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Respond:
     """The proxy answers by itself. `body` is JSON, text, HTML, or anything else."""
 
     code: int
@@ -156,7 +156,7 @@ class Inject:
     end: bool = False
 
 
-Effect: TypeAlias = Drop | CommitThenDrop | Status | Hold | Cut | Stall | Inject
+Effect: TypeAlias = Drop | CommitThenDrop | Respond | Hold | Cut | Stall | Inject
 
 
 @dataclass(slots=True)
@@ -168,7 +168,7 @@ class Fault:
     times: int | None = 1
     hits: int = 0
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: ProxiedRequest) -> bool:
         """Whether it applies to `request`; counts if so."""
         if (self.times is not None and self.hits >= self.times) or not self.on(request):
             return False
@@ -183,7 +183,7 @@ class FaultProxy:
         self._sandbox = sandbox
         self._token = token or sandbox.token
         self._faults: list[Fault] = []
-        self.requests: list[Request] = []
+        self.requests: list[ProxiedRequest] = []
         self.url = ""
         self.kubeconfig = Path()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -279,7 +279,7 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
     # --- one request --------------------------------------------------------------------------------------------------
 
     async def _handle(self, request: web.Request, upstream: aiohttp.ClientSession) -> web.StreamResponse:
-        seen = Request(request.method, request.path, dict(request.query), time.monotonic())
+        seen = ProxiedRequest(request.method, request.path, dict(request.query), time.monotonic())
         self.requests.append(seen)
         self._open[id(request)] = request
         try:
@@ -292,12 +292,12 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
             del self._open[id(request)]
 
     async def _answer(
-        self, request: web.Request, seen: Request, upstream: aiohttp.ClientSession, effect: Effect | None
+        self, request: web.Request, seen: ProxiedRequest, upstream: aiohttp.ClientSession, effect: Effect | None
     ) -> web.StreamResponse:
         match effect:
             case Drop():
                 return _reset(request)
-            case Status(code, body, content_type, retry_after):
+            case Respond(code, body, content_type, retry_after):
                 seen.status = code
                 headers = {"Content-Type": content_type}
                 if retry_after is not None:

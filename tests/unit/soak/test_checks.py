@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bonny.resource import Resource
-from bonny_dev.testing.faults import Request
+from bonny_dev.testing.faults import ProxiedRequest
 from tests.soak import checks
 from tests.soak.log import OperatorLog
 from tests.soak.process import Census
@@ -128,7 +128,7 @@ def test_what_is_left_over_is_told(left: dict[str, int]) -> None:
 
 def traffic(*times: float, path: str | None = None) -> Traffic:
     taken = Traffic()
-    requests = [Request("GET", path or f"/{number}", {}, time) for number, time in enumerate(times)]
+    requests = [ProxiedRequest("GET", path or f"/{number}", {}, time) for number, time in enumerate(times)]
     taken.take(requests[: len(times) // 2])
     taken.take(requests)
     return taken
