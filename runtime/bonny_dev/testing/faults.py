@@ -30,6 +30,8 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from ..sandbox.kubeconfig import kubeconfig
+
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
 
@@ -221,16 +223,8 @@ class FaultProxy:
         self._thread.start()
         self.url = f"http://127.0.0.1:{started.result(STOP_SECONDS)}"
         self.kubeconfig = self._sandbox.folder / f"proxy-{id(self)}.kubeconfig"
-        self.kubeconfig.write_text(
-            f"""apiVersion: v1
-kind: Config
-current-context: proxy
-clusters: [{{name: proxy, cluster: {{server: "{self.url}"}}}}]
-users: [{{name: proxy, user: {{}}}}]
-contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
-""",
-            encoding="utf-8",
-        )
+        text = kubeconfig(url=self.url, ca=b"", user="proxy", token="none")  # noqa: S106  the proxy has its own
+        self.kubeconfig.write_text(text, encoding="utf-8")
         return self
 
     def __exit__(
