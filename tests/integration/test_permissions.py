@@ -224,7 +224,7 @@ def test_reviews_that_are_not_answered_hold_nothing_up_and_are_sent_one_by_one(
 def test_an_api_server_that_answers_no_reviews_is_no_error(proxy: FaultProxy, caplog: pytest.LogCaptureFixture) -> None:
     proxy.add(Fault(Respond(403, b"no"), on=of_a_permission, times=None))
     with serving(operator, proxy.kubeconfig) as at_work:
-        Sandbox.eventually(lambda: said(caplog, "permissions are not checked"))
+        Sandbox.eventually(lambda: said(caplog, "skipping the permission check"))
         assert at_work.process.readiness().ok
     assert {record.levelname for record in caplog.records if record.name == "bonny.run.permissions"} == {"INFO"}
 

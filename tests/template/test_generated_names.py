@@ -39,7 +39,6 @@ WORDS = sorted(
         "SAMPLE",
         "SAMPLES",
         "EXAMPLE",
-        "LOOKED_AT",
     }
     | {"NAMESPACE", "Test", "TestRun", "Testing", "Tests", "Task", "Log", "Conftest", "Operator2", "HTTPRoute", "A"}
     | {"_", "", "Ä", "Widget\n", "W" * 59, "W" * 60, "'", '"', "{{ x }}", "a b", "api", "Controllers", "Yaml", "Pytest"}

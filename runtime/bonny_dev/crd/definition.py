@@ -116,7 +116,7 @@ def _only(versions: Set, flag: str, group: str) -> type[Version]:
 
 
 def _agree(version: type[Version], hub: type[Version]) -> None:
-    """What is the same for all versions of a kind must be written the same."""
+    """Refuse versions of a kind that differ in something that all of them share."""
     for name in ("plural", "singular", "scope", "short_names", "categories"):
         if getattr(version, name) != getattr(hub, name):
             raise OptionError(

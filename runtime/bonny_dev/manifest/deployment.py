@@ -14,7 +14,7 @@ from .template import read_object
 
 __all__ = ["deployment"]
 
-# After the grace period of handlers: 1 s for those that were cancelled, 2 s for the last events, 1 s for an open
+# After the grace period of handlers: 1 s for cancelled handlers, 2 s for the last events, 1 s for an open
 # request to the probes, 0.5 s for threads (engine.worker, run.process, run.probes, main); and the release of the lease.
 STOP_SECONDS: Final = 4.5
 

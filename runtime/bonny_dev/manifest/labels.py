@@ -1,4 +1,4 @@
-"""Labels: what marks every object of a manifest, and by which of them its pods are found.
+"""Labels: the labels of every object of a manifest, and the ones that select its pods.
 
 You need it to select the operator's pods, as a Service or a policy does.
 """
@@ -22,7 +22,7 @@ _VALUE: Final = re.compile(rf"({_WORD})?")
 
 
 def labels(operator: Operator) -> dict[str, str]:
-    """The recommended labels and those of `Operator(labels=...)`, on everything in the manifest.
+    """The recommended labels and the operator's own, for everything in the manifest.
 
     Raises: `OptionError` for a label that Kubernetes refuses, or that selects the pods.
     """

@@ -18,7 +18,7 @@ __all__ = ["ALERTS", "DASHBOARD", "alerts", "dashboards", "monitoring_file"]
 
 ALERTS: Final = "alerts.yaml"
 DASHBOARD: Final = "dashboard.json"
-# What the sidecar of Grafana's Helm chart looks for by default.
+# The default of the sidecar in Grafana's Helm chart.
 SIDECAR_LABEL: Final = "grafana_dashboard"
 
 

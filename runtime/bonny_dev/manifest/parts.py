@@ -1,4 +1,4 @@
-"""Parts: what a manifest may hold or not, by the names that --with and --without take.
+"""Parts: the optional parts of a manifest, by the names that --with and --without take.
 
 You need it to add a part: one row in `PARTS`.
 Elsewhere: what every manifest holds (`bundle`), how the parts look (`objects/*.yaml`, `monitoring`, `roles`).
@@ -62,7 +62,7 @@ PARTS: Final = {
 def chosen(
     operator: Operator, *, include: Collection[str], exclude: Collection[str], deployed: bool
 ) -> Iterable[ManifestPart]:
-    """The parts that `operator` has by default, with and without those that are named.
+    """The default parts of `operator`, plus `include`, minus `exclude`.
 
     Parts about pods are left out where none are `deployed`.
     Raises: `UsageError` for an unknown name, and for a part that cannot be there.

@@ -1,16 +1,16 @@
-"""Recorder: which permissions an operator really asks for, compared with those that its manifest grants.
+"""Recorder: compares the permissions that an operator uses with the permissions that its manifest grants.
 
     with record_permissions() as recorder:
         ...                                     # run the operator, or use a client
     print(recorder.compared_with_manifest(operator))
 
 You need it in tests (it is in `bonny_dev.testing`); `invoke run-local` prints the comparison when it ends.
-It hears of every request of every client in this process (`bonny.telemetry`). While nobody records, that costs a look
-into a dictionary.
+It sees every request of every client in this process (`bonny.telemetry`). While there is no recorder, this costs one
+look into a dictionary.
 
 Does not: see what the API server asks about on its own, such as `update` of `<plural>/finalizers` for a blocking owner
-reference, or verbs like `bind` and `escalate`; these are never reported as unused. What every user may do is not
-reported as missing.
+reference, or verbs like `bind` and `escalate`; these are never reported as unused. Permissions that
+every user has are not reported as missing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OPEN_URLS: Final = ("/api", "/apis", "/healthz", "/livez", "/openapi", "/readyz"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was asked for beside what is granted; `str()` of it is a text for people."""
+    """Permissions that are used and not granted, and the reverse; `str()` makes it readable."""
 
     missing: Mapping[str, list[Resource]]
     """Used but not granted: policy rules by namespace (empty: cluster-wide), as entries for `rules` of a controller."""
@@ -56,7 +56,7 @@ class Comparison:
 
     def __str__(self) -> str:
         if not self.missing and not self.unused:
-            return "permissions: what was asked for is what is granted\n"
+            return "permissions: used and granted are the same\n"
         told = ""
         if self.missing:
             told += "permissions used but not granted; add to `rules` of the controller that needs them:\n"
@@ -98,11 +98,11 @@ class PermissionRecorder:
     # --- comparing ----------------------------------------------------------------------------------------------------
 
     def compared_with_manifest(self, operator: Operator, *, namespace: str = "") -> Comparison:
-        """Set beside what the manifest of `operator` grants when deployed to `namespace` (default: its own name)."""
+        """Compare with what the manifest of `operator` grants when deployed to `namespace` (default: its own name)."""
         return self.compared_with(grants(operator, namespace=namespace or operator.name))
 
     def compared_with(self, rules: Mapping[str, Iterable[Resource]]) -> Comparison:
-        """Set beside policy rules by place: those of `manifest.rbac.grants`, or others."""
+        """Compare with policy rules by place, such as `bonny.run.rbac.grants` returns."""
         granted, used = set(permissions(rules)), set(self.used)
         missing = {asked._replace(names=()) for asked in used if not any(_covers(known, asked) for known in granted)}
         unused = {known for known in granted if _observable(known) and not any(_covers(known, asked) for asked in used)}

@@ -20,7 +20,7 @@ from .versions import KUBERNETES, check
 
 __all__ = ["Progress", "find_or_build", "obtain"]
 
-# What a sandbox runs. `obtain` also knows kube-scheduler and kube-controller-manager.
+# The programs of a sandbox. `obtain` also knows kube-scheduler and kube-controller-manager.
 SANDBOX: Final = ("etcd", "kube-apiserver")
 
 
@@ -36,7 +36,7 @@ def obtain(names: Sequence[str], progress: Progress | None = None) -> dict[str, 
     """The named programs, each from the first place that has it. Raises: as `find_or_build`."""
     say = progress or (lambda _: None)
     for name in names:
-        build.recipe(name)  # refuses a name that nobody knows
+        build.recipe(name)  # refuses an unknown name
     found = {name: program for name in names if (program := named(name) or cache.lookup(name, say))}
     if len(found) < len(names):
         with cache.workspace(say) as guard:

@@ -1,7 +1,7 @@
 """Cache: the folder of this user in which etcd and the Kubernetes programs stay, each with its checksum next to it.
 
 `$XDG_CACHE_HOME/bonny/kubernetes/v1.36.3/kube-apiserver` and `kube-apiserver.sha256` (as `sha256sum --check` reads it).
-The checksum tells a damaged file from a whole one; it is no defence against somebody who can write to the folder.
+The checksum detects a damaged file; it does not protect from an attacker who can write to the folder.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def lookup(name: str, progress: Progress) -> Path | None:
             problem = damage(program)
             if problem is None:
                 return program
-            progress(f"{program} {problem}: getting it anew")
+            progress(f"{program} {problem}: getting it again")
     return None
 
 
@@ -76,7 +76,7 @@ def candidates() -> list[Path]:
 
 
 def damage(program: Path) -> str | None:
-    """What is wrong with a cached program; None when nothing is."""
+    """The problem with a cached program, or None."""
     try:
         recorded = checksum_file(program).read_text(encoding="utf-8").split()[0]
     except (OSError, IndexError):
@@ -120,7 +120,7 @@ def workspace(progress: Progress) -> Iterator[Guard]:
     """A guarded temporary folder on the cache's file system, for one process of this user at a time."""
     every = Every(progress, first=0.0)
     with held(root() / ".lock", while_waiting=lambda s: every(s, "waiting for another process that fills the cache")):
-        for stale in root().glob(".work-*"):  # nobody else can be using it: we hold the lock
+        for stale in root().glob(".work-*"):  # no other process uses it: we hold the lock
             shutil.rmtree(stale, ignore_errors=True)
         with Guard(root() / f".work-{secrets.token_hex(4)}") as guard:
             yield guard

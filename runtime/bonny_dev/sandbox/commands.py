@@ -32,7 +32,7 @@ POLL_SECONDS: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningSandbox:
-    """What `state.json` holds while a sandbox runs."""
+    """The content of `state.json` while a sandbox runs."""
 
     pid: int
     url: str
@@ -119,7 +119,7 @@ def fetch(*, say: Progress = say_now) -> None:
 
 
 def watch(sandbox: Sandbox) -> None:
-    """Return never; raise `SandboxError` when a server ended that nobody ended."""
+    """Return never; raise `SandboxError` when a server ended by itself."""
     while True:
         for server in (sandbox.etcd, sandbox.apiserver):
             if not server.running:

@@ -23,7 +23,7 @@ from .versions import KUBERNETES, SemanticVersion, parse
 __all__ = ["PROGRAMS", "Archive", "ArchiveError", "best_archive", "fetch", "read_index"]
 
 INDEX: Final = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
-# What the archives hold and we use.
+# The programs of the archives that we use.
 PROGRAMS: Final = ("etcd", "kube-apiserver")
 # For each connection and each read. Without the open Internet the refusal mostly comes at once; silence costs this.
 TIMEOUT_SECONDS: Final = 5.0

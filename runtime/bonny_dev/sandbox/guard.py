@@ -74,7 +74,7 @@ class Guard:
             return
         self._watchdog.communicate()  # closes its input; its output ends when everything is done
         for child in self._children:
-            child.kill()  # like the next line, only of use when somebody has killed the watchdog
+            child.kill()  # like the next line, needed only when the watchdog was killed
             child.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -30,7 +30,7 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports that were free a moment ago. Another process can be quicker: be ready to try again."""
+    """`count` different ports that were free a moment ago. Another process may take one: be ready to try again."""
     found: set[int] = set()
     while len(found) < count:
         port = secrets.choice(PORTS)
@@ -40,11 +40,11 @@ def free_ports(count: int) -> list[int]:
 
 
 def check_free(port: int) -> None:
-    """Raise `UsageError` unless `port` is a port that nobody listens on."""
+    """Raise `UsageError` unless `port` exists and is free."""
     if not 0 < port < 65536:
         raise UsageError(f"port {port} does not exist: use 1 to 65535, or leave it out for a free one")
     if not is_free(port):
         raise UsageError(
-            f"port {port} of {LOOPBACK} cannot be listened on: stop what uses it (`lsof -i :{port}` tells), "
+            f"port {port} of {LOOPBACK} cannot be listened on: stop what uses it (see `lsof -i :{port}`), "
             "or leave the port out for a free one"
         )

@@ -43,7 +43,7 @@ class Sandbox(Admin):
     """A control plane of its own: free loopback ports, one temporary folder, an administrator, RBAC for all others.
 
     Guarantees: `stop`, the end of a `with` block, or the end of this process in any way (SIGKILL included) ends the
-    servers and removes the folder. Sandboxes do not get into each other's way.
+    servers and removes the folder. Several sandboxes can run at once.
     Raises: on start, `UsageError` when the binaries cannot be had or `port` is taken; `SandboxError`, with the server's
     last lines, when a server fails.
     """
@@ -72,8 +72,8 @@ class Sandbox(Admin):
         """Prepare a sandbox; nothing happens before `start` or `with`.
 
         `port` is the API server's (default 0: a free one); `binaries` are found or built by default; `apiserver_flags`
-        are appended to ours, the last one of a name wins; `start_seconds` is the patience with each server (default
-        60); `progress` is called with a line now and then while binaries are fetched or built.
+        are appended to ours, the last one of a name wins; `start_seconds` is how long each server may take (default
+        60); `progress` is called with a line from time to time while binaries are fetched or built.
         """
         super().__init__(url="", token=secrets.token_urlsafe(32), ca_file=Path())
         self._port = port
@@ -118,7 +118,7 @@ class Sandbox(Admin):
     def service_account_kubeconfig(self, namespace: str, name: str, *, expires_seconds: int = 3600) -> Path:
         """Write a kubeconfig (mode 0600) that acts as a ServiceAccount, which must exist, with a real token.
 
-        Its rights are those that RBAC gives to it. The token ends after `expires_seconds` (default an hour, at least
+        It has the permissions that RBAC grants to it. The token ends after `expires_seconds` (default an hour, at least
         600); another call writes a fresh one to the same file.
         """
         token = self.service_account_token(namespace, name, expires_seconds=expires_seconds)
@@ -202,7 +202,7 @@ def apiserver_flags(folder: Path, port: int, etcd_port: int) -> list[str]:
         f"--bind-address={LOOPBACK}",
         # Otherwise it looks for the address of the default route, and stops on a machine that has none.
         f"--advertise-address={LOOPBACK}",
-        # Nobody reads the `kubernetes` Endpoints here, and a loopback address in them is refused in the log for ever.
+        # The `kubernetes` Endpoints are not used here; each try to write a loopback address to them would be logged.
         "--endpoint-reconciler-type=none",
         f"--cert-dir={folder}/certs",
         "--service-account-issuer=https://kubernetes.default",
@@ -212,8 +212,8 @@ def apiserver_flags(folder: Path, port: int, etcd_port: int) -> list[str]:
         f"--token-auth-file={folder}/tokens.csv",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--allow-privileged=true",
-        # What waits for controllers that do not run here: every Pod would be refused until the namespace has a default
-        # ServiceAccount, and a Node would have the taint not-ready for ever.
+        # Plugins that wait for controllers, which do not run here: every Pod would be refused until the namespace has a
+        # default ServiceAccount, and a Node would keep the taint not-ready.
         "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
         "--profiling=false",
     ]

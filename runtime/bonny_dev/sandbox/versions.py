@@ -23,7 +23,7 @@ class SemanticVersion(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-# What `gomod/` builds; change both together.
+# The versions that `gomod/` builds; change both together.
 KUBERNETES: Final = SemanticVersion(1, 36, 3)
 ETCD: Final = SemanticVersion(3, 6, 16)
 

@@ -1,8 +1,8 @@
-"""Another version: the hub's module and sample, as those of a version that is new.
+"""Another version: copies the hub's module and sample for a new version.
 
-You need it when a kind gets a further version: what was written for the hub, fields, columns and rules, is copied, so
-that both versions have the same schema and the API server can convert between them by itself.
-You do not need it for the first version of a kind: that is made from a template.
+You need it when a kind gets a further version: fields, columns and rules of the hub are copied, so that both versions
+have the same schema and the API server can convert between them by itself.
+You do not need it for the first version of a kind, which is made from a template.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Module:
 
 
 def _elsewhere(module: _Module, hub: ApiVersion, version: str) -> Iterator[Edit]:
-    """The version that the first line tells, and the way to neighbours of the hub, which stay where they are."""
+    """The version in the first line, and imports of modules beside the hub, which stay where they are."""
     if ast.get_docstring(module.tree) is not None:
         yield module.replaced(module.tree.body[0], rf"\b{hub.version}\b", version)
     for node in ast.walk(module.tree):

@@ -1,8 +1,8 @@
-"""Deploy: puts the operator into a cluster, and takes it out again in the order that leaves nothing behind.
+"""Deploy: installs the operator in a cluster, and uninstalls it in the order that leaves nothing behind.
 
 Custom resources go first, while the operator is there to run their finalizers; then the operator; then its CRDs, with
-which the API server would delete what is left; its namespace last. Which custom resources there are is asked of the
-cluster: the versions that it serves may not be those of the code here.
+which the API server would delete what is left; its namespace last. The cluster itself
+is asked for custom resources: it may serve other versions than the code declares.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ POLL_SECONDS: Final = 0.5
 
 
 def documents_of(project: Project, *, image: str, namespace: str) -> list[Resource]:
-    """What `invoke manifest` writes. Raises: `UsageError` as it does."""
+    """The objects that `invoke manifest` writes. Raises: `UsageError`."""
     return bundle.documents(project.load_operator(), image=image or project.tagged_image, namespace=namespace or None)
 
 
@@ -73,7 +73,7 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
             raise UsageError(
                 f"this deletes from {cluster.source} all custom resources ({len(left)})"
                 f"{f' in {places}' if left else ''}, the objects of the manifest ({len(documents)})"
-                f"{f' and all else in namespace {own}' if own in namespaces else ''}: say --yes if that is meant"
+                f"{f' and all else in namespace {own}' if own in namespaces else ''}: add --yes to do it"
             )
         print(f"uninstalling from {cluster.source}", flush=True)
         ends = asyncio.get_running_loop().time() + wait
@@ -86,24 +86,24 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
             if left and asyncio.get_running_loop().time() > ends:
                 raise UsageError(
                     f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
-                    "them, so the operator was left in place: its logs say what their clean-up waits for"
+                    "them, so the operator was left in place: see its log for what their clean-up waits for"
                 )
         for document in reversed(documents):
             kind = kind_of(document)
             try:
                 await _delete(client, kind, document)
             except NotServed:
-                # Somebody else may have removed a custom kind. A bare 404 for one of Kubernetes' own is an error.
+                # A custom kind may have been removed before. A bare 404 for a kind of Kubernetes itself is an error.
                 if builtin(kind.api_version, kind.kind):
                     raise
     for name in sorted(namespaces - {own}):
-        print(f"left Namespace {name}, which may hold what is not the operator's", flush=True)
+        print(f"left Namespace {name}, which may hold objects that are not the operator's", flush=True)
 
 
 async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, Resource]]:
     """All objects of the kinds that these CustomResourceDefinitions define; one that is not installed has none.
 
-    Only the API server's own "not found" says so. A bare 404 may come from anybody, and is raised.
+    Only the API server's own "not found" says so. A bare 404 may come from a proxy, and is raised.
     """
     found: list[tuple[Kind, Resource]] = []
     for name in defined:

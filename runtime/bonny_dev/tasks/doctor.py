@@ -1,8 +1,8 @@
-"""Doctor: what `invoke doctor` looks at before an operator is deployed, or when it does not work: one line each.
+"""Doctor: the checks of `invoke doctor`, before an operator is deployed or when it does not work; one line each.
 
-It changes nothing: what would be written is sent as a dry run, and permissions are asked about.
+It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, and what it
-takes to apply the samples. What the person may not look at is a finding, too.
+takes to apply the samples. A check that is forbidden is a finding, too.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ __all__ = ["Finding", "examine", "run"]
 
 # As kubectl does: a field that the schema does not know is an error.
 DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
-# What is JSON is YAML, too.
+# JSON is YAML, too.
 TYPES: Final = {"PATCH": "application/apply-patch+yaml", **dict.fromkeys(("POST", "PUT"), "application/json")}
-# It is a person who waits.
+# A person waits.
 SECONDS: Final = 10.0
-# Of a difference; the rest of it is shown by `kubectl diff`.
+# The longest difference to print; `kubectl diff` shows the rest.
 DIFF_LINES: Final = 20
 MANIFEST: Final = "apply what `invoke manifest` writes"
 GREEN, RED, DIM, PLAIN = "\033[32m", "\033[31m", "\033[2m", "\033[0m"
@@ -55,21 +55,21 @@ GREEN, RED, DIM, PLAIN = "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one look has found."""
+    """The result of one check."""
 
     part: str
     """cluster, version, manifest, crd, permissions or sample."""
 
     ok: bool
     text: str
-    """What is well; or what is wrong, and after a colon what to do."""
+    """The good state; or the problem and, after a colon, what to do."""
 
     detail: tuple[str, ...] = ()
-    """Lines that belong to it, such as a difference."""
+    """More lines, such as a difference."""
 
 
 class _Wrong(Exception):
-    """Something is not as it should be: a sentence, and lines that belong to it."""
+    """A check failed: a sentence, and lines that belong to it."""
 
     def __init__(self, text: str, *detail: str) -> None:
         super().__init__(text)
@@ -77,7 +77,7 @@ class _Wrong(Exception):
 
 
 def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, context: str) -> bool:
-    """Look, and print as it goes; returns whether all is well. `samples` is a folder of YAML files.
+    """Run the checks and print their results; returns whether all passed. `samples` is a folder of YAML files.
 
     Raises: `UsageError` for flags that cannot be, when there is no cluster to ask, or no sandbox to be had.
     """
@@ -88,25 +88,25 @@ def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, con
         raise UsageError("--sandbox and --context or --namespace exclude each other: a sandbox is a cluster of its own")
     if not sandbox:
         cluster = find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
-        return asyncio.run(_told(examine(operator, cluster, namespace=where, samples=texts)))
+        return asyncio.run(_report(examine(operator, cluster, namespace=where, samples=texts)))
     print("starting a sandbox ...", flush=True)
     with Sandbox() as started:
         own = Kubeconfig(str(started.kubeconfig))
-        return asyncio.run(_told(examine(operator, own, namespace=operator.name, samples=texts, installs=True)))
+        return asyncio.run(_report(examine(operator, own, namespace=operator.name, samples=texts, installs=True)))
 
 
-async def _told(findings: AsyncIterator[Finding]) -> bool:
+async def _report(findings: AsyncIterator[Finding]) -> bool:
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")  # https://no-color.org
     green, red, dim, plain = (GREEN, RED, DIM, PLAIN) if colour else ("",) * 4
-    looks = wrong = 0
+    checks = wrong = 0
     async for found in findings:
-        looks, wrong = looks + 1, wrong + (not found.ok)
+        checks, wrong = checks + 1, wrong + (not found.ok)
         mark = f"{green}ok  {plain}" if found.ok else f"{red}FAIL{plain}"
         print(f"{mark}  {found.part:<11}  {found.text}", flush=True)
         for line in found.detail:
             tint = {"+": green, "-": red}.get(line[:1], dim)
             print(f"{'':19}{tint}{line}{plain}", flush=True)
-    print(f"{red}{wrong} of {looks} to mend{plain}" if wrong else f"{green}all is well{plain}", flush=True)
+    print(f"{red}{wrong} of {checks} checks failed{plain}" if wrong else f"{green}all checks passed{plain}", flush=True)
     return not wrong
 
 
@@ -127,7 +127,7 @@ async def examine(
         if installs:
             yield await _look("manifest", _installed(client, operator))
         for crd in crds(operator.crds, operator.group):
-            yield await _look("crd", _as_the_code_has_it(client, crd))
+            yield await _look("crd", _crd_as_declared(client, crd))
         yield await _look("permissions", _granted(client, operator, namespace))
         for file, text in samples.items():
             yield await _look("sample", _accepted(client, kinds_of(operator), file, text))
@@ -139,7 +139,7 @@ async def _look(part: str, check: Awaitable[str]) -> Finding:
     except _Wrong as wrong:
         return Finding(part, False, str(wrong), wrong.detail)
     except ApiError as error:
-        # A rule in CEL is refused with a picture of it.
+        # A rule in CEL is refused with several lines that show it.
         first, *others = str(error).splitlines()
         return Finding(part, False, f"{first}: {_advice(error)}", tuple(others))
 
@@ -151,8 +151,8 @@ def _advice(error: ApiError) -> str:
         case Forbidden():
             return "ask an administrator to run this"
         case Invalid():
-            return "mend it in the code"
-    return "see that the API server runs, and can be reached from here"
+            return "fix it in the code"
+    return "check that the API server runs and can be reached from here"
 
 
 async def _reached(client: Client) -> str:
@@ -165,7 +165,7 @@ async def _supported(client: Client) -> str:
     found, oldest, newest = versions.parse(text), versions.OLDEST["kube-apiserver"], versions.KUBERNETES
     supported = f"{oldest.major}.{oldest.minor} to {newest.major}.{newest.minor} are supported"
     if found is None:
-        raise _Wrong(f"{text!r} is no version, and {supported}: ask whoever runs the cluster")
+        raise _Wrong(f"{text!r} is not a version, and {supported}: ask the administrator of the cluster")
     if found[:2] < oldest[:2]:
         raise _Wrong(f"Kubernetes {text} is too old, {supported}: upgrade the cluster")
     if found[:2] > newest[:2]:
@@ -182,7 +182,7 @@ async def _installed(client: Client, operator: Operator) -> str:
     return "is accepted by the sandbox"
 
 
-async def _as_the_code_has_it(client: Client, crd: Resource) -> str:
+async def _crd_as_declared(client: Client, crd: Resource) -> str:
     """Served, and the same with the defaults that the API server adds."""
     name, live = crd["metadata"]["name"], None
     try:
@@ -200,7 +200,7 @@ async def _as_the_code_has_it(client: Client, crd: Resource) -> str:
         lines = [*difflib.unified_diff(before, after, "in the cluster", "in the code", lineterm="", n=2)]
         more = [f"... and {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
         raise _Wrong(f"{name} differs from the code: {MANIFEST}", *lines[:DIFF_LINES], *more)
-    return f"{name} is installed as the code has it"
+    return f"{name} is installed as declared in the code"
 
 
 async def _granted(client: Client, operator: Operator, namespace: str) -> str:
@@ -208,10 +208,12 @@ async def _granted(client: Client, operator: Operator, namespace: str) -> str:
     needed = set(permissions(grants(operator, namespace=namespace)))
     missing = await refused(client, needed, service_account=(namespace, operator.name))
     if missing == needed != set():
-        raise _Wrong(f"{account} has none: {MANIFEST}, or say by --namespace where it is")
+        raise _Wrong(f"{account} has no permissions: {MANIFEST}, or name its namespace by --namespace")
     if missing:
-        raise _Wrong(f"{account} lacks {len(missing)} of {len(needed)}: {MANIFEST}, or", *missing_lines(missing))
-    return f"{account} has all {len(needed)} that it needs"
+        raise _Wrong(
+            f"{account} lacks {len(missing)} of {len(needed)} permissions: {MANIFEST}, or", *missing_lines(missing)
+        )
+    return f"{account} has all {len(needed)} permissions that it needs"
 
 
 async def _accepted(client: Client, known: list[Kind], file: str, text: bytes) -> str:
@@ -248,4 +250,6 @@ async def _asked(
     try:
         return msgspec.json.decode(answer.body, type=dict[str, Any])
     except msgspec.MsgspecError:
-        raise _Wrong(f"the answer of {client.cluster.source} is none of an API server: correct the address") from None
+        raise _Wrong(
+            f"{client.cluster.source} does not look like a Kubernetes API server: correct the address"
+        ) from None

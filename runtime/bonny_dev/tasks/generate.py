@@ -1,9 +1,9 @@
 """Generate: plans the files of a new kind, or of another version of a kind that exists.
 
-You need it for `invoke gen-controller`. Nothing has to be edited by hand afterwards: the operator discovers what lies
-in its folders.
-Elsewhere: the module of another version (`another_version`), controllers of kinds of others and what belongs to no kind
-(`parts`), how files are written (`plan`).
+You need it for `invoke gen-controller`. No other file has to be edited: the operator discovers the modules in its
+folders.
+Elsewhere: the module of another version (`another_version`), controllers of existing kinds, tasks, reconcilers and
+schedulers (`parts`), how files are written (`plan`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["NewKind", "plan_kind"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKind:
-    """What a person asked for. `group` empty means the group of the operator, or of the kind's other versions."""
+    """The options of gen-controller. An empty `group` is the group of the operator, or of the kind's other versions."""
 
     kind: str
     plural: str
@@ -96,7 +96,7 @@ def _check_names(request: NewKind) -> None:
 
 
 def _check_neighbour(project: Project, other: ApiVersion, request: NewKind, *, group: str) -> None:
-    """Refuse what another kind of the group is called."""
+    """Refuse a name that another kind of the group has."""
     taken = _served_names(other.kind, other.plural, other.short_names)
     shared = sorted(taken & _served_names(request.kind, request.plural, request.short_names))
     if shared:
@@ -107,7 +107,7 @@ def _check_neighbour(project: Project, other: ApiVersion, request: NewKind, *, g
 
 
 def _check_sibling(project: Project, other: ApiVersion, request: NewKind, *, group: str, others_group: str) -> None:
-    """Refuse what differs from a version of the same kind, and is the same for all of them."""
+    """Refuse options that differ from another version of the kind, where all versions must agree."""
     where = other.path.relative_to(project.root)
     if other.plural != request.plural:
         raise UsageError(
@@ -150,8 +150,8 @@ def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Pla
     texts = rendered(templates, values)
     check_free(request.kind, "a kind", texts)
     note = (
-        f"Next: say in {api.relative_to(project.root)} what users may ask for, and in "
-        f"{controller.relative_to(project.root)} what is done about it; `invoke test` runs its tests."
+        f"Next: edit the fields in {api.relative_to(project.root)} and the handler in "
+        f"{controller.relative_to(project.root)}; `invoke test` runs their tests."
     )
     return Plan(root=project.root, texts={**_package(project, request.version), **texts}, notes=(note,))
 

@@ -33,9 +33,9 @@ OF: Final = re.compile(r"(?P<api_version>(?:[a-z0-9]+(?:[-.][a-z0-9]+)*/)?v[0-9]
 
 
 def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
-    """A controller of the kind `of`, which is there without this operator. The request's kind is the controller's name.
+    """A controller of the kind `of`, which exists without this operator. The request's kind is the controller's name.
 
-    Raises: `UsageError` when a name cannot be used, or the request says what only a kind of one's own has.
+    Raises: `UsageError` when a name cannot be used, or the request has options that are only for new kinds.
     """
     check_kind(request.kind, "name of a controller", example="Deployment")
     check_plural(request.plural)
@@ -46,7 +46,7 @@ def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
         "finalizer": request.finalizer,
         "selector": _selector(project, request.kind),
     }
-    # An object of any kind cannot be made up for an integration test: what it must hold is not known here.
+    # There is no integration test: the required fields of an object of this kind are not known here.
     plan = _planned(project, request.kind, "controller_of", values, tests=("unit",))
     if values["known"]:
         return plan
@@ -59,7 +59,7 @@ def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
 
 
 def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any]:
-    """What the templates say about the kind `of`: from the table of Kubernetes' own kinds, else from the request."""
+    """Values for the templates about the kind `of`: from the table of Kubernetes' own kinds, else from the request."""
     match = OF.fullmatch(of)
     if match is None:
         raise UsageError(f"--for is {of!r}: use API version and kind, for example apps/v1/Deployment or v1/Pod")

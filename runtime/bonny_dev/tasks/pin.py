@@ -1,7 +1,7 @@
-"""Pin: puts beside the tags of actions and images what they stand for now: a commit, a digest.
+"""Pin: adds to the tags of actions and images the commit or digest that they stand for now.
 
-A tag can be moved by whoever owns it, a commit or a digest cannot. The tag stays next to it for readers, and for the
-bot that proposes newer ones. What has one already is left as it is.
+The owner of a tag can move it; a commit or a digest cannot be moved. The tag stays beside it for readers, and for the
+bot that proposes newer versions. Pinned tags are left as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IMAGE: Final = re.compile(r"^(FROM +|\s*-? *(?:image|name): +)([\w.-]+(?:[/:][\w
 
 
 def pin(root: Path) -> Iterator[str]:
-    """Rewrite the Dockerfile and the files of the CI in `root`; yields the names of those that changed.
+    """Rewrite the Dockerfile and the files of the CI in `root`; yields the names of the changed files.
 
     Needs the network, git for actions, and docker with buildx for images.
     Raises: `UsageError` when a tag cannot be resolved; files before that one stay rewritten.

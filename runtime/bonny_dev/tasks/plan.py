@@ -40,11 +40,11 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def edited(self) -> tuple[str, ...]:
-        """The files that are there with another text, relative to the repository."""
+        """The files that exist with different content, relative to the repository."""
         return self._names(path for path, text in self.texts.items() if path.exists() and _read(path) != text)
 
     def missing(self) -> tuple[str, ...]:
-        """The files to write, relative to the repository. Raises: `UsageError` when a file is in their way."""
+        """The files to write, relative to the repository. Raises: `UsageError` when one exists with other content."""
         if edited := self.edited():
             raise UsageError(
                 f"{', '.join(edited)}: exists with different content, so nothing was written; move it away or choose "
@@ -53,7 +53,7 @@ class Plan:
         return self._names(path for path in self.texts if not path.exists())
 
     def diff(self) -> str:
-        """What `write` would change, as `git apply` reads it. Raises: as `missing`."""
+        """The changes that `write` would make, as `git apply` reads them. Raises: as `missing`."""
         return "".join(
             line
             for name in self.missing()
@@ -86,7 +86,7 @@ def _rendered(template: str, values: Mapping[str, Any], path: Path) -> str:
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
     )
     text = environment.from_string(source).render(values)
-    # A kind may have one of the names that ruff cannot tell from a digit.
+    # A kind may be called I or O, which ruff refuses because they look like digits.
     text = re.sub(r"^(class [IO]\b.*)$", r"\1  # noqa: E742", text, flags=re.MULTILINE)
     return formatted(text, path, package=values["package"]) if path.suffix == ".py" else text
 
@@ -95,7 +95,7 @@ def formatted(text: str, path: Path, *, package: str) -> str:
     """`text` with imports and lines as the repository's formatter wants them; unchanged where ruff is not installed."""
     if importlib.util.find_spec("ruff") is None:
         return text
-    # ruff knows by the files that are there what is of this repository; these are not.
+    # ruff finds first-party packages by their files, which do not exist yet.
     own = f"lint.isort.known-first-party=[{package!r}]"
     for command in (("check", "--select=I", "--fix-only", "--exit-zero", "--config", own), ("format",)):
         line = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(path), "-"]
@@ -105,9 +105,9 @@ def formatted(text: str, path: Path, *, package: str) -> str:
 
 
 def check_free(name: str, what: str, texts: Mapping[Path, str]) -> None:
-    """Refuse a `name` that Python, or a generated module itself, uses for something else.
+    """Refuse a `name` that Python or a generated module uses for something else.
 
-    Raises: `UsageError`; `what` says in it what the name was to be.
+    Raises: `UsageError`, in which `what` names the purpose: `a kind`.
     """
     modules = [ast.parse(text) for path, text in texts.items() if path.suffix == ".py"]
     bound = [item for module in modules for item in Counter(_bound(module)).items()]
@@ -147,7 +147,7 @@ def _read(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        return None  # a folder, or no text: not what a generator writes
+        return None  # a folder, or not text: not written by a generator
 
 
 def _write_all(texts: Mapping[Path, str]) -> None:

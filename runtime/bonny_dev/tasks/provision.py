@@ -28,7 +28,7 @@ __all__ = ["Account", "apply_samples", "install_account", "install_crds", "sampl
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
 # A person waits for the first answer.
 ANSWER_SECONDS: Final = 10.0
-# What kubelets ask for, renewed like there after four fifths of it.
+# As kubelets do: tokens of an hour, renewed after four fifths of it.
 TOKEN_SECONDS: Final = 3600
 RENEWED_AFTER: Final = 0.8
 

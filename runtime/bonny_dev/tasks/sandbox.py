@@ -1,4 +1,4 @@
-"""Tasks `sandbox.*`: a real API server on this machine, to play with and for the tests."""
+"""Tasks `sandbox.*`: a real API server on this machine, for tests and for trying things out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def start(c: Context) -> None:
 
 @task()
 def stop(c: Context) -> None:
-    """Stop what `sandbox.start` started."""
+    """Stop the sandbox of `sandbox.start`."""
     from bonny_dev.sandbox import commands
 
     commands.stop(Path(c.root))

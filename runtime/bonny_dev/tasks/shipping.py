@@ -19,7 +19,7 @@ __all__ = ["image", "install", "lock", "pin_tags", "uninstall"]
 
 PLATFORMS: Final = "linux/amd64,linux/arm64"
 WHERE: Final = {
-    "image": "container image to deploy (default: that of pyproject.toml, with the version as its tag)",
+    "image": "container image to deploy (default: the image in pyproject.toml, with the version as its tag)",
     "namespace": "namespace of the operator (default: its name)",
     "context": "context of your kubeconfig (default: the current one)",
 }
@@ -27,13 +27,13 @@ WHERE: Final = {
 
 @task()
 def lock(c: Context) -> int:
-    """Choose what goes into the image, each package by version and hash; run it again for newer ones."""
+    """Lock the packages of the image by version and hash; run it again for newer versions."""
     from . import quality
 
     return quality.run_lock(Project.at(Path(c.root)))
 
 
-@task(help={"push": "build it for amd64 and arm64, with SBOM and provenance, and push it"}, auto_shortflags=False)
+@task(help={"push": "build for amd64 and arm64, with SBOM and provenance, and push"}, auto_shortflags=False)
 def image(c: Context, push: bool = False) -> None:
     """Build the container image, with the version of pyproject.toml as its tag; without a lock, make one first."""
     from . import quality
@@ -44,7 +44,7 @@ def image(c: Context, push: bool = False) -> None:
         raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
     if not all((project.root / name).exists() for name in quality.LOCKS):
         lock(c)
-    # Several platforms at once, and what is known of the build, need buildx; one for this machine does not.
+    # Several platforms and provenance need buildx; an image for this machine does not.
     pushed = f"docker buildx build --platform {PLATFORMS} --sbom true --provenance mode=max --push"
     labelled = f"--label org.opencontainers.image.version={project.version}"
     with c.cd(c.root):
@@ -53,7 +53,7 @@ def image(c: Context, push: bool = False) -> None:
 
 @task(name="pin")
 def pin_tags(c: Context) -> None:
-    """Fix actions and base images to the commits and digests that their tags stand for now.
+    """Pin actions and base images to the commits and digests that their tags stand for now.
 
     It needs the network, git, and docker with buildx.
     """
@@ -76,10 +76,10 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "")
 
 @task(
     help={
-        "wait": "seconds that custom resources have to clean up",
-        "yes": "delete; without it nothing is deleted",
+        "wait": "seconds to wait for the clean-up of custom resources",
+        "yes": "delete; without it, only show what would be deleted",
         **WHERE,
-        "image": "container image, as it was given to install",
+        "image": "container image, as given to install",
     },
     auto_shortflags=False,
 )
@@ -88,7 +88,7 @@ def uninstall(
 ) -> None:
     """Remove the custom resources, then the operator, then its CRDs from a cluster.
 
-    Its namespace goes, too, where that has the operator's name; another one stays.
+    Its namespace is deleted, too, if it has the operator's name; another one stays.
     """
     import asyncio
 

@@ -4,8 +4,8 @@
     assert_condition(token, "Ready", False, reason="Waiting")
     assert_event(token, "Applied", type="Normal")
 
-What is named must be there as written; what is not named may be anything. A list must be as long as the one that is
-named. Each returns what it found, for more questions. Raises: `AssertionError`, which says what was there instead.
+Named fields must have the given values; other fields may have any. Lists must have the same length. Each function
+returns what it found, for more checks. Raises: `AssertionError`, which shows what was registered instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def assert_descendant(
 ) -> Resource:
     """A descendant of that kind and name was registered, and holds `fields`.
 
-    One that was registered without a namespace is in that of the handled object.
+    A descendant that was registered without a namespace is in the namespace of the handled object.
     """
     wanted = f"{kind} {name}" if namespace is None else f"{kind} {namespace}/{name}"
     found = [known for known in token.descendants if _is(known, token, kind, name, namespace)]
@@ -96,12 +96,12 @@ def assert_event(
         if all(getattr(event, name) == value for name, value in wanted.items()):
             return event
     asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
-    raise AssertionError(f"no event with {asked} was registered; registered: {_listed(map(_told, token.events))}")
+    raise AssertionError(f"no event with {asked} was registered; registered: {_listed(map(_described, token.events))}")
 
 
 def assert_no_event(token: Axn[Any]) -> None:
     """No event was registered."""
-    _require(not token.events, f"no event was to be registered; registered: {_listed(map(_told, token.events))}")
+    _require(not token.events, f"no event was to be registered; registered: {_listed(map(_described, token.events))}")
 
 
 def assert_requeued(token: Axn[Any], *, after: float | None = None) -> float:
@@ -117,12 +117,12 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def _told(event: Event) -> str:
+def _described(event: Event) -> str:
     return f"{event.type} {event.reason} ({event.message})"
 
 
 def _require(holds: object, otherwise: str) -> None:
-    """As `assert`, also where Python is told to leave those out."""
+    """As `assert`, also under `python -O`."""
     if not holds:
         raise AssertionError(otherwise)
 

@@ -74,7 +74,7 @@ class ProxiedRequest:
     """Monotonic seconds."""
 
     status: int | None = None
-    """What the API server answered, or a fault in its place; None while and where there is no answer."""
+    """The status of the answer, from the API server or a fault; None while and where there is no answer."""
 
     @property
     def is_watch(self) -> bool:
@@ -109,7 +109,7 @@ def is_write(request: ProxiedRequest) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The connection is reset before the API server hears of the request."""
+    """The connection is reset before the API server gets the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """After so many lines a watch says nothing more. Its connection stays open; with `end`, for as long as the API
+    """After so many lines a watch sends nothing more. Its connection stays open; with `end`, for as long as the API
     server's does."""
 
     after_lines: int = 0
@@ -152,7 +152,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Inject:
-    """These bytes come before the lines of a watch. With `end` nothing follows them but the end of the stream."""
+    """These bytes come before the lines of a watch. With `end` the stream ends after them."""
 
     data: bytes
     end: bool = False
@@ -378,7 +378,7 @@ async def _hung_up(sockets: list[socket.socket]) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(HANG_UP_SECONDS):
             for known in sockets:
-                while known.fileno() >= 0:  # noqa: ASYNC110  it is asyncio's own, and tells nobody
+                while known.fileno() >= 0:  # noqa: ASYNC110  asyncio closes it and reports nothing
                     await asyncio.sleep(LOOK_SECONDS)
 
 

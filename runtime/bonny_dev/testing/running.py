@@ -41,13 +41,13 @@ __all__ = ["RunningOperator", "is_ready", "running"]
 
 T = TypeVar("T")
 
-# Enough for a slow machine to start an interpreter and fill its caches; what is waited for usually takes a second.
+# Enough for a slow machine to start an interpreter and fill its caches; usually it takes a second.
 START_SECONDS: Final = 30.0
 # A reconcile and its status take two round trips; ten times the slowest that was seen on two shared cores.
 UNTIL_SECONDS: Final = 20.0
-# What is promised after SIGTERM when no handler runs.
+# The promised time from SIGTERM to the end when no handler runs.
 STOP_SECONDS: Final = 5.0
-# How often a condition is looked at again.
+# How often a condition is checked.
 LOOK_SECONDS: Final = 0.05
 MANAGER: Final = "integration-test"
 LOG: Final = "operator.log"
@@ -117,7 +117,7 @@ class RunningOperator:
         found = await eventually(look, within=within, alive=self.process)
         if found is None:
             raise AssertionError(
-                f"{identify(like)} did not become what was waited for within {within} s; it is {seen[0]}\n{self.log()}"
+                f"{identify(like)} did not meet the condition within {within} s; it is {seen[0]}\n{self.log()}"
             )
         return found
 
@@ -135,9 +135,9 @@ class RunningOperator:
 
         async def look() -> dict[str, Any] | None:
             lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-            # What is not JSON is a traceback, or a line that is still being written.
-            said = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
-            return next((line for line in said if wanted <= line.items()), None)
+            # Other lines belong to a traceback, or are still being written.
+            logged = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
+            return next((line for line in logged if wanted <= line.items()), None)
 
         found = await eventually(look, within=within, alive=self.process)
         if found is None:
@@ -220,7 +220,7 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
 async def eventually(
     look: Callable[[], Awaitable[T]], *, within: float, alive: subprocess.Popen[Any] | None = None
 ) -> T | None:
-    """What `look` returns as soon as that is true; None after `within` seconds, or when the process `alive` ended."""
+    """The first true result of `look`; None after `within` seconds, or when the process `alive` ended."""
     ends = time.monotonic() + within
     while time.monotonic() < ends and (alive is None or alive.poll() is None):
         found = await look()
@@ -231,7 +231,7 @@ async def eventually(
 
 
 def environment(operator: Operator, root: Path, *, kubeconfig: Path, port: int) -> dict[str, str]:
-    """What the operator's container would be given, and where its code is."""
+    """The environment of the operator's container, and where its code is."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BONNY_", "KUBE"))}
     return {
         **kept,

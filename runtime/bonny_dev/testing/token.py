@@ -1,9 +1,9 @@
-"""Token: builds an `Axn` for a handler test, without a server, and lets it pass through a handler.
+"""Token: builds an `Axn` for a handler test without a server, and passes it through a handler.
 
     token = await testing.handle(WidgetController, widget(size=3))
     testing.assert_descendant(token, "ConfigMap", "w1", data={"size": "3"})
 
-Nothing is sent: what would be is there to be looked at.
+Nothing is sent: the token holds what a handler registered.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Bench:
     manager = "test/Controller"
     finalizer = "test.example.com/controller"
     wrote = True
-    """So that success events are told, as when something changed."""
+    """So that success events are registered, as when something changed."""
 
     def __init__(self, observed: Sequence[Resource], *, namespace: str) -> None:
         self.owns: Sequence[Owned] = ()
@@ -132,7 +132,7 @@ class _Bench:
 
     @property
     def tasks(self) -> PeriodicTasks:
-        """What is registered does not run."""
+        """Registered tasks do not run."""
         return self._tasks
 
     def observe(self, kind: Kind, key: Key) -> Observation:  # noqa: ARG002  the protocol's shape
