@@ -14,12 +14,12 @@ import yaml
 from bonny.operator import Operator
 from bonny.resource import Resource
 
+from .template import read_object
+
 __all__ = ["ALERTS", "DASHBOARD", "alerts", "dashboards", "monitoring_file"]
 
 ALERTS: Final = "alerts.yaml"
 DASHBOARD: Final = "dashboard.json"
-# The default of the sidecar in Grafana's Helm chart.
-SIDECAR_LABEL: Final = "grafana_dashboard"
 
 
 def monitoring_file(name: str, *, job: str) -> str:
@@ -29,25 +29,11 @@ def monitoring_file(name: str, *, job: str) -> str:
 
 def alerts(operator: Operator, namespace: str) -> list[Resource]:
     """The alert rules, as prometheus-operator reads them."""
-    rule = {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "PrometheusRule",
-        "metadata": {"name": operator.name, "namespace": namespace},
-        "spec": yaml.safe_load(monitoring_file(ALERTS, job=operator.name)),
-    }
-    return [rule]
+    rules = yaml.safe_load(monitoring_file(ALERTS, job=operator.name))
+    return [{**read_object("alerts", operator, namespace), "spec": rules}]
 
 
 def dashboards(operator: Operator, namespace: str) -> list[Resource]:
     """The dashboard, as Grafana's sidecar reads it."""
-    config_map = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": f"{operator.name}-dashboard",
-            "namespace": namespace,
-            "labels": {SIDECAR_LABEL: "1"},
-        },
-        "data": {f"{operator.name}.json": monitoring_file(DASHBOARD, job=operator.name)},
-    }
-    return [config_map]
+    data = {f"{operator.name}.json": monitoring_file(DASHBOARD, job=operator.name)}
+    return [{**read_object("dashboards", operator, namespace), "data": data}]

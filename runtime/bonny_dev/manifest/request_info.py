@@ -14,14 +14,7 @@ from urllib.parse import unquote
 
 __all__ = ["RequestInfo", "request_info"]
 
-VERBS: Final = {
-    "POST": "create",
-    "GET": "get",
-    "HEAD": "get",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
+VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 # Old URLs that name their verb: /api/v1/watch/pods.
 VERBS_IN_PATHS: Final = ("watch", "proxy")
 # Subresources of a Namespace; anything else after its name is a resource inside it.

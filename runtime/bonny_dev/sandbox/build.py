@@ -100,17 +100,8 @@ def build(name: str, guard: Guard, progress: Progress) -> Path:
     go = find_go()
     sources = write_module(guard.folder / "modules" / module, module)
     target, log = guard.folder / name, guard.folder / f"{name}.log"
-    command = [
-        str(go),
-        "build",
-        "-trimpath",
-        "-buildvcs=false",
-        "-ldflags",
-        f"-s -w {ldflags}",
-        "-o",
-        str(target),
-        package,
-    ]
+    flags = ("-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {ldflags}")
+    command = [str(go), "build", *flags, "-o", str(target), package]
     progress(f"building {label} with {go}: the first time this takes minutes")
     began, every = time.monotonic(), Every(progress)
     process = guard.popen(command, log_file=log, cwd=sources, env=go_environment())

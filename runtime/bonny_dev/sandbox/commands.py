@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,8 @@ CHECK_SECONDS: Final = 1.0
 # A stop takes well under a second; afterwards SIGKILL does it, and the watchdog cleans up.
 STOP_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.05
+# Prints at once, also into a pipe.
+SAY: Final = partial(print, flush=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +52,7 @@ class RunningSandbox:
         ]
 
 
-def say_now(text: str) -> None:
-    """Print at once, also into a pipe."""
-    print(text, flush=True)
-
-
-def start(root: Path | None = None, *, port: int = 0, say: Progress = say_now) -> None:
+def start(root: Path | None = None, *, port: int = 0, say: Progress = SAY) -> None:
     """Run a sandbox in the foreground until Ctrl-C, SIGTERM or `stop`; one for each project folder `root`.
 
     Default root: the current folder. When one runs already, its lines are printed and nothing is started.
@@ -86,7 +84,7 @@ def start(root: Path | None = None, *, port: int = 0, say: Progress = say_now) -
         os.close(lock)
 
 
-def stop(root: Path | None = None, *, say: Progress = say_now) -> None:
+def stop(root: Path | None = None, *, say: Progress = SAY) -> None:
     """Stop what `start` runs in the project folder `root` (default: the current folder), and return when it is gone."""
     home = project_folder(root)
     lock = try_lock(home / "lock")
@@ -112,7 +110,7 @@ def stop(root: Path | None = None, *, say: Progress = say_now) -> None:
     raise SandboxError(f"the sandbox of process {state.pid} does not stop: end that process yourself")
 
 
-def fetch(*, say: Progress = say_now) -> None:
+def fetch(*, say: Progress = SAY) -> None:
     """Find, download or build the binaries, so that later starts are quick."""
     for program in find_or_build(say).values():
         say(f"  {program}")

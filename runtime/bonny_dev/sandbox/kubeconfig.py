@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+from pathlib import Path
+from string import Template
 from typing import Final
 
 __all__ = ["kubeconfig", "signing_key"]
@@ -18,25 +20,9 @@ EC_KEY_TAIL: Final = bytes.fromhex("a00a06082a8648ce3d030107")
 
 def kubeconfig(*, url: str, ca: bytes, user: str, token: str, namespace: str = "default") -> str:
     """The text of a kubeconfig with one context, `sandbox`, and everything embedded, so that the file can be copied."""
-    return f"""apiVersion: v1
-kind: Config
-current-context: sandbox
-clusters:
-- name: sandbox
-  cluster:
-    server: {json.dumps(url)}
-    certificate-authority-data: {base64.b64encode(ca).decode()}
-contexts:
-- name: sandbox
-  context:
-    cluster: sandbox
-    user: {json.dumps(user)}
-    namespace: {json.dumps(namespace)}
-users:
-- name: {json.dumps(user)}
-  user:
-    token: {json.dumps(token)}
-"""
+    template = Template(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    texts = {name: json.dumps(text) for name, text in (("url", url), ("user", user), ("token", token))}
+    return template.substitute(texts, ca=base64.b64encode(ca).decode(), namespace=json.dumps(namespace))
 
 
 def signing_key() -> str:

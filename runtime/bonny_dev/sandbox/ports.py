@@ -19,9 +19,8 @@ PORTS: Final = range(10_000, 30_000)
 def is_free(port: int) -> bool:
     """Whether a server could listen on `port` of the loopback address now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # as Go's servers do: closing connections do not count
+        # As Go's servers do: closing connections do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
         except OSError:

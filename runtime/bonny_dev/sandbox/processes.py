@@ -72,9 +72,8 @@ class ServerProcess:
         process = self._process = self._guard.popen(self._command, log_file=self.log_file)
         while True:
             ready = self._is_ready()
-            if (
-                process.poll() is not None
-            ):  # asked after the probe: the answer may have come from a stranger on our port
+            # Checked after the probe: its answer may have come from another process on this port.
+            if process.poll() is not None:
                 raise self._failed(
                     f"stopped {time.monotonic() - began:.1f} s after its start (code {process.returncode})"
                 )

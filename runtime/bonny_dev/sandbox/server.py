@@ -95,17 +95,14 @@ class Sandbox(Admin):
             ports = [self._port or free_ports(1)[0], *free_ports(2)]
             try:
                 self._launch(binaries, *ports)
-            except SandboxError:
-                self.stop()
-                if self._port:
-                    check_free(self._port)
-                if attempt == START_ATTEMPTS or all(is_free(port) for port in ports):
-                    raise  # not a lost race for a port
-            except BaseException:
-                self.stop()
-                raise
-            else:
                 break
+            except BaseException as error:
+                self.stop()
+                if self._port and isinstance(error, SandboxError):
+                    check_free(self._port)
+                race_lost = isinstance(error, SandboxError) and not all(is_free(port) for port in ports)
+                if not race_lost or attempt == START_ATTEMPTS:
+                    raise
         return self
 
     def stop(self) -> None:

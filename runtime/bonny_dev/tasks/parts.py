@@ -26,8 +26,6 @@ from .survey import api_versions, group_of_operator
 
 __all__ = ["plan_controller_of", "plan_reconciler", "plan_scheduler", "plan_task"]
 
-TESTS: Final = ("unit", "integration")
-KUBE_SCHEDULER: Final = "default-scheduler"
 # As objects and their kinds are written: `v1/Pod`, `apps/v1/Deployment`.
 OF: Final = re.compile(r"(?P<api_version>(?:[a-z0-9]+(?:[-.][a-z0-9]+)*/)?v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)")
 
@@ -99,7 +97,7 @@ def plan_reconciler(project: Project, name: str) -> Plan:
 def plan_scheduler(project: Project, name: str) -> Plan:
     """A scheduler, and a sample pod for it. Raises: `UsageError` when the name cannot be used."""
     check_dns_label(name, "scheduler name", "cheap-node")
-    if name == KUBE_SCHEDULER:
+    if name == "default-scheduler":
         raise UsageError(f"{name!r} is the scheduler of Kubernetes itself: choose another name, for example cheap-node")
     class_name = module_to_kind(name.replace("-", "_"))
     if not class_name.isidentifier() or keyword.iskeyword(class_name):
@@ -122,7 +120,7 @@ def _planned(
     values: Mapping[str, Any],
     *,
     module: str = "",
-    tests: Sequence[str] = TESTS,
+    tests: Sequence[str] = ("unit", "integration"),
     more: Mapping[Path, str] = MappingProxyType({}),
 ) -> Plan:
     """A module in the folder of the controllers, its tests, and the files of `more` templates."""

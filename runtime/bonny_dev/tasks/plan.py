@@ -139,8 +139,6 @@ def _bound(module: ast.Module) -> Iterator[str]:
                 yield name
             case ast.Assign(targets=[ast.Name(name)]):
                 yield name
-            case _:
-                pass
 
 
 def _read(path: Path) -> str | None:

@@ -112,5 +112,3 @@ def assignments(node: ast.ClassDef) -> Iterator[tuple[ast.stmt, str, ast.expr]]:
                 yield statement, name, value
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 yield statement, name, value
-            case _:
-                pass
