@@ -40,7 +40,7 @@ def crds(versions: Iterable[type[Version]], group: str) -> list[Resource]:
     Guarantees: equal input in any order gives equal output.
     Raises: `OptionError` naming the class, and the field where there is one.
     """
-    definitions = [_definition(found, group) for found in _sets(versions, group)]
+    definitions = [_definition(versions_of_kind, group) for versions_of_kind in _sets(versions, group)]
     by_name: dict[str, Resource] = {}
     for definition in definitions:
         name = definition["metadata"]["name"]
@@ -55,11 +55,11 @@ def crds(versions: Iterable[type[Version]], group: str) -> list[Resource]:
 
 def _sets(versions: Iterable[type[Version]], group: str) -> list[Set]:
     """The versions by group and kind, each set with the most stable version first."""
-    found: dict[tuple[str, str], Set] = {}
+    sets: dict[tuple[str, str], Set] = {}
     for version in versions:
         if hasattr(version, "kind"):  # not a base class that several kinds share
-            found.setdefault((version.group or group, version.kind), []).append(version)
-    return [sorted(found[key], key=_priority, reverse=True) for key in sorted(found)]
+            sets.setdefault((version.group or group, version.kind), []).append(version)
+    return [sorted(sets[key], key=_priority, reverse=True) for key in sorted(sets)]
 
 
 def _priority(version: type[Version]) -> tuple[int, int, int]:

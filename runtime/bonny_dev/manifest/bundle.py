@@ -98,16 +98,16 @@ def _customized(operator: Operator, objects: list[Resource]) -> list[Resource]:
     """The objects that the hook `customize` returns."""
     if operator.customize is None:
         return objects
-    found: object = operator.customize(objects)
+    customized: object = operator.customize(objects)
     where = f"customize of operator {operator.name} returned"
-    if not isinstance(found, list):
-        raise OptionError(f"{where} {type(found).__name__}: return the list of objects")
-    for number, each in enumerate(found):
+    if not isinstance(customized, list):
+        raise OptionError(f"{where} {type(customized).__name__}: return the list of objects")
+    for number, each in enumerate(customized):
         match each:
             case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
                 continue
         raise OptionError(f"{where} no object at {number}: it needs apiVersion, kind and metadata.name")
-    return found
+    return customized
 
 
 def _role(operator: Operator, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:

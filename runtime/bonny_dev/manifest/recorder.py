@@ -57,14 +57,14 @@ class Comparison:
     def __str__(self) -> str:
         if not self.missing and not self.unused:
             return "permissions: used and granted are the same\n"
-        told = ""
+        text = ""
         if self.missing:
-            told += "permissions used but not granted; add to `rules` of the controller that needs them:\n"
-            told += "".join(f"  {line}\n" for line in _told(self.missing))
+            text += "permissions used but not granted; add to `rules` of the controller that needs them:\n"
+            text += "".join(f"  {line}\n" for line in _lines(self.missing))
         if self.unused:
-            told += "permissions granted but never used this time:\n"
-            told += "".join(f"  {line}\n" for line in _told(self.unused))
-        return told
+            text += "permissions granted but never used this time:\n"
+            text += "".join(f"  {line}\n" for line in _lines(self.unused))
+        return text
 
 
 class PermissionRecorder:
@@ -83,7 +83,7 @@ class PermissionRecorder:
         """
         info = request_info(method, path, query)
         if info.url:
-            if not any(info.url == known or info.url.startswith(f"{known}/") for known in OPEN_URLS):
+            if not any(info.url == url or info.url.startswith(f"{url}/") for url in OPEN_URLS):
                 self.used.add(Permission(CLUSTER, "", info.url, (), info.verb))
             return
         if (info.group, info.resource) in ASKING_ABOUT_ONESELF:
@@ -104,9 +104,9 @@ class PermissionRecorder:
     def compared_with(self, rules: Mapping[str, Iterable[Resource]]) -> Comparison:
         """Compare with policy rules by place, such as `bonny.run.rbac.grants` returns."""
         granted, used = set(permissions(rules)), set(self.used)
-        missing = {asked._replace(names=()) for asked in used if not any(_covers(known, asked) for known in granted)}
-        unused = {known for known in granted if _observable(known) and not any(_covers(known, asked) for asked in used)}
-        unused -= {known for known in unused if _reads_otherwise(known, granted, unused)}
+        missing = {asked._replace(names=()) for asked in used if not any(_covers(grant, asked) for grant in granted)}
+        unused = {grant for grant in granted if _observable(grant) and not any(_covers(grant, asked) for asked in used)}
+        unused -= {grant for grant in unused if _reads_otherwise(grant, granted, unused)}
         return Comparison(as_rules(missing), as_rules(unused))
 
 
@@ -142,18 +142,18 @@ def _observable(granted: Permission) -> bool:
     return of_a_url or (granted.verb in VERBS and not granted.resource.endswith("/finalizers"))
 
 
-def _reads_otherwise(known: Permission, granted: set[Permission], unused: set[Permission]) -> bool:
+def _reads_otherwise(permission: Permission, granted: set[Permission], unused: set[Permission]) -> bool:
     """Whether it is one of get, list and watch, all of which are granted, and one of which was used."""
-    others = {known._replace(verb=verb) for verb in READ}
-    return known in others and others <= granted and not others <= unused
+    reads = {permission._replace(verb=verb) for verb in READ}
+    return permission in reads and reads <= granted and not reads <= unused
 
 
-def _told(rules: Mapping[str, list[Resource]]) -> Iterator[str]:
+def _lines(rules: Mapping[str, list[Resource]]) -> Iterator[str]:
     """Each rule once, as Python and YAML both read it, with the places after it."""
     places: dict[str, list[str]] = {}
     for place, of_place in rules.items():
         for rule in of_place:
             places.setdefault(json.dumps(rule), []).append(place)
-    for text, where in places.items():
-        named = [place for place in where if place != CLUSTER]
-        yield f"{text}  # in {', '.join(named)}" if named else text
+    for text, its_places in places.items():
+        namespaces = [place for place in its_places if place != CLUSTER]
+        yield f"{text}  # in {', '.join(namespaces)}" if namespaces else text

@@ -33,8 +33,8 @@ def aggregated_roles(operator: Operator) -> list[Resource]:
         kind = version.as_kind(operator.group)
         for role, subresource, verbs in _verbs(version):
             resource = f"{kind.plural}{subresource}"
-            found = (Permission(CLUSTER, kind.group, resource, (), verb) for verb in verbs)
-            allowed.setdefault(role, set()).update(found)
+            granted = (Permission(CLUSTER, kind.group, resource, (), verb) for verb in verbs)
+            allowed.setdefault(role, set()).update(granted)
     return [_role(f"{operator.name}-{role}", role, permissions) for role, permissions in allowed.items()]
 
 

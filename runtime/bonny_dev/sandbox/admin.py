@@ -88,8 +88,8 @@ class Admin:
     def get(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Resource | None:
         """The object, or None when there is none. `namespace` is ignored for cluster-scoped kinds."""
         path = self._path(api_version, kind, namespace=namespace, name=name)
-        found: Resource | None = self._body("GET", path, what=f"reading {kind} {name}", may_be_missing=True)
-        return found
+        live: Resource | None = self._body("GET", path, what=f"reading {kind} {name}", may_be_missing=True)
+        return live
 
     def items(
         self, api_version: str, kind: str, *, namespace: str | None = None, label_selector: str = ""
@@ -97,8 +97,8 @@ class Admin:
         """All objects of a kind: of one namespace, or (default) of all."""
         query = "?" + urlencode({"labelSelector": label_selector})
         path = self._path(api_version, kind, namespace=namespace) + query
-        found = self._body("GET", path, what=f"listing {kind}")["items"]
-        return [{"apiVersion": api_version, "kind": kind, **item} for item in found]
+        objects = self._body("GET", path, what=f"listing {kind}")["items"]
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in objects]
 
     def delete(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Resource | None:
         """Delete the object; returns the server's answer, None when there was none."""

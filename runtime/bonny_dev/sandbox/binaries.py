@@ -37,16 +37,16 @@ def obtain(names: Sequence[str], progress: Progress | None = None) -> dict[str, 
     say = progress or (lambda _: None)
     for name in names:
         build.recipe(name)  # refuses an unknown name
-    found = {name: program for name in names if (program := named(name) or cache.lookup(name, say))}
-    if len(found) < len(names):
+    programs = {name: program for name in names if (program := from_environment(name) or cache.lookup(name, say))}
+    if len(programs) < len(names):
         with cache.workspace(say) as guard:
             for name in names:
                 # Looked up again: another process may have filled the cache while we waited for our turn.
-                found[name] = found.get(name) or cache.lookup(name, silent) or get(name, guard, say)
-    return found
+                programs[name] = programs.get(name) or cache.lookup(name, silent) or get(name, guard, say)
+    return programs
 
 
-def named(name: str) -> Path | None:
+def from_environment(name: str) -> Path | None:
     """The program that the environment names, as controller-runtime's envtest reads it. None when it names none.
 
     Raises: `SandboxError` when it names one that is missing, does not run here or is too old.

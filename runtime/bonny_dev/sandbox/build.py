@@ -54,8 +54,8 @@ def recipe(name: str) -> Recipe:
         return Recipe("etcd", "go.etcd.io/etcd/server/v3", "", f"etcd {ETCD}")
     if name in KUBERNETES_PROGRAMS:
         return Recipe("kubernetes", f"k8s.io/kubernetes/cmd/{name}", KUBERNETES_LDFLAGS, f"{name} {KUBERNETES}")
-    known = ", ".join(("etcd", *KUBERNETES_PROGRAMS))
-    raise SandboxError(f"there is no recipe to build {name!r}: use one of {known}")
+    programs = ", ".join(("etcd", *KUBERNETES_PROGRAMS))
+    raise SandboxError(f"there is no recipe to build {name!r}: use one of {programs}")
 
 
 def find_go() -> Path:
@@ -64,9 +64,9 @@ def find_go() -> Path:
     Raises: `SandboxError` when there is none.
     """
     beside = [Path(sys.executable).parent / "go", Path(sysconfig.get_path("purelib")) / "go" / "bin" / "go"]
-    found = [Path(on_path)] if (on_path := shutil.which("go")) else []
+    candidates = [Path(on_path)] if (on_path := shutil.which("go")) else []
     too_old: list[str] = []
-    for go in [*found, *(path for path in beside if path.is_file())]:
+    for go in [*candidates, *(path for path in beside if path.is_file())]:
         version = go_version(go)
         if version is not None and version >= OLDEST_GO:
             return go

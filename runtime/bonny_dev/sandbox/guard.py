@@ -65,7 +65,7 @@ class Guard:
                 env=env,
                 process_group=self._watchdog.pid,
             )
-        self._children = [*(known for known in self._children if known.poll() is None), child]
+        self._children = [*(each for each in self._children if each.poll() is None), child]
         return child
 
     def close(self) -> None:

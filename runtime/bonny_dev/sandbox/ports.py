@@ -30,12 +30,12 @@ def is_free(port: int) -> bool:
 
 def free_ports(count: int) -> list[int]:
     """`count` different ports that were free a moment ago. Another process may take one: be ready to try again."""
-    found: set[int] = set()
-    while len(found) < count:
+    ports: set[int] = set()
+    while len(ports) < count:
         port = secrets.choice(PORTS)
         if is_free(port):
-            found.add(port)
-    return list(found)
+            ports.add(port)
+    return list(ports)
 
 
 def check_free(port: int) -> None:

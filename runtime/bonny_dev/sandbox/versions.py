@@ -37,8 +37,8 @@ ANSWER_SECONDS: Final = 30.0
 
 def parse(text: str) -> SemanticVersion | None:
     """The first `1.2.3` or `1.2` in `text`."""
-    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
-    return SemanticVersion(int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return SemanticVersion(int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 
 def printed(*command: str | Path, **options: Any) -> SemanticVersion | None:

@@ -69,7 +69,7 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
     async with Client(cluster, user_agent="bonny-uninstall") as client:
         left = await _objects(client, defined)
         if not sure:
-            places = ", ".join(sorted({found["metadata"].get("namespace", "the cluster") for _, found in left}))
+            places = ", ".join(sorted({each["metadata"].get("namespace", "the cluster") for _, each in left}))
             raise UsageError(
                 f"this deletes from {cluster.source} all custom resources ({len(left)})"
                 f"{f' in {places}' if left else ''}, the objects of the manifest ({len(documents)})"
@@ -78,9 +78,9 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
         print(f"uninstalling from {cluster.source}", flush=True)
         ends = asyncio.get_running_loop().time() + wait
         while left:
-            for kind, found in left:
-                if "deletionTimestamp" not in found["metadata"]:
-                    await _delete(client, kind, found)
+            for kind, resource in left:
+                if "deletionTimestamp" not in resource["metadata"]:
+                    await _delete(client, kind, resource)
             await asyncio.sleep(POLL_SECONDS)
             left = await _objects(client, defined)
             if left and asyncio.get_running_loop().time() > ends:
@@ -105,12 +105,12 @@ async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, R
 
     Only the API server's own "not found" says so. A bare 404 may come from a proxy, and is raised.
     """
-    found: list[tuple[Kind, Resource]] = []
+    objects: list[tuple[Kind, Resource]] = []
     for name in defined:
         with suppress(NotFound):
             kind = served_kind(await client.get(CRD, name))
-            found += [(kind, each) for each in await client.list(kind)]
-    return found
+            objects += [(kind, each) for each in await client.list(kind)]
+    return objects
 
 
 async def _delete(client: Client, kind: Kind, resource: Resource) -> None:

@@ -99,11 +99,11 @@ async def _report(findings: AsyncIterator[Finding]) -> bool:
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")  # https://no-color.org
     green, red, dim, plain = (GREEN, RED, DIM, PLAIN) if colour else ("",) * 4
     checks = wrong = 0
-    async for found in findings:
-        checks, wrong = checks + 1, wrong + (not found.ok)
-        mark = f"{green}ok  {plain}" if found.ok else f"{red}FAIL{plain}"
-        print(f"{mark}  {found.part:<11}  {found.text}", flush=True)
-        for line in found.detail:
+    async for finding in findings:
+        checks, wrong = checks + 1, wrong + (not finding.ok)
+        mark = f"{green}ok  {plain}" if finding.ok else f"{red}FAIL{plain}"
+        print(f"{mark}  {finding.part:<11}  {finding.text}", flush=True)
+        for line in finding.detail:
             tint = {"+": green, "-": red}.get(line[:1], dim)
             print(f"{'':19}{tint}{line}{plain}", flush=True)
     print(f"{red}{wrong} of {checks} checks failed{plain}" if wrong else f"{green}all checks passed{plain}", flush=True)
@@ -162,13 +162,13 @@ async def _reached(client: Client) -> str:
 
 async def _supported(client: Client) -> str:
     text = str((await _asked(client, "GET", "/version", "read", "the version")).get("gitVersion"))
-    found, oldest, newest = versions.parse(text), versions.OLDEST["kube-apiserver"], versions.KUBERNETES
+    version, oldest, newest = versions.parse(text), versions.OLDEST["kube-apiserver"], versions.KUBERNETES
     supported = f"{oldest.major}.{oldest.minor} to {newest.major}.{newest.minor} are supported"
-    if found is None:
+    if version is None:
         raise _Wrong(f"{text!r} is not a version, and {supported}: ask the administrator of the cluster")
-    if found[:2] < oldest[:2]:
+    if version[:2] < oldest[:2]:
         raise _Wrong(f"Kubernetes {text} is too old, {supported}: upgrade the cluster")
-    if found[:2] > newest[:2]:
+    if version[:2] > newest[:2]:
         raise _Wrong(f"Kubernetes {text} is too new, {supported}: `invoke update-runtime`")
     return f"Kubernetes {text}"
 
@@ -192,11 +192,11 @@ async def _crd_as_declared(client: Client, crd: Resource) -> str:
     except NotFound:
         await _asked(client, "POST", path_of(CRD), "create", name, body=crd)
         raise _Wrong(f"{name} is not installed: {MANIFEST}") from None
-    told = {known["type"]: known["status"] for known in (live.get("status") or {}).get("conditions") or ()}
-    if told.get("Established") != "True":
+    conditions = {each["type"]: each["status"] for each in (live.get("status") or {}).get("conditions") or ()}
+    if conditions.get("Established") != "True":
         raise _Wrong(f"{name} is not served: kubectl describe crd {name}")
     if stored["spec"] != live["spec"]:
-        before, after = (bundle.to_yaml([known["spec"]]).splitlines() for known in (live, stored))
+        before, after = (bundle.to_yaml([each["spec"]]).splitlines() for each in (live, stored))
         lines = [*difflib.unified_diff(before, after, "in the cluster", "in the code", lineterm="", n=2)]
         more = [f"... and {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
         raise _Wrong(f"{name} differs from the code: {MANIFEST}", *lines[:DIFF_LINES], *more)
@@ -216,12 +216,12 @@ async def _granted(client: Client, operator: Operator, namespace: str) -> str:
     return f"{account} has all {len(needed)} permissions that it needs"
 
 
-async def _accepted(client: Client, known: list[Kind], file: str, text: bytes) -> str:
+async def _accepted(client: Client, kinds: list[Kind], file: str, text: bytes) -> str:
     """A dry run of applying each object in it, to the namespace `default` where it names none."""
     accepted = []
     try:
         for document in read_documents(file, text):
-            kind = kind_of(document, known)
+            kind = kind_of(document, kinds)
             metadata = {**({"namespace": "default"} if kind.namespaced else {}), **document["metadata"]}
             resource = {**document, "metadata": metadata}
             key = key_of(resource)

@@ -64,21 +64,21 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
     api_version, kind = match["api_version"], match["kind"]
     if request.group or request.short_names:
         raise UsageError(f"--group and --short-name are for new kinds, and {kind} exists: leave them out")
-    own = [known for known in api_versions(project) if known.kind == kind]
+    own = [version for version in api_versions(project) if version.kind == kind]
     if own and api_version.rpartition("/")[0] == (own[0].group or group_of_operator(project)):
         where = own[0].path.relative_to(project.root)
         raise UsageError(f"{kind} is a kind of this operator ({where}): leave out --for, it has its controller")
-    known = builtin(api_version, kind)
-    if known and known[0] != request.plural:
-        raise UsageError(f"the plural of {kind} ({api_version}) is {known[0]}: say that in place of {request.plural}")
-    if known and request.cluster_scoped and known[1] is Scope.NAMESPACED:
+    served = builtin(api_version, kind)
+    if served and served[0] != request.plural:
+        raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: say that in place of {request.plural}")
+    if served and request.cluster_scoped and served[1] is Scope.NAMESPACED:
         raise UsageError(f"{kind} ({api_version}) is namespaced: leave out --cluster-scoped")
     return {
         "api_version": api_version,
         "kind": kind,
         "plural": request.plural,
-        "known": known is not None,
-        "cluster_scoped": request.cluster_scoped if known is None else known[1] is Scope.CLUSTER,
+        "known": served is not None,
+        "cluster_scoped": request.cluster_scoped if served is None else served[1] is Scope.CLUSTER,
     }
 
 

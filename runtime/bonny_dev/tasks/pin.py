@@ -35,23 +35,23 @@ def pin(root: Path) -> Iterator[str]:
                 yield path.relative_to(root).as_posix()
 
 
-def _action(found: re.Match[str]) -> str:
-    start, repository, folder, tag = found.groups()
-    named = f"refs/tags/{tag}"
+def _action(match: re.Match[str]) -> str:
+    start, repository, folder, tag = match.groups()
+    ref = f"refs/tags/{tag}"
     # An annotated tag has a second line, which ends in ^{}: the commit that it marks.
-    said = _said("git", "ls-remote", f"https://github.com/{repository}", named, f"{named}^{{}}")
-    commits = re.findall("^[0-9a-f]{40}", said, re.MULTILINE)
+    refs = _output("git", "ls-remote", f"https://github.com/{repository}", ref, f"{ref}^{{}}")
+    commits = re.findall("^[0-9a-f]{40}", refs, re.MULTILINE)
     if not commits:
         raise UsageError(f"{repository} has no tag {tag}: correct it in the workflow, and try again")
     return f"{start}{repository}{folder}@{commits[-1]} # {tag}"
 
 
-def _image(found: re.Match[str]) -> str:
-    digest = _said("docker", "buildx", "imagetools", "inspect", found[2], "--format", "{{.Manifest.Digest}}").strip()
-    return f"{found[0]}@{digest}"
+def _image(match: re.Match[str]) -> str:
+    digest = _output("docker", "buildx", "imagetools", "inspect", match[2], "--format", "{{.Manifest.Digest}}").strip()
+    return f"{match[0]}@{digest}"
 
 
-def _said(*command: str) -> str:
+def _output(*command: str) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except FileNotFoundError as error:

@@ -18,7 +18,7 @@ from .failure import task
 __all__ = ["image", "install", "lock", "pin_tags", "uninstall"]
 
 PLATFORMS: Final = "linux/amd64,linux/arm64"
-WHERE: Final = {
+TARGET: Final = {
     "image": "container image to deploy (default: the image in pyproject.toml, with the version as its tag)",
     "namespace": "namespace of the operator (default: its name)",
     "context": "context of your kubeconfig (default: the current one)",
@@ -63,7 +63,7 @@ def pin_tags(c: Context) -> None:
         print(f"pinned {name}")
 
 
-@task(help=WHERE, auto_shortflags=False)
+@task(help=TARGET, auto_shortflags=False)
 def install(c: Context, image: str = "", namespace: str = "", context: str = "") -> None:
     """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
     import asyncio
@@ -78,7 +78,7 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "")
     help={
         "wait": "seconds to wait for the clean-up of custom resources",
         "yes": "delete; without it, only show what would be deleted",
-        **WHERE,
+        **TARGET,
         "image": "container image, as given to install",
     },
     auto_shortflags=False,

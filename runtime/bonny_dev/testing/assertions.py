@@ -36,18 +36,18 @@ def assert_descendant(
     A descendant that was registered without a namespace is in the namespace of the handled object.
     """
     wanted = f"{kind} {name}" if namespace is None else f"{kind} {namespace}/{name}"
-    found = [known for known in token.descendants if _is(known, token, kind, name, namespace)]
-    _require(found, f"no {wanted} was registered; registered: {_listed(map(identify, token.descendants))}")
-    _assert_holds(found[0], fields, identify(found[0]))
-    return found[0]
+    matches = [descendant for descendant in token.descendants if _is(descendant, token, kind, name, namespace)]
+    _require(matches, f"no {wanted} was registered; registered: {_listed(map(identify, token.descendants))}")
+    _assert_holds(matches[0], fields, identify(matches[0]))
+    return matches[0]
 
 
 def assert_no_descendant(token: Axn[Any], kind: str | None = None, name: str | None = None) -> None:
     """No descendant was registered; or none of that kind, or of that kind and name."""
     unwanted = [
-        identify(known)
-        for known in token.descendants
-        if kind in (None, known["kind"]) and name in (None, known["metadata"]["name"])
+        identify(descendant)
+        for descendant in token.descendants
+        if kind in (None, descendant["kind"]) and name in (None, descendant["metadata"]["name"])
     ]
     wanted = " ".join(filter(None, (kind or "descendant", name)))
     _require(not unwanted, f"no {wanted} was to be registered; registered: {_listed(unwanted)}")
@@ -71,14 +71,14 @@ def assert_condition(
     """The condition `type` was set to True, False or (None) Unknown, with that reason and message if they are named."""
     conditions = token.conditions
     _require(type in conditions, f"no condition {type} was set; set: {_listed(conditions)}")
-    found = conditions[type]
+    condition = conditions[type]
     wanted = {True: "True", False: "False", None: "Unknown"}[status]
-    because = f"{found['reason']}: {found['message']}".removesuffix(": ")
-    _require(found["status"] == wanted, f"condition {type} is {found['status']} ({because}), not {wanted}")
+    because = f"{condition['reason']}: {condition['message']}".removesuffix(": ")
+    _require(condition["status"] == wanted, f"condition {type} is {condition['status']} ({because}), not {wanted}")
     for name, value in (("reason", reason), ("message", message)):
-        same = value in (None, found[name])
-        _require(same, f"the {name} of condition {type} is {found[name]!r}, not {value!r}")
-    return found
+        same = value in (None, condition[name])
+        _require(same, f"the {name} of condition {type} is {condition[name]!r}, not {value!r}")
+    return condition
 
 
 def assert_event(
@@ -90,8 +90,8 @@ def assert_event(
     action: str | None = None,
 ) -> Event:
     """An event with that reason was registered, of that type and with that message if they are named."""
-    named = {"reason": reason, "type": type, "message": message, "action": action}
-    wanted = {name: value for name, value in named.items() if value is not None}
+    given = {"reason": reason, "type": type, "message": message, "action": action}
+    wanted = {name: value for name, value in given.items() if value is not None}
     for event in token.events:
         if all(getattr(event, name) == value for name, value in wanted.items()):
             return event

@@ -202,7 +202,7 @@ class FaultProxy:
 
     def remove(self, fault: Fault) -> None:
         """Harmless when it is not there."""
-        self._faults = [known for known in self._faults if known is not fault]
+        self._faults = [each for each in self._faults if each is not fault]
 
     def cut_all(self) -> None:
         """Reset every connection that is open now."""
@@ -277,7 +277,7 @@ class FaultProxy:
         self.requests.append(seen)
         self._open[id(request)] = request
         try:
-            fault = next((known for known in list(self._faults) if known.takes(seen)), None)
+            fault = next((each for each in list(self._faults) if each.takes(seen)), None)
             return await self._answer(request, seen, upstream, fault.effect if fault is not None else None)
         except (aiohttp.ClientError, OSError):
             # The API server is down: its clients see a refused or broken connection.
@@ -372,13 +372,13 @@ async def _hung_up(sockets: list[socket.socket]) -> None:
 
     The loop ends afterwards: what it leaves open is reported later, in the middle of some other test.
     """
-    for known in sockets:
+    for each in sockets:
         with suppress(OSError):  # closed meanwhile, or by the peer
-            known.shutdown(socket.SHUT_RDWR)
+            each.shutdown(socket.SHUT_RDWR)
     with suppress(TimeoutError):
         async with asyncio.timeout(HANG_UP_SECONDS):
-            for known in sockets:
-                while known.fileno() >= 0:  # noqa: ASYNC110  asyncio closes it and reports nothing
+            for each in sockets:
+                while each.fileno() >= 0:  # noqa: ASYNC110  asyncio closes it and reports nothing
                     await asyncio.sleep(LOOK_SECONDS)
 
 

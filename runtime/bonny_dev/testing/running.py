@@ -114,12 +114,12 @@ class RunningOperator:
             seen[0] = await self.read(like)
             return seen[0] if seen[0] is not None and holds(seen[0]) else None
 
-        found = await eventually(look, within=within, alive=self.process)
-        if found is None:
+        live = await eventually(look, within=within, alive=self.process)
+        if live is None:
             raise AssertionError(
                 f"{identify(like)} did not meet the condition within {within} s; it is {seen[0]}\n{self.log()}"
             )
-        return found
+        return live
 
     async def until_gone(self, like: Resource, *, within: float = UNTIL_SECONDS) -> None:
         """Wait until there is no object with the kind and name of `like`. Raises: as `until`."""
@@ -139,10 +139,10 @@ class RunningOperator:
             logged = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
             return next((line for line in logged if wanted <= line.items()), None)
 
-        found = await eventually(look, within=within, alive=self.process)
-        if found is None:
+        line = await eventually(look, within=within, alive=self.process)
+        if line is None:
             raise AssertionError(f"the operator did not log {dict(wanted)} within {within} s\n{self.log()}")
-        return found
+        return line
 
     async def stop(self) -> int:
         """Send SIGTERM and return the exit code. Raises: `AssertionError` when it takes more than 5 s."""
@@ -223,9 +223,9 @@ async def eventually(
     """The first true result of `look`; None after `within` seconds, or when the process `alive` ended."""
     ends = time.monotonic() + within
     while time.monotonic() < ends and (alive is None or alive.poll() is None):
-        found = await look()
-        if found:
-            return found
+        result = await look()
+        if result:
+            return result
         await asyncio.sleep(LOOK_SECONDS)
     return None
 
