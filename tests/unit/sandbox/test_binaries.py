@@ -99,7 +99,7 @@ def test_a_program_of_another_machine_is_refused(
     alien.chmod(0o755)
     monkeypatch.setenv("TEST_ASSET_ETCD", str(alien))
 
-    with pytest.raises(UsageError, match="prints no version: use kube-apiserver built for this machine"):
+    with pytest.raises(UsageError, match="prints no version: use etcd built for this machine"):
         obtain(["etcd"])
 
 
@@ -198,7 +198,7 @@ def test_a_damaged_program_in_the_cache_is_reported_and_built_again(
 
     obtain(["etcd"], lines.append)
 
-    assert lines[0] == f"{damaged} does not match the checksum next to it: getting it anew"
+    assert lines[0] == f"{damaged} does not match the checksum next to it: getting it again"
     assert cache.damage(damaged) is None
 
 
