@@ -93,7 +93,7 @@ class Demo:
         self.generate()
         with self.screen.step("Get the control plane: etcd and kube-apiserver"):
             binaries = find_or_build(self.screen.say)
-            self.screen.say(f"{binaries.kube_apiserver}")
+            self.screen.say(str(binaries["kube-apiserver"]))
         sandbox = Sandbox(binaries=binaries)
         try:
             with self.screen.step("Start it: free ports of this machine, data in a temporary folder"):

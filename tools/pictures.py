@@ -154,7 +154,7 @@ def run_local(project: Path) -> None:
         at = terminal.wait_for("applied ", after=at)
         at = terminal.wait_for(" ms", after=at)
         path.write_text(before, "utf-8")
-        at = terminal.wait_for("unchanged", after=terminal.wait_for("starting anew", after=at))
+        at = terminal.wait_for("unchanged", after=terminal.wait_for("restarting", after=at))
         terminal.wait_for(" ms", after=at)
         terminal.press(CTRL_C)
         assert terminal.ended() == 0, terminal.text

@@ -25,16 +25,15 @@ LEAD: Final = """\
 
 # Tasks
 
-What `invoke` offers in a rendered repository, from any of its folders. `invoke --help TASK` says the same in a
-terminal.
+The `invoke` tasks of a rendered repository. They run in any of its folders; `invoke --help TASK` prints the same text.
 
-A task ends with code 0 when it is done, with 1 when tests, checks or a program failed, when `doctor` found something,
-or when a word of the command is missing or unknown, and with 2 when it refused, with one sentence on stderr that says
-what is wrong and what to do. What it refused, it did not begin.
+A task ends with code 0 when it succeeded; with 1 when tests, checks or a program failed, when a check of `doctor`
+failed, or when an argument is missing or unknown; and with 2 when it refused to start, with one sentence on stderr that
+names the reason and the remedy.
 
-The generators, whose names begin with `gen-`, add files and never change one that is there. They write all files or
-none, and nothing that is there already. What they add is discovered: no other file has to be edited. A file that is in
-the way is named, and then nothing is written. See also [how to add a version](../how-to/add-a-version.md)."""
+The generators, whose names begin with `gen-`, add files and never change an existing one. They write all missing files
+or none: when a file exists with different content, they name it and write nothing. The operator discovers what they
+add, so no other file has to be edited. See also [how to add a version](../how-to/add-a-version.md)."""
 
 
 def collection() -> Collection:
@@ -61,7 +60,7 @@ def _entry(name: str, task: Task[Any]) -> Iterator[str]:
     yield f"`{' '.join(['invoke', name, *words])}`" + (", and:" if len(words) < len(arguments) else "")
     if arguments:
         rows = [f"| `{_typed(argument)}` | {argument.help or ''} |" for argument in arguments]
-        yield "\n".join(["| word | what it says |", "|---|---|", *rows])
+        yield "\n".join(["| argument | meaning |", "|---|---|", *rows])
 
 
 def _typed(argument: Argument) -> str:

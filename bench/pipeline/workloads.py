@@ -77,11 +77,11 @@ def _created(bench: Bench, contestant: Contestant) -> Figures:
     _empty(sandbox)
     with bench.start(contestant, objects=bench.objects) as run:
         asyncio.run(_warmed_up(bench, run))
-        before, spent, server = settled(sandbox), cpu_seconds(run.pid), cpu_seconds(sandbox.apiserver_pid)
+        before, spent, server = settled(sandbox), cpu_seconds(run.pid), cpu_seconds(sandbox.apiserver.pid)
         run.mark()
         seconds = asyncio.run(_all_at_once(bench, run, names))
         run.mark()
-        server = cpu_seconds(sandbox.apiserver_pid) - server
+        server = cpu_seconds(sandbox.apiserver.pid) - server
         # What goes on behind the last status, such as the echoes of own writes, belongs to it.
         after = settled(sandbox)
         spent = cpu_seconds(run.pid) - spent

@@ -81,7 +81,7 @@ def _worked_off(bench: Bench, contestant: Contestant) -> Figures:
     _empty(sandbox)
     asyncio.run(traffic.send_all(sandbox, "POST", ((PODS, world.pod(number)) for number in numbers)))
     since = traffic.version_of(sandbox, PODS)
-    before, server = settled(sandbox, *WRITTEN), cpu_seconds(sandbox.apiserver_pid)
+    before, server = settled(sandbox, *WRITTEN), cpu_seconds(sandbox.apiserver.pid)
     bound, began = Bound(map(_name, numbers)), time.monotonic()
     with bench.start(contestant, objects=bench.objects) as run:
         asyncio.run(_until_bound(run, sandbox, bound, since=since))
@@ -99,7 +99,7 @@ def _worked_off(bench: Bench, contestant: Contestant) -> Figures:
         "peak MB": peak,
         "writes/pod": writes.total() / bench.objects,
         "fullest node %": 100 * world.check(_pods(sandbox), wanted=bench.objects),
-        "API server's CPU ms/pod": (cpu_seconds(sandbox.apiserver_pid) - server) / bench.objects * 1e3,
+        "API server's CPU ms/pod": (cpu_seconds(sandbox.apiserver.pid) - server) / bench.objects * 1e3,
     }
 
 

@@ -23,8 +23,8 @@ __all__ = ["Project"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where things are. `image` is the repository without tag, empty for none; `version` that of the distribution;
-    `extras` are those of pyproject.toml that go into the image."""
+    """The paths and names of a repository. `image` has no tag, and is empty for none; `version` is the distribution's;
+    `extras` are the extras in pyproject.toml that go into the image."""
 
     root: Path
     package: str
@@ -55,7 +55,7 @@ class Project:
                 f"{path} cannot be read ({error.strerror}): run this task in an operator's repository"
             ) from error
         except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{path} is not valid TOML ({error}): mend it and try again") from error
+            raise UsageError(f"{path} is not valid TOML ({error}): fix it and try again") from error
         except (KeyError, TypeError) as error:
             raise UsageError(
                 f"{path} lacks [project] version, or package in [tool.bonny]: add them, "
@@ -99,7 +99,7 @@ class Project:
         return operator
 
     def _explained(self, error: Exception) -> str:
-        """The traceback without what is neither written nor to be mended here."""
+        """The traceback without frames outside of this repository."""
         ours = [
             frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(self.root))
         ]

@@ -16,7 +16,7 @@ from bonny.core.watch import LIST_PAGE
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import FaultProxy, Request, is_list, is_watch
+from bonny_dev.testing.faults import FaultProxy, ProxiedRequest, is_list, is_watch
 from tests.conftest import Start
 from tests.faults.scene import GROUP, LONG_WATCH_SECONDS, SEEN_SECONDS, Scene, asks_for_the_version
 from tests.support import load, memory
@@ -93,13 +93,13 @@ class Flood(Scene):
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
-    def of_grains(self, request: Request) -> bool:
+    def of_grains(self, request: ProxiedRequest) -> bool:
         return request.path == self.grains
 
-    def list_of_grains(self, request: Request) -> bool:
+    def list_of_grains(self, request: ProxiedRequest) -> bool:
         return is_list(request) and self.of_grains(request) and not asks_for_the_version(request)
 
-    def watch_of_grains(self, request: Request) -> bool:
+    def watch_of_grains(self, request: ProxiedRequest) -> bool:
         return is_watch(request) and self.of_grains(request)
 
     # --- objects ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,17 @@ import pytest
 
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Effect, Fault, FaultProxy, Inject, Request, Stall, Status, is_list, is_watch
+from bonny_dev.testing.faults import (
+    Effect,
+    Fault,
+    FaultProxy,
+    Inject,
+    ProxiedRequest,
+    Respond,
+    Stall,
+    is_list,
+    is_watch,
+)
 from tests.conftest import Start
 from tests.support.processes import OperatorProcess, handwritten
 
@@ -34,7 +44,7 @@ BACKOFF_SECONDS: Final = 0.8
 
 SLOW: Final = pytest.mark.slow
 
-Predicate: TypeAlias = Callable[[Request], bool]
+Predicate: TypeAlias = Callable[[ProxiedRequest], bool]
 
 
 # --- what a failing server says ---------------------------------------------------------------------------------------
@@ -42,12 +52,12 @@ Predicate: TypeAlias = Callable[[Request], bool]
 
 def status_body(code: int, reason: str, message: str) -> bytes:
     """A Status, as the API server refuses with."""
-    return json.dumps({"kind": "Status", "code": code, "reason": reason, "message": message}).encode()
+    return json.dumps({"kind": "Respond", "code": code, "reason": reason, "message": message}).encode()
 
 
-def refused(code: int, reason: str, message: str) -> Status:
+def refused(code: int, reason: str, message: str) -> Respond:
     """The API server's own refusal."""
-    return Status(code, status_body(code, reason, message), "application/json")
+    return Respond(code, status_body(code, reason, message), "application/json")
 
 
 GONE: Final = refused(410, "Expired", "too old resource version")
@@ -59,32 +69,32 @@ HTML: Final = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 # --- which requests ---------------------------------------------------------------------------------------------------
 
 
-def of_widgets(request: Request) -> bool:
+def of_widgets(request: ProxiedRequest) -> bool:
     return request.path == WIDGETS
 
 
-def watch_of_widgets(request: Request) -> bool:
+def watch_of_widgets(request: ProxiedRequest) -> bool:
     return is_watch(request) and of_widgets(request)
 
 
-def list_of_widgets(request: Request) -> bool:
+def list_of_widgets(request: ProxiedRequest) -> bool:
     return is_list(request) and of_widgets(request) and not asks_for_the_version(request)
 
 
-def asks_for_the_version(request: Request) -> bool:
+def asks_for_the_version(request: ProxiedRequest) -> bool:
     """A list of one object, before a watch is resumed after an error."""
     return is_list(request) and request.query.get("limit") == "1" and "continue" not in request.query
 
 
-def of_config_maps(request: Request) -> bool:
+def of_config_maps(request: ProxiedRequest) -> bool:
     return request.path == "/api/v1/configmaps"
 
 
-def watch_of_config_maps(request: Request) -> bool:
+def watch_of_config_maps(request: ProxiedRequest) -> bool:
     return is_watch(request) and of_config_maps(request)
 
 
-def list_of_config_maps(request: Request) -> bool:
+def list_of_config_maps(request: ProxiedRequest) -> bool:
     return is_list(request) and of_config_maps(request) and not asks_for_the_version(request)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Drop, Effect, Fault, Request, is_write
+from bonny_dev.testing.faults import Drop, Effect, Fault, ProxiedRequest, is_write
 from tests.faults.scene import SEEN_SECONDS, Scene
 from tests.support.processes import pipelined
 from tests.support.things import GROUP, MERGE, THING, condition_of, path_of, spec, thing
@@ -48,7 +48,7 @@ class Story:
 
     # --- faults -------------------------------------------------------------------------------------------------------
 
-    def is_write(self, request: Request) -> bool:
+    def is_write(self, request: ProxiedRequest) -> bool:
         """Whether the operator wants to change something here; that it tells of it by an event does not count."""
         of_ours = f"/namespaces/{self.namespace}/" in request.path and "/events" not in request.path
         return is_write(request) and of_ours

@@ -13,7 +13,7 @@ from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.bundle import documents
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Drop, Effect, Fault, Request, Status, is_any, is_write
+from bonny_dev.testing.faults import Drop, Effect, Fault, ProxiedRequest, Respond, is_any, is_write
 from tests.conftest import Start
 from tests.faults.scene import (
     FORBIDDEN,
@@ -58,7 +58,7 @@ def test_a1_throttled_requests_wait_as_long_as_they_are_told(
 ) -> None:
     scene.ready()
     began = time.monotonic()
-    fault = scene.proxy.add(Fault(Status(429, THROTTLED, retry_after=retry_after), on=on, times=3))
+    fault = scene.proxy.add(Fault(Respond(429, THROTTLED, retry_after=retry_after), on=on, times=3))
     scene.proxy.cut_all()
     scene.apply("w", size=1)
 
@@ -154,7 +154,7 @@ def test_a1_an_operator_that_may_ask_one_thing_at_a_time_gets_everything_done(
         assert len(asked) - len(refusals) <= 5 * objects + 20
 
 
-def shortest_wait(asked: Sequence[Request]) -> float:
+def shortest_wait(asked: Sequence[ProxiedRequest]) -> float:
     """The shortest time between a refusal and the next time that the same was asked for."""
     refused_at: dict[tuple[str, str], float] = {}
     waits = [float("inf")]
@@ -174,12 +174,12 @@ def shortest_wait(asked: Sequence[Request]) -> float:
     "effect",
     [
         pytest.param(refused(500, "InternalError", "etcdserver: request timed out"), id="500-etcd"),
-        pytest.param(Status(502, HTML, "text/html"), id="502-html", marks=SLOW),
-        pytest.param(Status(503), id="503-empty", marks=SLOW),
-        pytest.param(Status(504, b"etcdserver: request timed out"), id="504-text", marks=SLOW),
-        pytest.param(Status(200, HTML, "text/html"), id="200-html", marks=SLOW),
-        pytest.param(Status(200, b'{"kind":"WidgetList","items":['), id="200-half", marks=SLOW),
-        pytest.param(Status(302, b"moved"), id="302", marks=SLOW),
+        pytest.param(Respond(502, HTML, "text/html"), id="502-html", marks=SLOW),
+        pytest.param(Respond(503), id="503-empty", marks=SLOW),
+        pytest.param(Respond(504, b"etcdserver: request timed out"), id="504-text", marks=SLOW),
+        pytest.param(Respond(200, HTML, "text/html"), id="200-html", marks=SLOW),
+        pytest.param(Respond(200, b'{"kind":"WidgetList","items":['), id="200-half", marks=SLOW),
+        pytest.param(Respond(302, b"moved"), id="302", marks=SLOW),
         pytest.param(Drop(), id="reset", marks=SLOW),
     ],
 )
@@ -328,7 +328,7 @@ def test_a4_a_token_that_is_revoked_in_the_middle_of_the_work_is_read_again(
 
 def test_a4_a_single_401_is_not_even_noticed(scene: Scene) -> None:
     scene.ready()
-    fault = scene.proxy.add(Fault(Status(401, b"Unauthorized"), on=is_write))
+    fault = scene.proxy.add(Fault(Respond(401, b"Unauthorized"), on=is_write))
     scene.apply("w", size=2)
     scene.until("w", 2, within_seconds=5)
     assert fault.hits == 1

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bonny.resource import owner_reference
-from bonny_dev.testing.faults import Drop, Fault, Hold, Request, Status
+from bonny_dev.testing.faults import Drop, Fault, Hold, ProxiedRequest, Respond
 from tests.faults.scene import (
     FORBIDDEN,
     GONE_EVENT,
@@ -29,14 +29,14 @@ from tests.faults.scene import (
 TRIES = 3
 CHILD = "/api/v1/namespaces/default/configmaps/w"
 # Of something that knows no such path: an API server that starts, or a proxy.
-TEXT_404 = Status(404, b"404 page not found\n")
+TEXT_404 = Respond(404, b"404 page not found\n")
 
 
-def apply_of_the_child(request: Request) -> bool:
+def apply_of_the_child(request: ProxiedRequest) -> bool:
     return request.method == "PATCH" and request.path == CHILD
 
 
-def read_of_the_child(request: Request) -> bool:
+def read_of_the_child(request: ProxiedRequest) -> bool:
     return request.method == "GET" and request.path == CHILD
 
 
@@ -44,7 +44,7 @@ def only_widgets_fail(readiness: str) -> bool:
     return "widgets.example.com: forbidden" in readiness and "configmaps: in sync" in readiness
 
 
-def second_page_of_widgets(request: Request) -> bool:
+def second_page_of_widgets(request: ProxiedRequest) -> bool:
     return list_of_widgets(request) and "continue" in request.query
 
 
@@ -154,7 +154,7 @@ def test_s2_what_somebody_else_creates_while_we_are_about_to_is_not_taken_over(s
     theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "w", "namespace": "default"}}
     # Not the key that we set: an apply that is not forced would be refused for its sake.
     (before,) = scene.sandbox.apply({**theirs, "data": {"theirs": "precious"}})
-    failing = scene.proxy.add(Fault(Status(503), on=apply_of_the_child))
+    failing = scene.proxy.add(Fault(Respond(503), on=apply_of_the_child))
 
     assert isinstance(on_its_way.effect, Hold)
     on_its_way.effect.until.set()

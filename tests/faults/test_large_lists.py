@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, Hold, Request, Status
+from bonny_dev.testing.faults import Fault, Hold, ProxiedRequest, Respond
 from tests.conftest import Start
 from tests.faults.flood import LINUX, Flood, flooding
 from tests.faults.scene import GONE, GONE_EVENT, SEEN_SECONDS, SLOW, compact, refused
@@ -27,7 +27,7 @@ def begin_a_list_that_stays_in_the_middle(flood: Flood) -> Hold:
     return effect
 
 
-def asks_for_more(flood: Flood, request: Request) -> bool:
+def asks_for_more(flood: Flood, request: ProxiedRequest) -> bool:
     """A page after the first one."""
     return flood.list_of_grains(request) and bool(request.query.get("continue"))
 
@@ -73,7 +73,7 @@ LOST_TOKEN = refused(504, "Timeout", "Timeout: Too large resource version: 10002
     ("effect", "tries"), [pytest.param(NO_TOKEN, 1, id="no-token"), pytest.param(LOST_TOKEN, 3, id="of-a-lost-history")]
 )
 def test_w3_a_token_that_is_refused_for_other_reasons_is_not_sent_for_ever(
-    flood: Flood, effect: Status, tries: int
+    flood: Flood, effect: Respond, tries: int
 ) -> None:
     """Regression: only 410 was a reason to begin the list again."""
     names = [f"g{number:02}" for number in range(3 * PAGE)]

@@ -21,7 +21,7 @@ import pytest
 
 from bonny.run.leader import EXPIRED_EXIT_CODE
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, Request, is_write
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, ProxiedRequest, is_write
 from tests.conftest import Start
 from tests.faults.scene import SLOW
 from tests.support.processes import OperatorProcess
@@ -38,15 +38,15 @@ LOOK_SECONDS: Final = 0.05
 LOOKS: Final = 10
 
 
-def of_the_lease(request: Request) -> bool:
+def of_the_lease(request: ProxiedRequest) -> bool:
     return request.path.startswith(LEASES)
 
 
-def renewal(request: Request) -> bool:
+def renewal(request: ProxiedRequest) -> bool:
     return of_the_lease(request) and request.method == "PUT"
 
 
-def work(request: Request) -> bool:
+def work(request: ProxiedRequest) -> bool:
     return is_write(request) and not of_the_lease(request)
 
 

@@ -18,7 +18,7 @@ from bonny.run.rbac import CLUSTER, grants
 from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.bundle import documents
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import CommitThenDrop, Drop, Fault, FaultProxy, Hold, Request, is_write
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Fault, FaultProxy, Hold, ProxiedRequest, is_write
 from tests.conftest import Start
 from tests.faults.scene import SEEN_SECONDS, SLOW, Predicate, Scene, behind_a_proxy, refused, watch_of_config_maps
 from tests.faults.story import KINDS, NAME, Chapter, Story, events_of_things, histories, newest_version
@@ -214,7 +214,7 @@ class Contested(NamedTuple):
     """Whether what they did still stands."""
 
 
-def is_finalizer_patch(request: Request) -> bool:
+def is_finalizer_patch(request: ProxiedRequest) -> bool:
     return request.method == "PATCH" and request.path.endswith(f"/things/{NAME}")
 
 
@@ -288,7 +288,7 @@ def test_a3_an_apply_that_is_refused_twice_is_sent_three_times_and_leaves_what_i
     story.settle()
     story.patch("configmaps/a", {"data": {"theirs": "yes"}})
 
-    def of_a(request: Request) -> bool:
+    def of_a(request: ProxiedRequest) -> bool:
         return request.method == "PATCH" and request.path.endswith("/configmaps/a")
 
     began = time.monotonic()

@@ -13,7 +13,7 @@ import pytest
 
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Hold, Request, is_write
+from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Hold, ProxiedRequest, is_write
 from tests.conftest import Start
 from tests.faults.scene import SLOW, widget
 from tests.support.processes import OperatorProcess, handwritten
@@ -25,15 +25,15 @@ DURATION: Final = 4.0
 GRACE: Final = 4.0
 
 
-def of_the_lease(request: Request) -> bool:
+def of_the_lease(request: ProxiedRequest) -> bool:
     return request.path.startswith(LEASE)
 
 
-def work(request: Request) -> bool:
+def work(request: ProxiedRequest) -> bool:
     return is_write(request) and not of_the_lease(request)
 
 
-def applies_a_child(request: Request) -> bool:
+def applies_a_child(request: ProxiedRequest) -> bool:
     return request.method == "PATCH" and "/configmaps/" in request.path
 
 

@@ -19,9 +19,9 @@ from bonny_dev.testing.faults import (
     Fault,
     FaultProxy,
     Hold,
-    Request,
+    ProxiedRequest,
+    Respond,
     Stall,
-    Status,
     is_list,
     is_watch,
     is_write,
@@ -46,19 +46,19 @@ ROOM: Final = 10
 DONE, LOST = 20, 28
 
 
-def of_the_lease(request: Request) -> bool:
+def of_the_lease(request: ProxiedRequest) -> bool:
     return request.path.startswith(LEASE)
 
 
-def of_binding(request: Request) -> bool:
+def of_binding(request: ProxiedRequest) -> bool:
     return request.method == "POST" and request.path.endswith("/binding")
 
 
-def watch_of_pods(request: Request) -> bool:
+def watch_of_pods(request: ProxiedRequest) -> bool:
     return is_watch(request) and request.path == "/api/v1/pods"
 
 
-def of_nodes(request: Request) -> bool:
+def of_nodes(request: ProxiedRequest) -> bool:
     return request.path == NODES and (is_list(request) or is_watch(request))
 
 
@@ -76,7 +76,7 @@ class Replica:
         return next(line for line in lines if line in ("leading", "standing by"))
 
     @property
-    def bindings(self) -> list[Request]:
+    def bindings(self) -> list[ProxiedRequest]:
         return [request for request in list(self.proxy.requests) if of_binding(request)]
 
     @property
@@ -159,7 +159,7 @@ def test_b7_a_leader_that_ends_in_the_middle_of_a_backlog_leaves_no_pod_behind_a
     leader, standby = replicas.pair()
     numbers: dict[int, int] = {}
 
-    def number(request: Request) -> int:
+    def number(request: ProxiedRequest) -> int:
         """Of a binding: how many came before it."""
         return numbers.setdefault(id(request), len(numbers)) if of_binding(request) else -1
 
@@ -255,7 +255,7 @@ def test_b10_who_takes_over_binds_nothing_to_nodes_that_went_while_it_saw_none(r
     """A standby's caches are warm, not true: it decides when its streams are current."""
     sandbox = replicas.sandbox
     leader, standby = replicas.pair()
-    down = standby.proxy.add(Fault(Status(503), on=of_nodes, times=None))
+    down = standby.proxy.add(Fault(Respond(503), on=of_nodes, times=None))
     standby.proxy.cut_all()
     sandbox.eventually(lambda: down.hits >= 1)
     leader.operator.process.kill()

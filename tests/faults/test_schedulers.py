@@ -13,7 +13,17 @@ from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Request, Status, is_list, is_watch
+from bonny_dev.testing.faults import (
+    CommitThenDrop,
+    Drop,
+    Effect,
+    Fault,
+    FaultProxy,
+    ProxiedRequest,
+    Respond,
+    is_list,
+    is_watch,
+)
 from tests.faults.scene import SLOW, compact, refused
 from tests.support.schedulers import NODES, AtWork, add_nodes, add_pods, condition, placed, remove_all
 from tests.support.scheduling import node, pod
@@ -55,11 +65,11 @@ def all_placed_and_none_too_many(sandbox: Sandbox, at_most: int, count: int = CR
     assert max(Counter(found.values()).values()) <= at_most
 
 
-def of_binding(request: Request) -> bool:
+def of_binding(request: ProxiedRequest) -> bool:
     return request.method == "POST" and request.path.endswith("/binding")
 
 
-def of_nodes(request: Request) -> bool:
+def of_nodes(request: ProxiedRequest) -> bool:
     return request.path == NODES and (is_list(request) or is_watch(request))
 
 
@@ -74,8 +84,8 @@ LOST = [
     pytest.param(Drop(), id="never arrived"),
     pytest.param(refused(429, "TooManyRequests", "later"), id="throttled"),
     pytest.param(refused(500, "InternalError", "etcdserver: request timed out"), id="failed", marks=SLOW),
-    pytest.param(Status(404, b"404 page not found\n"), id="refused by an API server that starts", marks=SLOW),
-    pytest.param(Status(502, b"<html>", "text/html"), id="answered by a proxy", marks=SLOW),
+    pytest.param(Respond(404, b"404 page not found\n"), id="refused by an API server that starts", marks=SLOW),
+    pytest.param(Respond(502, b"<html>", "text/html"), id="answered by a proxy", marks=SLOW),
 ]
 
 
@@ -135,7 +145,7 @@ def test_b3_nothing_is_bound_to_nodes_that_went_while_nobody_looked(sandbox: San
     with FaultProxy(sandbox) as proxy, AtWork(sandbox, Even(), kubeconfig=proxy.kubeconfig) as at_work:
         (server,) = at_work.servers
         sandbox.eventually(lambda: at_work.do(lambda: len(server.nodes)) == 3)
-        down = proxy.add(Fault(Status(503), on=of_nodes, times=None))
+        down = proxy.add(Fault(Respond(503), on=of_nodes, times=None))
         proxy.cut_all()
         sandbox.eventually(lambda: down.hits >= 1)
         for name in ("n1", "n2"):
@@ -160,7 +170,7 @@ def test_b4_room_that_became_free_while_nobody_looked_is_found(sandbox: Sandbox,
         (there,) = sandbox.eventually(lambda: placed(sandbox))
         other = "second" if there == "first" else "first"
         sandbox.eventually(lambda: condition(sandbox, other)["status"] == "False")
-        down = proxy.add(Fault(Status(503), on=lambda request: request.path == "/api/v1/pods", times=None))
+        down = proxy.add(Fault(Respond(503), on=lambda request: request.path == "/api/v1/pods", times=None))
         proxy.cut_all()
         sandbox.eventually(lambda: down.hits >= 1)
         sandbox.request("DELETE", f"/api/v1/namespaces/default/pods/{there}?gracePeriodSeconds=0")

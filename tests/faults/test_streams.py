@@ -15,7 +15,7 @@ from bonny.core.watch import WATCHES_AT_ONCE
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Cut, Effect, Fault, Hold, Inject, Stall, Status
+from bonny_dev.testing.faults import Cut, Effect, Fault, Hold, Inject, Respond, Stall
 from tests.conftest import Start
 from tests.faults.scene import (
     BACKOFF_SECONDS,
@@ -100,7 +100,7 @@ Faults: TypeAlias = tuple[tuple[Effect, Predicate, int], ...]
         pytest.param(((GONE_EVENT, watch_of_widgets, 1),), id="event"),
         pytest.param(((GONE, watch_of_widgets, 2),), id="status-of-the-watch", marks=SLOW),
         pytest.param(
-            ((GONE_EVENT, watch_of_widgets, 1), (Status(410, b"Gone"), list_of_widgets, 2)),
+            ((GONE_EVENT, watch_of_widgets, 1), (Respond(410, b"Gone"), list_of_widgets, 2)),
             id="status-of-the-list",
             marks=SLOW,
         ),
@@ -184,7 +184,7 @@ def test_w3_a_server_that_is_restored_from_a_backup_is_noticed_also_when_it_has_
             for number in range(LOST_VERSIONS):
                 own.apply({**MARK, "data": {"at": str(number)}})
             before = newest(own)
-            refused = Fault(Status(503), on=of_widgets, times=None)
+            refused = Fault(Respond(503), on=of_widgets, times=None)
             if passed:
                 scene.proxy.add(refused)
                 scene.proxy.cut_all()

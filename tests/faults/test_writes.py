@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bonny_dev.testing.faults import CommitThenDrop, Drop, Fault, Request, Status, is_write
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Fault, ProxiedRequest, Respond, is_write
 from tests.faults.scene import Predicate, Scene
 
 
@@ -24,7 +24,7 @@ def test_i2_i3_a_write_that_never_arrived_or_whose_answer_was_lost_is_made_good(
 def test_i2_a_status_that_nobody_served_is_written_by_the_next_try(scene: Scene) -> None:
     """Regression: the text 404 of an API server that starts was taken for "the object is gone", and nothing failed."""
     scene.ready()
-    nobody = scene.proxy.add(Fault(Status(404, b"404 page not found\n"), on=_status_of_w))
+    nobody = scene.proxy.add(Fault(Respond(404, b"404 page not found\n"), on=_status_of_w))
     scene.apply("w", size=5)
 
     scene.sandbox.eventually(lambda: scene.status("w")["observedGeneration"] == 1)
@@ -35,7 +35,7 @@ def test_i2_a_status_that_nobody_served_is_written_by_the_next_try(scene: Scene)
     assert scene.operator.lines("object is gone, status not written") == []
 
 
-def _status_of_w(request: Request) -> bool:
+def _status_of_w(request: ProxiedRequest) -> bool:
     return is_write(request) and request.path.endswith("/widgets/w/status")
 
 

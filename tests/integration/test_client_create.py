@@ -14,7 +14,7 @@ from bonny.client.errors import Conflict, Unreachable
 from bonny.kinds import Kind
 from bonny.resource import OWNER_UID, Resource
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Request, Status
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, ProxiedRequest, Respond
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
 POD = Kind("v1", "Pod")
@@ -38,7 +38,7 @@ def name() -> str:
     return f"made-{uuid.uuid4().hex[:8]}"
 
 
-def is_(method: str) -> Callable[[Request], bool]:
+def is_(method: str) -> Callable[[ProxiedRequest], bool]:
     return lambda request: request.method == method
 
 
@@ -167,7 +167,7 @@ async def test_a_conflict_that_was_answered_at_once_is_one(
 
 async def test_without_leave_to_get_it_stays_a_conflict(proxy: FaultProxy, client: Client, name: str) -> None:
     lose(proxy, CommitThenDrop())
-    proxy.add(Fault(Status(403, b"no"), on=is_("GET")))
+    proxy.add(Fault(Respond(403, b"no"), on=is_("GET")))
 
     with pytest.raises(Conflict):
         await client.create(CONFIG_MAP, config_map(name))

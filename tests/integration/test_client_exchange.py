@@ -15,7 +15,7 @@ from bonny.client.config import Connection
 from bonny.client.errors import Throttled, Unauthorized, Unreachable
 from bonny.kinds import Kind
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Status, is_any
+from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Respond, is_any
 
 NAMESPACE = Kind("v1", "Namespace")
 TIMEOUT = 4.0
@@ -52,7 +52,7 @@ async def client(cluster: Counting) -> AsyncIterator[Client]:
 
 
 def throttle(proxy: FaultProxy, retry_after: str | None, *, times: int | None = None) -> Fault:
-    return proxy.add(Fault(Status(429, b"Too many requests", retry_after=retry_after), times=times))
+    return proxy.add(Fault(Respond(429, b"Too many requests", retry_after=retry_after), times=times))
 
 
 # --- 429 --------------------------------------------------------------------------------------------------------------
@@ -107,11 +107,11 @@ async def test_those_who_are_refused_together_do_not_come_back_together(proxy: F
 async def test_refused_credentials_are_read_again_and_tried_once(
     proxy: FaultProxy, client: Client, cluster: Counting
 ) -> None:
-    proxy.add(Fault(Status(401, b"Unauthorized"), times=1))
+    proxy.add(Fault(Respond(401, b"Unauthorized"), times=1))
     assert (await client.get(NAMESPACE, "default"))["metadata"]["name"] == "default"
     assert (cluster.readings, proxy.count(is_any)) == (2, 2)
 
-    proxy.add(Fault(Status(401, b"Unauthorized"), times=None))
+    proxy.add(Fault(Respond(401, b"Unauthorized"), times=None))
     with pytest.raises(Unauthorized):
         await client.get(NAMESPACE, "default")
     assert (cluster.readings, proxy.count(is_any)) == (3, 4)
@@ -121,7 +121,7 @@ async def test_many_that_are_refused_together_read_the_credentials_once(
     proxy: FaultProxy, client: Client, cluster: Counting
 ) -> None:
     """Regression: each of them ran the exec plugin."""
-    proxy.add(Fault(Status(401, b"Unauthorized"), times=50))
+    proxy.add(Fault(Respond(401, b"Unauthorized"), times=50))
     await asyncio.gather(*(client.get(NAMESPACE, "default") for _ in range(50)))
 
     assert (cluster.readings, proxy.count(is_any)) == (2, 100)
@@ -131,7 +131,7 @@ async def test_credentials_that_are_refused_after_a_wait_are_renewed_once_in_all
     proxy: FaultProxy, client: Client, cluster: Counting
 ) -> None:
     for code in (401, 429, 401):
-        proxy.add(Fault(Status(code, b"no"), times=1))
+        proxy.add(Fault(Respond(code, b"no"), times=1))
     with pytest.raises(Unauthorized):
         await client.get(NAMESPACE, "default")
 

@@ -17,7 +17,7 @@ from bonny.client.errors import NotFound, NotLeading, Unreachable
 from bonny.kinds import Kind
 from bonny.resource import OWNER_UID, Key, Resource
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Hold, Status, is_any, is_write
+from bonny_dev.testing.faults import Drop, Fault, FaultProxy, Hold, Respond, is_any, is_write
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
 NOTHING = Key("default", "is-not-there")
@@ -99,7 +99,7 @@ async def test_behind_a_closed_fence_everything_can_be_read(place: Place, client
 async def test_a_write_that_was_told_to_wait_is_not_sent_again_when_the_fence_closed_meanwhile(
     place: Place, client: Client
 ) -> None:
-    throttled = place.proxy.add(Fault(Status(429, b"Too many requests", retry_after="1"), times=None))
+    throttled = place.proxy.add(Fault(Respond(429, b"Too many requests", retry_after="1"), times=None))
     writing = asyncio.create_task(client.create(CONFIG_MAP, config_map()))
     await until(lambda: throttled.hits == 1)
     place.left = 0.0
@@ -126,7 +126,7 @@ async def test_a_write_whose_credentials_came_when_the_fence_was_closed_is_not_s
 async def test_a_write_that_was_refused_is_not_sent_again_with_credentials_that_came_too_late(
     place: Place, client: Client
 ) -> None:
-    place.proxy.add(Fault(Status(401, b"Unauthorized"), times=None))
+    place.proxy.add(Fault(Respond(401, b"Unauthorized"), times=None))
     await client.connection()
     place.slow.clear()
     writing = asyncio.create_task(client.create(CONFIG_MAP, config_map()))

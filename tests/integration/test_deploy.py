@@ -18,7 +18,7 @@ from bonny.errors import ApiError, UsageError
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks import deploy
-from bonny_dev.testing.faults import Fault, FaultProxy, Status
+from bonny_dev.testing.faults import Fault, FaultProxy, Respond
 from tests.conftest import Start
 from tests.support.baking import bake
 
@@ -313,7 +313,7 @@ async def test_where_no_version_is_served_nothing_is_deleted(own: Sandbox) -> No
 async def test_a_bare_404_of_whoever_answered_is_not_taken_for_no_objects(own: Sandbox, path: str) -> None:
     own.apply([*gears(v1=(True, True)), HELD])
     with FaultProxy(own) as proxy:
-        proxy.add(Fault(Status(404, b"404 page not found\n"), on=lambda request: request.path.startswith(path)))
+        proxy.add(Fault(Respond(404, b"404 page not found\n"), on=lambda request: request.path.startswith(path)))
         with pytest.raises(NotServed):
             await deploy.uninstall(
                 Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), own=SLUG, wait=0, sure=True
@@ -325,7 +325,7 @@ async def test_a_bare_404_of_an_object_that_is_there_ends_the_deletions(own: San
     """Else its CRD would go next, and the operator be left without it."""
     own.apply(gears(v1=(True, True)))
     with FaultProxy(own) as proxy:
-        proxy.add(Fault(Status(404, b"404 page not found\n"), on=lambda request: request.method == "DELETE"))
+        proxy.add(Fault(Respond(404, b"404 page not found\n"), on=lambda request: request.method == "DELETE"))
         with pytest.raises(NotServed):
             await deploy.uninstall(
                 Kubeconfig(str(proxy.kubeconfig)), gears(v1=(True, True)), own=SLUG, wait=0, sure=True

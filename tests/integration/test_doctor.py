@@ -1,4 +1,4 @@
-"""`invoke doctor` on a real API server: each line, when all is well and when it is not."""
+"""`invoke doctor` on a real API server: each line, when all checks pass and when one fails."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from bonny.errors import UsageError
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox, versions
 from bonny_dev.tasks.doctor import run as examine_and_tell
-from bonny_dev.testing.faults import Fault, FaultProxy, is_any
-from bonny_dev.testing.faults import Status as Answers
+from bonny_dev.testing.faults import Fault, FaultProxy, Respond, is_any
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 NAME = "gates"
@@ -98,7 +97,9 @@ def examined(
         lines = capsys.readouterr().out.splitlines()
         wrong = sum(line.startswith("FAIL") for line in lines)
         assert lines[-1] == (
-            f"{wrong} of {wrong + sum(line.startswith('ok ') for line in lines)} to mend" if wrong else "all is well"
+            f"{wrong} of {wrong + sum(line.startswith('ok ') for line in lines)} checks failed"
+            if wrong
+            else "all checks passed"
         )
         assert well == (wrong == 0)
         return lines[:-1]
@@ -112,7 +113,7 @@ def of(part: str, lines: list[str]) -> str:
     return line
 
 
-# --- all is well ------------------------------------------------------------------------------------------------------
+# --- all checks pass --------------------------------------------------------------------------------------------------
 
 
 def test_when_all_is_well_each_line_says_so(
@@ -121,8 +122,8 @@ def test_when_all_is_well_each_line_says_so(
     assert examined() == [
         f"ok    cluster      {sandbox.url}, the current context of {sandbox.kubeconfig}",
         f"ok    version      Kubernetes v{versions.KUBERNETES}",
-        f"ok    crd          {CRD} is installed as the code has it",
-        "ok    permissions  ServiceAccount gates/gates has all 15 that it needs",
+        f"ok    crd          {CRD} is installed as declared in the code",
+        "ok    permissions  ServiceAccount gates/gates has all 15 permissions that it needs",
         "ok    sample       gate-v1.yaml: Gate default/front would be accepted",
     ]
     assert sandbox.items("gates.example.com/v1", "Gate") == []
@@ -152,7 +153,7 @@ def test_a_cluster_that_does_not_answer_is_all_that_is_said(sandbox: Sandbox, ex
         server = f"https://127.0.0.1:{unused.getsockname()[1]}"
         (line,) = examined(kubeconfig=kubeconfig(tmp_path, server=server, ca_file=sandbox.ca_file))
     assert line.startswith(f"FAIL  cluster      {server} cannot be reached")
-    assert line.endswith("see that the API server runs, and can be reached from here")
+    assert line.endswith("check that the API server runs and can be reached from here")
 
 
 def test_a_refused_token_is_said_to_be_refused(sandbox: Sandbox, examined: Doctor, tmp_path: Path) -> None:
@@ -165,10 +166,10 @@ def test_a_server_that_is_none_of_kubernetes_is_all_that_is_said(
     sandbox: Sandbox, examined: Doctor, body: bytes
 ) -> None:
     with FaultProxy(sandbox) as proxy:
-        proxy.add(Fault(Answers(200, body), on=is_any, times=None))
+        proxy.add(Fault(Respond(200, body), on=is_any, times=None))
         (line,) = examined(kubeconfig=proxy.kubeconfig)
-    assert line.startswith("FAIL  cluster      the answer of ")
-    assert line.endswith("is none of an API server: correct the address")
+    assert line.startswith("FAIL  cluster      ")
+    assert line.endswith("does not look like a Kubernetes API server: correct the address")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_a_server_that_is_none_of_kubernetes_is_all_that_is_said(
     [
         ("v1.33.9", "is too old, 1.34 to 1.36 are supported: upgrade the cluster"),
         ("v1.37.0", "is too new, 1.34 to 1.36 are supported: `invoke update-runtime`"),
-        ("unknown", "is no version, and 1.34 to 1.36 are supported: ask whoever runs the cluster"),
+        ("unknown", "is not a version, and 1.34 to 1.36 are supported: ask the administrator of the cluster"),
         ("v1.34.0-eks-1a2b3c", ""),
     ],
 )
@@ -185,7 +186,7 @@ def test_a_version_that_is_not_supported_is_named(
 ) -> None:
     with FaultProxy(sandbox) as proxy:
         told = f'{{"gitVersion": "{version}"}}'.encode()
-        proxy.add(Fault(Answers(200, told), on=lambda request: request.path == "/version", times=None))
+        proxy.add(Fault(Respond(200, told), on=lambda request: request.path == "/version", times=None))
         line = of("version", examined(kubeconfig=proxy.kubeconfig))
     assert version in line
     assert line.endswith(said)
@@ -233,7 +234,7 @@ def test_a_crd_that_the_api_server_would_refuse_is_named(sandbox: Sandbox, exami
 
     line = of("crd", lines)
     assert line.startswith("FAIL  crd          cannot create brokens.gates.example.com (422)")
-    assert line.endswith("undefined field 'missing': mend it in the code")
+    assert line.endswith("undefined field 'missing': fix it in the code")
     assert lines[lines.index(line) + 1].split() == ["|", "self.spec.missing", ">", "1"]
 
 
@@ -247,7 +248,8 @@ def test_a_missing_rule_is_shown_as_the_yaml_to_add(
     kept = [rule for rule in role["rules"] if "configmaps" not in rule["resources"]]
     sandbox.apply({**role, "rules": kept})
 
-    title = "FAIL  permissions  ServiceAccount gates/gates lacks 5 of 15: apply what `invoke manifest` writes, or"
+    lacks = "ServiceAccount gates/gates lacks 5 of 15 permissions"
+    title = f"FAIL  permissions  {lacks}: apply what `invoke manifest` writes, or"
     lines = Sandbox.eventually(lambda: [lines for lines in [examined()] if title in lines])[0]
 
     verbs = "get, list, watch, create, patch"
@@ -259,7 +261,7 @@ def test_an_account_without_any_permission_is_probably_elsewhere(
     installed: list[dict[str, Any]], examined: Doctor
 ) -> None:
     line = of("permissions", examined(namespace="elsewhere"))
-    assert line.startswith("FAIL  permissions  ServiceAccount elsewhere/gates has none")
+    assert line.startswith("FAIL  permissions  ServiceAccount elsewhere/gates has no permissions")
     assert "--namespace" in line
 
 
@@ -281,11 +283,11 @@ def test_what_one_may_not_look_at_leads_to_an_administrator(sandbox: Sandbox, ex
         (SAMPLE.replace("3", "30"), "spec.width"),
         (SAMPLE.replace("width", "widht"), "widht"),
         (SAMPLE.replace("{width: 3}", "{width: 3}\nspce: {}"), "spce"),
-        (SAMPLE.replace("Gate", "Wicket"), "plural and scope of Wicket"),
+        (SAMPLE.replace("Gate", "Wicket"), "Wicket of gates.example.com/v1 is not served"),
         (f"{CONFIG_MAP}dta: {{}}\n", "dta"),
-        ("{", "is no YAML"),
-        ("- a", "holds no object"),
-        ("apiVersion: v1\nkind: ConfigMap\n", "holds no object"),
+        ("{", "is not valid YAML"),
+        ("- a", "holds something that is not an object"),
+        ("apiVersion: v1\nkind: ConfigMap\n", "holds something that is not an object"),
     ],
 )
 def test_a_sample_that_would_be_refused_is_named(
@@ -362,10 +364,10 @@ def test_the_exit_code_is_0_when_all_is_well_and_1_on_a_finding(
     sandbox: Sandbox, task: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     well = task("--sandbox")
-    assert (well.returncode, well.stdout.splitlines()[-1]) == (0, "all is well"), well.stderr
+    assert (well.returncode, well.stdout.splitlines()[-1]) == (0, "all checks passed"), well.stderr
     assert "ok    manifest     is accepted by the sandbox" in well.stdout
     found = task(KUBECONFIG=str(sandbox.kubeconfig))
-    assert (found.returncode, found.stdout.splitlines()[-1]) == (1, "1 of 3 to mend"), found.stderr
+    assert (found.returncode, found.stdout.splitlines()[-1]) == (1, "1 of 3 checks failed"), found.stderr
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny_dev.manifest.bundle import documents
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, Request, Status
+from bonny_dev.testing.faults import CommitThenDrop, Drop, Effect, Fault, FaultProxy, Hold, ProxiedRequest, Respond
 
 CREATED = Event(EventType.NORMAL, "Created", "Reconcile", "made a child")
 FAILED = Event(EventType.WARNING, "Failed", "Reconcile", "made no child")
@@ -107,7 +107,7 @@ def event_about(sandbox: Sandbox, regarding: Resource, *, namespace: str = "defa
     return event
 
 
-def is_(method: str) -> Callable[[Request], bool]:
+def is_(method: str) -> Callable[[ProxiedRequest], bool]:
     return lambda request: request.method == method
 
 
@@ -333,7 +333,7 @@ async def test_what_occurs_again_before_a_lost_answer_is_known_is_counted(
     assert event_about(sandbox, config_map)["series"]["count"] == 10
 
 
-@pytest.mark.parametrize("effect", [Status(503), Drop(), CommitThenDrop()], ids=["refused", "request-lost", "lost"])
+@pytest.mark.parametrize("effect", [Respond(503), Drop(), CommitThenDrop()], ids=["refused", "request-lost", "lost"])
 async def test_a_count_that_could_not_be_written_is_written_later(
     sandbox: Sandbox, proxy: FaultProxy, config_map: Resource, effect: Effect
 ) -> None:

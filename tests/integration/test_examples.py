@@ -26,7 +26,7 @@ from bonny.run.rbac import permissions
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing import record_permissions
-from bonny_dev.testing.faults import FaultProxy, Request, is_write
+from bonny_dev.testing.faults import FaultProxy, ProxiedRequest, is_write
 from tests.conftest import Start
 from tests.support.serving import Serving, serving
 from tests.support.things import condition_of
@@ -166,7 +166,7 @@ class Stage:
         )
 
 
-def told(request: Request) -> str:
+def told(request: ProxiedRequest) -> str:
     return f"{request.method} {request.path} {request.status}"
 
 

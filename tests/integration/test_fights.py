@@ -13,7 +13,7 @@ from bonny import Axn, Controller, Owned, Resource
 from bonny.core import fights
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import FaultProxy, Request
+from bonny_dev.testing.faults import FaultProxy, ProxiedRequest
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,
@@ -137,7 +137,7 @@ def test_a_rival_that_undoes_each_correction_costs_few_writes_and_is_reported_on
     monkeypatch.setattr(fights, "LONGEST_SECONDS", LONGEST)
     corrected = path_of("t1", namespace) if what == "finalizer" else child_path(namespace)
 
-    def is_correction(request: Request) -> bool:
+    def is_correction(request: ProxiedRequest) -> bool:
         return request.method == "PATCH" and request.path.partition("?")[0] == corrected
 
     controller = Finalizing if what == "finalizer" else PartsController

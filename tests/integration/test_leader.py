@@ -28,7 +28,7 @@ from bonny.resource import Key, Resource
 from bonny.run import leader
 from bonny.run.leader import LEASE, Leadership, own_identity
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Status
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Respond
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
 TIMING = LeaseTiming(lease_duration=6, renew_deadline=4.0, retry_period=0.4)
@@ -230,7 +230,7 @@ async def test_a_namespace_that_is_missing_is_waited_for(begin: Begin, sandbox: 
     ],
 )
 async def test_an_answer_that_is_no_lease_is_waited_out(begin: Begin, proxy: FaultProxy, body: bytes) -> None:
-    garbage = proxy.add(Fault(Status(200, body, "application/json"), times=3))
+    garbage = proxy.add(Fault(Respond(200, body, "application/json"), times=3))
     await leads(begin(cluster=Kubeconfig(str(proxy.kubeconfig))))
 
     assert garbage.hits == 3

@@ -19,7 +19,7 @@ from bonny import Controller, Operator, Owned
 from bonny.api import Field, Model, Scope, Spec, Status, Version, WithConditions
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
-from bonny_dev.manifest.command import render
+from bonny_dev.manifest.bundle import documents, to_yaml
 from bonny_dev.manifest.parts import PARTS
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection
@@ -112,7 +112,7 @@ def operator(name: str, **options: Any) -> Operator:
 
 
 def manifest(declared: Operator, **options: Any) -> list[Resource]:
-    return list(yaml.safe_load_all(render(declared, image=IMAGE, **options)))
+    return list(yaml.safe_load_all(to_yaml(documents(declared, image=IMAGE, **options))))
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_kubectl_applies_everything_in_one_pass_and_the_definitions_are_establis
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not on PATH")
     declared = operator("gates-once", replicas=2)
-    text = render(declared, image=IMAGE, include=list(PARTS))
+    text = to_yaml(documents(declared, image=IMAGE, include=list(PARTS)))
 
     def kubectl(*words: str) -> str:
         command = ["kubectl", "--cache-dir", str(tmp_path), *words, "--filename", "-"]

@@ -15,7 +15,7 @@ from bonny.client.errors import Forbidden, ServerError
 from bonny.client.pages import pages
 from bonny.kinds import Kind, List
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, FaultProxy, Request, Status, is_list
+from bonny_dev.testing.faults import Fault, FaultProxy, ProxiedRequest, Respond, is_list
 from tests.faults.scene import SLOW, compact
 from tests.support.place import Place, place
 
@@ -99,14 +99,14 @@ async def test_a_page_of_large_objects_is_asked_for_in_smaller_ones(
 @pytest.mark.parametrize(
     ("status", "error", "message"),
     [
-        (Status(200, b"<html>welcome</html>", "text/html"), ServerError, "the answer is not a list"),
-        (Status(200, b'{"items": null}', "application/json"), ServerError, "the answer is not a list"),
-        (Status(503, b"no backend"), ServerError, "no backend"),
-        (Status(410, b"gone"), ServerError, "gone"),
-        (Status(410, b'{"metadata": {"continue": 7}}'), ServerError, "410"),
+        (Respond(200, b"<html>welcome</html>", "text/html"), ServerError, "the answer is not a list"),
+        (Respond(200, b'{"items": null}', "application/json"), ServerError, "the answer is not a list"),
+        (Respond(503, b"no backend"), ServerError, "no backend"),
+        (Respond(410, b"gone"), ServerError, "gone"),
+        (Respond(410, b'{"metadata": {"continue": 7}}'), ServerError, "410"),
     ],
 )
-async def test_what_is_no_list_is_an_error(here: Place, status: Status, error: type[Exception], message: str) -> None:
+async def test_what_is_no_list_is_an_error(here: Place, status: Respond, error: type[Exception], message: str) -> None:
     here.proxy.add(Fault(status, on=is_list))
     with pytest.raises(error, match=rf"cannot list configmaps .*{message}"):
         await read(here, CONFIG_MAP)
@@ -119,7 +119,7 @@ async def test_what_may_not_be_listed_is_an_error(here: Place) -> None:
 
 async def test_pages_that_go_in_a_circle_end_with_an_error(here: Place) -> None:
     body = b'{"metadata": {"resourceVersion": "1", "continue": "again"}, "items": []}'
-    here.proxy.add(Fault(Status(200, body, "application/json"), on=is_list, times=None))
+    here.proxy.add(Fault(Respond(200, body, "application/json"), on=is_list, times=None))
     with pytest.raises(ServerError, match="the pages go in a circle"):
         await read(here, CONFIG_MAP)
     assert len(lists(here)) == 2
@@ -127,7 +127,7 @@ async def test_pages_that_go_in_a_circle_end_with_an_error(here: Place) -> None:
 
 async def test_a_list_that_expires_again_at_once_is_given_up(here: Place) -> None:
     made_here(here, 15)
-    expired = Status(410, b'{"metadata": {"continue": "next"}, "reason": "Expired", "message": "too old"}')
+    expired = Respond(410, b'{"metadata": {"continue": "next"}, "reason": "Expired", "message": "too old"}')
     here.proxy.add(Fault(expired, on=lambda request: bool(request.query.get("continue")), times=None))
     with pytest.raises(ServerError, match="too old"):
         await read(here, CONFIG_MAP)
@@ -163,7 +163,7 @@ async def test_a_list_that_really_expired_goes_on_behind_its_last_page(monkeypat
 
         assert [name for page in found for name in page] == [*(f"c{number:02}" for number in range(25)), "zz"]
 
-        def restarts(request: Request) -> bool:
+        def restarts(request: ProxiedRequest) -> bool:
             return is_list(request) and not request.query.get("continue")
 
         assert proxy.count(restarts) == 1

@@ -21,7 +21,7 @@ from bonny.run import permissions, rbac
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing import record_permissions
-from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Request, Status
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, ProxiedRequest, Respond
 from tests.conftest import Start
 from tests.support.serving import serving
 from tests.support.undeclared import operator
@@ -39,11 +39,11 @@ CHECKED = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 
 
-def of_a_permission(request: Request) -> bool:
+def of_a_permission(request: ProxiedRequest) -> bool:
     return request.path == CHECKED
 
 
-def of_rules(request: Request) -> bool:
+def of_rules(request: ProxiedRequest) -> bool:
     return request.path == RULES
 
 
@@ -134,17 +134,17 @@ def test_in_each_watched_namespace_one_question_is_asked(
 @pytest.mark.parametrize(
     "answer",
     [
-        pytest.param(Status(403, b"no"), id="refused"),
-        pytest.param(Status(404, b'{"kind": "Status", "reason": "NotFound"}'), id="not-there"),
-        pytest.param(Status(201, b'{"status": {"incomplete": true, "resourceRules": []}}'), id="incomplete"),
-        pytest.param(Status(201, b'{"status": {"incomplete": true, "resourceRules": null}}'), id="empty"),
-        pytest.param(Status(201, b'{"status": [{}]}'), id="nonsense"),
-        pytest.param(Status(201, b"[]"), id="a-list"),
-        pytest.param(Status(201, b'{"status": {"resourceRules": [{"verbs": ["get"]}, 7]}}'), id="half-nonsense"),
+        pytest.param(Respond(403, b"no"), id="refused"),
+        pytest.param(Respond(404, b'{"kind": "Respond", "reason": "NotFound"}'), id="not-there"),
+        pytest.param(Respond(201, b'{"status": {"incomplete": true, "resourceRules": []}}'), id="incomplete"),
+        pytest.param(Respond(201, b'{"status": {"incomplete": true, "resourceRules": null}}'), id="empty"),
+        pytest.param(Respond(201, b'{"status": [{}]}'), id="nonsense"),
+        pytest.param(Respond(201, b"[]"), id="a-list"),
+        pytest.param(Respond(201, b'{"status": {"resourceRules": [{"verbs": ["get"]}, 7]}}'), id="half-nonsense"),
     ],
 )
 def test_rules_that_are_not_named_are_asked_for_one_by_one(
-    sandbox: Sandbox, proxy: FaultProxy, rooms: tuple[Operator, list[str]], answer: Status
+    sandbox: Sandbox, proxy: FaultProxy, rooms: tuple[Operator, list[str]], answer: Respond
 ) -> None:
     """What is granted is not called missing, and what is missing is found."""
     watching, names = rooms
@@ -184,7 +184,7 @@ def test_what_is_missing_only_at_first_is_not_told(
 ) -> None:
     """Regression: an operator that was applied together with its role warned of rules that were there."""
     refused = b'{"kind": "SelfSubjectAccessReview", "status": {"allowed": false}}'
-    first = proxy.add(Fault(Status(201, refused), on=of_a_permission))
+    first = proxy.add(Fault(Respond(201, refused), on=of_a_permission))
     with serving(operator, proxy.kubeconfig) as at_work:
         asking = next(task for task in at_work.process._once if task.get_name() == "the permissions")
         Sandbox.eventually(asking.done)
@@ -222,9 +222,9 @@ def test_reviews_that_are_not_answered_hold_nothing_up_and_are_sent_one_by_one(
 
 
 def test_an_api_server_that_answers_no_reviews_is_no_error(proxy: FaultProxy, caplog: pytest.LogCaptureFixture) -> None:
-    proxy.add(Fault(Status(403, b"no"), on=of_a_permission, times=None))
+    proxy.add(Fault(Respond(403, b"no"), on=of_a_permission, times=None))
     with serving(operator, proxy.kubeconfig) as at_work:
-        Sandbox.eventually(lambda: said(caplog, "permissions are not checked"))
+        Sandbox.eventually(lambda: said(caplog, "skipping the permission check"))
         assert at_work.process.readiness().ok
     assert {record.levelname for record in caplog.records if record.name == "bonny.run.permissions"} == {"INFO"}
 
@@ -234,7 +234,7 @@ def test_one_404_of_whoever_answered_does_not_end_the_check(
 ) -> None:
     """Regression: an API server that was starting, or a proxy, ended it for as long as the process lived."""
     sandbox.apply(without(roles["ClusterRole"], "configmaps"))
-    once = proxy.add(Fault(Status(404, b"no"), on=of_a_permission))
+    once = proxy.add(Fault(Respond(404, b"no"), on=of_a_permission))
     with serving(operator, proxy.kubeconfig) as at_work:
         Sandbox.eventually(lambda: at_work.process._permissions.missing)
     assert once.hits == 1
@@ -245,7 +245,7 @@ def test_answers_that_say_nothing_are_asked_for_again(
     sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource], body: bytes
 ) -> None:
     sandbox.apply(without(roles["ClusterRole"], "configmaps"))
-    strange = proxy.add(Fault(Status(201, body), on=of_a_permission, times=None))
+    strange = proxy.add(Fault(Respond(201, body), on=of_a_permission, times=None))
     with serving(operator, proxy.kubeconfig) as at_work:
         Sandbox.eventually(lambda: strange.hits > 4)
         assert at_work.process._permissions.missing == []

@@ -16,7 +16,7 @@ from bonny.engine.worker import Worker
 from bonny.kinds import Related
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Request, Stall, Status
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, ProxiedRequest, Respond, Stall
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,
@@ -52,11 +52,11 @@ def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
         yield made
 
 
-def watch_of_config_maps(request: Request) -> bool:
+def watch_of_config_maps(request: ProxiedRequest) -> bool:
     return request.is_watch and request.path.endswith("/configmaps")
 
 
-def watch_of_things(request: Request) -> bool:
+def watch_of_things(request: ProxiedRequest) -> bool:
     return request.is_watch and request.path.endswith("/things")
 
 
@@ -99,7 +99,7 @@ def test_a_controller_that_knows_only_new_objects_destroys_nothing_when_they_cha
         assert names(sandbox, namespace) == {"a", "b"}
 
 
-def is_the_apply_of_b(request: Request) -> bool:
+def is_the_apply_of_b(request: ProxiedRequest) -> bool:
     return request.method == "PATCH" and request.path.endswith("/configmaps/b")
 
 
@@ -656,10 +656,10 @@ def test_a_thread_that_outlives_the_stop_can_write_nothing_more(sandbox: Sandbox
 def test_of_several_that_may_not_be_deleted_each_is_tried_and_named(
     sandbox: Sandbox, namespace: str, proxy: FaultProxy
 ) -> None:
-    def of_a_or_b(request: Request) -> bool:
+    def of_a_or_b(request: ProxiedRequest) -> bool:
         return request.method == "DELETE" and request.path[-1] in "ab"
 
-    proxy.add(Fault(Status(403, b"no"), on=of_a_or_b, times=None))
+    proxy.add(Fault(Respond(403, b"no"), on=of_a_or_b, times=None))
     with serving(operator_of(PartsController), proxy.kubeconfig):
         sandbox.apply(thing("t1", namespace=namespace, parts=["a", "b", "c"]))
         until_reconciled(sandbox, "t1", namespace)

@@ -12,7 +12,7 @@ from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
 from bonny.steps import ApplyStatus, DelegateToController, Finalizer
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Request
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, ProxiedRequest
 from tests.support.serving import serving
 from tests.support.things import (
     GROUP,
@@ -111,7 +111,7 @@ def test_a_finalize_that_asks_for_another_try_reports_and_keeps_the_object(sandb
         sandbox.eventually(lambda: sandbox.get(*THING, "t1", namespace=namespace) is None)
 
 
-def is_finalizer_patch(request: Request) -> bool:
+def is_finalizer_patch(request: ProxiedRequest) -> bool:
     return (
         request.method == "PATCH"
         and "/things/" in request.path

@@ -11,7 +11,7 @@ from bonny import Kind, List, Reconciler, Resource, Scope, telemetry
 from bonny.client import pages
 from bonny.client.errors import Forbidden, Refusal
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, Request, Status, is_list
+from bonny_dev.testing.faults import Fault, ProxiedRequest, Respond, is_list
 from tests.support.heard import Heard, heard
 from tests.support.place import place
 from tests.support.waiting import running, until
@@ -78,7 +78,7 @@ def crd() -> Resource:
     }
 
 
-def is_eviction(request: Request) -> bool:
+def is_eviction(request: ProxiedRequest) -> bool:
     return request.method == "POST" and request.path.endswith("/eviction")
 
 
@@ -166,7 +166,7 @@ async def test_a_server_that_fails_a_fetch_is_asked_again_at_the_next_tick(
 ) -> None:
     async with place(sandbox, PodPrinter.rules()) as here:
         here.pod("a")
-        here.proxy.add(Fault(Status(503), on=is_list, times=2))
+        here.proxy.add(Fault(Respond(503), on=is_list, times=2))
         async with running(PodPrinter(here.client, namespaces=(here.namespace,)).run):
             await until(lambda: told.of("bonny.reconciler.reconcile.succeeded"))
 

@@ -245,7 +245,7 @@ def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Pat
         widgets.apply({**spec_of(first), "spec": {"size": 7}})
 
         edit(source / CONTROLLER, 'reason="Published"', 'reason="Told"')
-        at = terminal.wait_for(f"{CONTROLLER} changed: starting anew", after=at)
+        at = terminal.wait_for(f"{CONTROLLER} changed: restarting", after=at)
         at = terminal.wait_for("default/widget-sample  add        added", after=at)
         live = widgets.get("example.com/v1", "Widget", "widget-sample")
         assert live is not None
@@ -253,7 +253,7 @@ def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Pat
 
         edit(source / CONTROLLER, "async def reconcile(", "async def reconcile((")
         at = terminal.wait_for("SyntaxError", after=at)
-        at = terminal.wait_for("it ended with code 2; the next change starts it again", after=at)
+        at = terminal.wait_for("the operator ended with code 2; the next change restarts it", after=at)
         edit(source / CONTROLLER, "async def reconcile((", "async def reconcile(")
         at = terminal.wait_for("unchanged WidgetController  default/widget-sample  add", after=at)
 
@@ -266,7 +266,7 @@ def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Pat
         terminal.press(CTRL_C)
         assert terminal.ended() == 0, terminal.text
         assert plain(terminal.text)[at:].count("stopped") == 1
-        assert "Traceback" not in terminal.text[terminal.text.rindex("starting anew") :]
+        assert "Traceback" not in terminal.text[terminal.text.rindex("restarting") :]
     Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
 
 
@@ -276,9 +276,9 @@ def test_after_a_first_start_that_failed_the_samples_are_applied_by_the_next(
     edit(source / CONTROLLER, "async def reconcile(", "async def reconcile((")
     words = ("--reload", "--apply-samples")
     with at_a_terminal(source, tmp_path, *words, KUBECONFIG=str(sandbox.kubeconfig)) as terminal:
-        at = terminal.wait_for("it ended with code 2; the next change starts it again")
+        at = terminal.wait_for("the operator ended with code 2; the next change restarts it")
         edit(source / CONTROLLER, "async def reconcile((", "async def reconcile(")
-        at = terminal.wait_for(f"{CONTROLLER} changed: starting anew", after=at)
+        at = terminal.wait_for(f"{CONTROLLER} changed: restarting", after=at)
         terminal.wait_for("applied Widget default/widget-sample", after=at)
         terminal.press(CTRL_C)
         assert terminal.ended() == 0, terminal.text

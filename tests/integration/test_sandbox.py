@@ -274,13 +274,13 @@ def test_eventually_gives_up_and_tells_the_last_answer() -> None:
 def test_killed_paused_and_terminated_servers_come_back_on_their_ports_with_the_data() -> None:
     with Sandbox() as sandbox:
         sandbox.apply(CONFIG_MAP)
-        url, first = sandbox.url, sandbox.apiserver_pid
+        url, first = sandbox.url, sandbox.apiserver.pid
 
         sandbox.apiserver.kill()
         with pytest.raises(OSError, match="refused"):
             sandbox.request("GET", "/readyz")
         sandbox.apiserver.start()
-        assert (sandbox.url, sandbox.apiserver_pid != first) == (url, True)
+        assert (sandbox.url, sandbox.apiserver.pid != first) == (url, True)
         assert sandbox.get("v1", "ConfigMap", "kept") is not None
 
         sandbox.etcd.kill()

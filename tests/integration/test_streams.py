@@ -13,7 +13,7 @@ from bonny.core.watch import PAGE_BYTES
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, FaultProxy, Request, Status, is_list
+from bonny_dev.testing.faults import Fault, FaultProxy, ProxiedRequest, Respond, is_list
 from tests.conftest import Start
 from tests.support import handwritten, metadata_only
 from tests.support.processes import handwritten as command
@@ -27,11 +27,11 @@ def widget(name: str, *, size: int = 1) -> Resource:
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": size}}
 
 
-def is_list_of_widgets(request: Request) -> bool:
+def is_list_of_widgets(request: ProxiedRequest) -> bool:
     return request.path == WIDGETS and is_list(request)
 
 
-def is_child_apply(request: Request) -> bool:
+def is_child_apply(request: ProxiedRequest) -> bool:
     return request.method == "PATCH" and request.path == "/api/v1/namespaces/default/configmaps/s"
 
 
@@ -85,7 +85,7 @@ def test_a_child_followed_by_its_metadata_alone_does_not_spin_while_its_stream_i
         command = [sys.executable, str(Path(metadata_only.__file__))]
         started = start_operator(command, kubeconfig=proxy.kubeconfig).wait_ready()
         sandbox.eventually(lambda: "seen default/s reconcile ['apiVersion', 'kind', 'metadata']" in started.text)
-        proxy.add(Fault(Status(503), on=lambda request: request.path == "/api/v1/configmaps", times=None))
+        proxy.add(Fault(Respond(503), on=lambda request: request.path == "/api/v1/configmaps", times=None))
         proxy.cut_all()
         sandbox.eventually(lambda: "configmaps: server" in started.probe("/readyz")[1])
 
@@ -123,7 +123,7 @@ def test_a_server_that_does_not_care_for_the_limit_is_followed(sandbox: Sandbox,
     everything = sandbox.request("GET", WIDGETS).body
     body = everything.encode() if isinstance(everything, str) else json.dumps(everything).encode()
     with FaultProxy(sandbox) as proxy:
-        large = Status(200, body + b" " * PAGE_BYTES, "application/json")
+        large = Respond(200, body + b" " * PAGE_BYTES, "application/json")
         fault = proxy.add(Fault(large, on=is_list_of_widgets, times=None))
 
         start_operator(command(), kubeconfig=proxy.kubeconfig).wait_ready()

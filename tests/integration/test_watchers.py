@@ -10,7 +10,7 @@ import pytest
 from bonny import List, Resource, Watcher, telemetry
 from bonny.core.watch import WatchOptions
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Cut, Drop, Fault, Inject, Stall, Status, is_list, is_watch
+from bonny_dev.testing.faults import Cut, Drop, Fault, Inject, Respond, Stall, is_list, is_watch
 from tests.support.core import line, status
 from tests.support.heard import Heard, heard
 from tests.support.place import Place, place
@@ -87,7 +87,7 @@ async def test_changes_in_a_gap_of_the_watch_are_shown_afterwards(sandbox: Sandb
             await until(lambda: len(logger.log) == 2)
             gone = Inject(line("ERROR", status(410, "Expired")) + b"\n", end=True)
             here.proxy.add(Fault(gone, on=is_watch))
-            here.proxy.add(hole := Fault(Status(503), on=is_list, times=None))
+            here.proxy.add(hole := Fault(Respond(503), on=is_list, times=None))
             here.proxy.cut_all()
             await until(lambda: hole.hits)
             here.delete("Pod", "a")
@@ -147,7 +147,7 @@ async def test_a_stream_tells_of_its_start_its_watches_and_its_end(sandbox: Sand
 @pytest.mark.parametrize(
     ("effect", "end"),
     [
-        pytest.param(Status(503, b"no backend"), {"status": 503}, id="refused"),
+        pytest.param(Respond(503, b"no backend"), {"status": 503}, id="refused"),
         pytest.param(Drop(), {"error": None}, id="reset"),
         pytest.param(Cut(), {"error": None}, id="cut in the middle of a line"),
         pytest.param(Inject(line("ERROR", status(410, "Expired")) + b"\n"), {}, id="expired"),

@@ -21,9 +21,9 @@ from bonny_dev.testing.faults import (
     Hold,
     Inject,
     Predicate,
-    Request,
+    ProxiedRequest,
+    Respond,
     Stall,
-    Status,
     is_any,
     is_list,
     is_watch,
@@ -37,7 +37,7 @@ __all__ = ["Chaos"]
 
 
 def _refusal(code: int, reason: str) -> bytes:
-    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
+    status = {"kind": "Respond", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
     return json.dumps({**status, "message": "made up by the soak"}).encode()
 
 
@@ -49,24 +49,24 @@ EFFECTS: Final[Mapping[Kind, Callable[[], Effect]]] = {
     Kind.CUT: lambda: Cut(after_lines=2),
     Kind.STALL: Stall,
     Kind.EXPIRED_EVENT: lambda: Inject(b'{"type":"ERROR","object":' + GONE + b"}\n", end=True),
-    Kind.EXPIRED: lambda: Status(410, GONE, JSON),
+    Kind.EXPIRED: lambda: Respond(410, GONE, JSON),
     Kind.GARBAGE_TEXT: lambda: Inject(b"garbage\n"),
     Kind.GARBAGE_BYTES: lambda: Inject(b"\xff\xfe{}\n"),
     Kind.GARBAGE_OBJECT: lambda: Inject(b'{"type":"ADDED","object":{}}\n'),
     Kind.GARBAGE_HTML: lambda: Inject(HTML + b"\n"),
     Kind.EMPTY_LINES: lambda: Inject(b"\n\n\n"),
-    Kind.THROTTLED: lambda: Status(429, b"Too many requests, please try again later."),
-    Kind.THROTTLED_FOR: lambda: Status(429, _refusal(429, "TooManyRequests"), JSON, retry_after="2"),
-    Kind.ERROR_JSON: lambda: Status(500, _refusal(500, "InternalError"), JSON),
-    Kind.ERROR_TEXT: lambda: Status(500, b"internal error"),
-    Kind.GATEWAY_HTML: lambda: Status(502, HTML, "text/html"),
-    Kind.UNAVAILABLE_JSON: lambda: Status(503, _refusal(503, "ServiceUnavailable"), JSON),
-    Kind.UNAVAILABLE_EMPTY: lambda: Status(503),
-    Kind.TIMEOUT_TEXT: lambda: Status(504, b"etcdserver: request timed out"),
-    Kind.TIMEOUT_HTML: lambda: Status(504, HTML, "text/html"),
-    Kind.NO_JSON: lambda: Status(200, HTML, "text/html"),
-    Kind.HALF_JSON: lambda: Status(200, b'{"kind":"WidgetList","items":[', JSON),
-    Kind.UNAUTHORIZED: lambda: Status(401, b"Unauthorized"),
+    Kind.THROTTLED: lambda: Respond(429, b"Too many requests, please try again later."),
+    Kind.THROTTLED_FOR: lambda: Respond(429, _refusal(429, "TooManyRequests"), JSON, retry_after="2"),
+    Kind.ERROR_JSON: lambda: Respond(500, _refusal(500, "InternalError"), JSON),
+    Kind.ERROR_TEXT: lambda: Respond(500, b"internal error"),
+    Kind.GATEWAY_HTML: lambda: Respond(502, HTML, "text/html"),
+    Kind.UNAVAILABLE_JSON: lambda: Respond(503, _refusal(503, "ServiceUnavailable"), JSON),
+    Kind.UNAVAILABLE_EMPTY: lambda: Respond(503),
+    Kind.TIMEOUT_TEXT: lambda: Respond(504, b"etcdserver: request timed out"),
+    Kind.TIMEOUT_HTML: lambda: Respond(504, HTML, "text/html"),
+    Kind.NO_JSON: lambda: Respond(200, HTML, "text/html"),
+    Kind.HALF_JSON: lambda: Respond(200, b'{"kind":"WidgetList","items":[', JSON),
+    Kind.UNAUTHORIZED: lambda: Respond(401, b"Unauthorized"),
     Kind.DROP: Drop,
     Kind.COMMIT_THEN_DROP: CommitThenDrop,
     Kind.HOLD: Hold,
@@ -74,7 +74,7 @@ EFFECTS: Final[Mapping[Kind, Callable[[], Effect]]] = {
 
 
 def _watch_of(plural: str) -> Predicate:
-    def is_it(request: Request) -> bool:
+    def is_it(request: ProxiedRequest) -> bool:
         return is_watch(request) and request.path.endswith(f"/{plural}")
 
     return is_it

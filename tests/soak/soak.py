@@ -22,7 +22,7 @@ from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.admin import Admin
 from bonny_dev.sandbox.guard import Guard
-from bonny_dev.testing.faults import FaultProxy, Request, is_write
+from bonny_dev.testing.faults import FaultProxy, ProxiedRequest, is_write
 from tests.support.processes import writes
 
 from . import checks
@@ -274,6 +274,6 @@ def _admin(sandbox: Sandbox) -> Admin:
     return Admin(url=sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file)
 
 
-def _is_work(request: Request) -> bool:
+def _is_work(request: ProxiedRequest) -> bool:
     """How often an event was repeated is told up to six minutes later, whatever is at rest by then."""
     return not request.is_watch and not is_of_events(request)

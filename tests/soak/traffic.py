@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from bonny_dev.testing.faults import Request
+from bonny_dev.testing.faults import ProxiedRequest
 
 __all__ = ["WINDOW_SECONDS", "Traffic", "is_of_events"]
 
 WINDOW_SECONDS: Final = 10
 
 
-def is_of_events(request: Request) -> bool:
+def is_of_events(request: ProxiedRequest) -> bool:
     """Whether it makes or changes an Event."""
     return request.path.startswith("/apis/events.k8s.io/")
 
@@ -37,12 +37,12 @@ class Traffic:
         self._window = -1
         self._asked: Counter[str] = Counter()
 
-    def take(self, requests: list[Request]) -> None:
+    def take(self, requests: list[ProxiedRequest]) -> None:
         """Take in those that are new in `requests`, which only ever grows."""
         for request in requests[self.total :]:
             self._take(request)
 
-    def _take(self, request: Request) -> None:
+    def _take(self, request: ProxiedRequest) -> None:
         self.total += 1
         second = int(request.time)
         self._second = (second, self._second[1] + 1 if second == self._second[0] else 1)

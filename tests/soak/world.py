@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from bonny.resource import Resource
-from bonny_dev.sandbox.admin import Admin, Answer
+from bonny_dev.sandbox.admin import Admin, AdminAnswer
 
 __all__ = ["CHILDREN", "GROUP_VERSION", "NAMESPACE", "WIDGETS", "Wanted", "World", "insist", "is_gone"]
 
@@ -146,7 +146,7 @@ class World:
         self.changes[counted_as] += 1
 
 
-def insist(admin: Admin, method: str, path: str, body: Resource | None = None) -> Answer:
+def insist(admin: Admin, method: str, path: str, body: Resource | None = None) -> AdminAnswer:
     """Ask until the API server did it, or says that the object exists already, or that it is gone.
 
     Raises: `AssertionError` after three minutes.
@@ -166,6 +166,6 @@ def insist(admin: Admin, method: str, path: str, body: Resource | None = None) -
         time.sleep(AGAIN_SECONDS)
 
 
-def is_gone(answer: Answer) -> bool:
+def is_gone(answer: AdminAnswer) -> bool:
     """Whether it says that this object does not exist. A text 404 says that its kind is not served yet."""
     return answer.status == 404 and isinstance(answer.body, dict) and answer.body.get("reason") == "NotFound"

@@ -29,7 +29,7 @@ from pathlib import Path
 import pytest
 
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.generate import NewKind, plan_kind
 from tests.support.baking import bake, install, invoke
 from tests.support.generating import commit
 from tests.support.judges import Judges, appoint
@@ -160,7 +160,7 @@ def project(pristine: Path, tmp_path: Path) -> Path:
 def with_gadget(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The default project with a kind Gadget, for tests that change nothing."""
     project = copied(pristine, tmp_path_factory.mktemp("with-gadget"))
-    plan_kind(Project.at(project), Request(kind="Gadget", plural="gadgets", short_names=("gd",))).write()
+    plan_kind(Project.at(project), NewKind(kind="Gadget", plural="gadgets", short_names=("gd",))).write()
     return project
 
 

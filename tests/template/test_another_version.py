@@ -11,7 +11,7 @@ import yaml
 
 from bonny.errors import UsageError
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.generate import NewKind, plan_kind
 from bonny_dev.tasks.plan import Plan
 from tests.support.baking import TEMPLATE
 from tests.support.generating import state
@@ -76,7 +76,7 @@ class Colour(StrEnum):
 
 
 def add(project: Path, version: str) -> Plan:
-    plan = plan_kind(Project.at(project), Request(kind="Widget", plural="widgets", version=version))
+    plan = plan_kind(Project.at(project), NewKind(kind="Widget", plural="widgets", version=version))
     plan.write()
     return plan
 
@@ -101,7 +101,7 @@ def test_it_gets_api_sample_and_tests_and_neither_hub_nor_storage(project: Path)
     add(project, "v2alpha1")
     before = state(project)
 
-    plan = plan_kind(Project.at(project), Request(kind="Widget", plural="widgets", version="v1"))
+    plan = plan_kind(Project.at(project), NewKind(kind="Widget", plural="widgets", version="v1"))
 
     assert plan.write() == (
         "samples/widget-v1.yaml",

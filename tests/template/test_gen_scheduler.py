@@ -12,8 +12,8 @@ import yaml
 
 from bonny.errors import UsageError
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import Request, plan_kind
-from bonny_dev.tasks.generate_scheduler import plan_scheduler
+from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.parts import plan_scheduler
 from tests.support.baking import bake, install, invoke
 from tests.support.generating import state
 from tests.template.conftest import ANSWER_SETS
@@ -46,7 +46,7 @@ def test_the_same_again_writes_nothing_and_what_was_edited_is_never_overwritten(
     before = state(project)
 
     with pytest.raises(
-        UsageError, match=r"with another text there is already .*controllers/cheap_node\.py.*, so nothing was"
+        UsageError, match=r"controllers/cheap_node\.py.*: exists with different content, so nothing was"
     ):
         plan_scheduler(Project.at(project), "cheap-node").write()
 
@@ -54,10 +54,10 @@ def test_the_same_again_writes_nothing_and_what_was_edited_is_never_overwritten(
 
 
 def test_a_controller_of_the_same_name_is_not_overwritten(project: Path) -> None:
-    plan_kind(Project.at(project), Request(kind="CheapNode", plural="cheapnodes")).write()
+    plan_kind(Project.at(project), NewKind(kind="CheapNode", plural="cheapnodes")).write()
     before = state(project)
 
-    with pytest.raises(UsageError, match=r"with another text there is already .*, so nothing was written"):
+    with pytest.raises(UsageError, match=r"exists with different content, so nothing was written"):
         plan_scheduler(Project.at(project), "cheap-node").write()
 
     assert state(project) == before
@@ -71,7 +71,7 @@ def test_a_controller_of_the_same_name_is_not_overwritten(project: Path) -> None
         ("cheap_node", "'cheap_node' is not a scheduler name"),
         ("../cheap", "'../cheap' is not a scheduler name"),
         ("x" * 64, "is not a scheduler name"),
-        ("default-scheduler", "'default-scheduler' is what pods have that name no scheduler"),
+        ("default-scheduler", "'default-scheduler' is the scheduler of Kubernetes itself"),
         ("3-nodes", "'3-nodes' cannot be a scheduler here: no class can be called 3Nodes"),
         ("none", "'none' cannot be a scheduler here: no class can be called None"),
         ("exception", "'exception' cannot be a scheduler here: Python or the generated files use this name themselves"),

@@ -20,9 +20,8 @@ import bonny
 from bonny.errors import UsageError
 from bonny.naming import RESERVED_KINDS
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import Request, plan_kind
-from bonny_dev.tasks.generate_scheduler import plan_scheduler
-from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_task
+from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_scheduler, plan_task
 from bonny_dev.tasks.plan import Plan
 from tests.template.conftest import copied
 
@@ -40,7 +39,6 @@ WORDS = sorted(
         "SAMPLE",
         "SAMPLES",
         "EXAMPLE",
-        "LOOKED_AT",
     }
     | {"NAMESPACE", "Test", "TestRun", "Testing", "Tests", "Task", "Log", "Conftest", "Operator2", "HTTPRoute", "A"}
     | {"_", "", "Ä", "Widget\n", "W" * 59, "W" * 60, "'", '"', "{{ x }}", "a b", "api", "Controllers", "Yaml", "Pytest"}
@@ -58,7 +56,7 @@ _folders = count()
 
 def kind(project: Project, name: str, word: str, version: str) -> Plan:
     cluster_scoped = len(name) % 2 == 0
-    request = Request(
+    request = NewKind(
         kind=name,
         plural=word,
         version=version,
@@ -70,12 +68,12 @@ def kind(project: Project, name: str, word: str, version: str) -> Plan:
 
 
 def further(project: Project, name: str, word: str, version: str) -> Plan:
-    plan_kind(project, Request(kind=name, plural=word, version="v2beta1")).write()
-    return plan_kind(project, Request(kind=name, plural=word, version=version))
+    plan_kind(project, NewKind(kind=name, plural=word, version="v2beta1")).write()
+    return plan_kind(project, NewKind(kind=name, plural=word, version=version))
 
 
 def controller(project: Project, name: str, word: str, version: str) -> Plan:
-    request = Request(kind=name, plural=word, finalizer=True)
+    request = NewKind(kind=name, plural=word, finalizer=True)
     return plan_controller_of(project, request, f"{word}.example.org/{version}/{name}")
 
 

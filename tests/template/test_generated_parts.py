@@ -13,7 +13,7 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.generate import NewKind, plan_kind
 from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_task
 from bonny_dev.tasks.plan import Plan
 from tests.support.generating import run_task, state
@@ -22,11 +22,11 @@ Planned = Callable[[Project], Plan]
 
 
 def widget(project: Project) -> Plan:
-    return plan_kind(project, Request(kind="Widget", plural="widgets", finalizer=True))
+    return plan_kind(project, NewKind(kind="Widget", plural="widgets", finalizer=True))
 
 
 def deployment(project: Project) -> Plan:
-    return plan_controller_of(project, Request(kind="Deployment", plural="deployments"), "apps/v1/Deployment")
+    return plan_controller_of(project, NewKind(kind="Deployment", plural="deployments"), "apps/v1/Deployment")
 
 
 def stale_reports(project: Project) -> Plan:
@@ -173,7 +173,7 @@ def test_the_tasks_say_what_they_wrote_and_what_comes_next(project: Path) -> Non
 
         wrote = [line.removeprefix("wrote ") for line in first.stdout.splitlines()[:-1]]
         assert [line[6:] for line in shown.stdout.splitlines() if line.startswith("+++ b/")] == wrote
-        assert first.stdout.splitlines()[-1].startswith("Next: write in src/widgets_operator/controllers/")
+        assert first.stdout.splitlines()[-1].startswith("Next: edit src/widgets_operator/controllers/")
         assert (again.returncode, again.stdout) == (0, "it is all there already\n")
 
 
@@ -212,7 +212,7 @@ def test_what_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
 
 
 def test_a_kind_that_kubernetes_does_not_serve_is_taken_as_it_is_described(project: Path) -> None:
-    request = Request(kind="Issuing", plural="clusterissuers", cluster_scoped=True)
+    request = NewKind(kind="Issuing", plural="clusterissuers", cluster_scoped=True)
     plan = plan_controller_of(Project.at(project), request, "cert-manager.io/v1/ClusterIssuer")
     plan.write()
 

@@ -10,14 +10,14 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import Request, plan_kind
+from bonny_dev.tasks.generate import NewKind, plan_kind
 from bonny_dev.tasks.plan import Plan
 from tests.support.generating import state
 
-WIDGET = Request(kind="Widget", plural="widgets", version="v2alpha1")
+WIDGET = NewKind(kind="Widget", plural="widgets", version="v2alpha1")
 
 
-def add(project: Path, request: Request) -> Plan:
+def add(project: Path, request: NewKind) -> Plan:
     plan = plan_kind(Project.at(project), request)
     plan.write()
     return plan
@@ -47,11 +47,11 @@ def test_a_new_kind_gets_api_controller_sample_and_tests(project: Path) -> None:
 
 def test_the_same_again_writes_nothing(project: Path) -> None:
     add(project, WIDGET)
-    add(project, Request(kind="Widget", plural="widgets", version="v1"))
+    add(project, NewKind(kind="Widget", plural="widgets", version="v1"))
     before = state(project)
 
     for version in ("v2alpha1", "v1"):
-        assert plan_kind(Project.at(project), Request(kind="Widget", plural="widgets", version=version)).write() == ()
+        assert plan_kind(Project.at(project), NewKind(kind="Widget", plural="widgets", version=version)).write() == ()
 
     assert state(project) == before
 
@@ -79,8 +79,8 @@ def test_the_same_again_after_an_edit_says_so_and_changes_nothing(project: Path,
 
 
 def test_scope_and_group_of_a_kind_carry_over_to_its_other_versions(project: Path) -> None:
-    add(project, Request(kind="Fleet", plural="fleets", cluster_scoped=True, group="fleet.example.org"))
-    add(project, Request(kind="Fleet", plural="fleets", version="v2"))
+    add(project, NewKind(kind="Fleet", plural="fleets", cluster_scoped=True, group="fleet.example.org"))
+    add(project, NewKind(kind="Fleet", plural="fleets", version="v2"))
 
     text = (project / "src/widgets_operator/api/v2/fleet.py").read_text(encoding="utf-8")
     assert 'group = "fleet.example.org"' in text
@@ -89,8 +89,8 @@ def test_scope_and_group_of_a_kind_carry_over_to_its_other_versions(project: Pat
 
 
 def test_short_names_are_written_and_carry_over_to_other_versions(project: Path) -> None:
-    add(project, Request(kind="Widget", plural="widgets", short_names=("wd",)))
-    add(project, Request(kind="Widget", plural="widgets", version="v2"))
+    add(project, NewKind(kind="Widget", plural="widgets", short_names=("wd",)))
+    add(project, NewKind(kind="Widget", plural="widgets", version="v2"))
 
     for version in ("v1", "v2"):
         text = (project / f"src/widgets_operator/api/{version}/widget.py").read_text(encoding="utf-8")
@@ -98,8 +98,8 @@ def test_short_names_are_written_and_carry_over_to_other_versions(project: Path)
 
 
 def test_a_finalizer_comes_with_its_tests(project: Path) -> None:
-    add(project, Request(kind="Widget", plural="widgets", finalizer=True))
-    add(project, Request(kind="Gadget", plural="gadgets"))
+    add(project, NewKind(kind="Widget", plural="widgets", finalizer=True))
+    add(project, NewKind(kind="Gadget", plural="gadgets"))
 
     def has(name: str, word: str) -> bool:
         return word in (project / name).read_text(encoding="utf-8")
@@ -109,7 +109,7 @@ def test_a_finalizer_comes_with_its_tests(project: Path) -> None:
 
 
 def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project: Path) -> None:
-    add(project, Request(kind="Widget", plural="widgets", group="example.com"))
+    add(project, NewKind(kind="Widget", plural="widgets", group="example.com"))
 
     assert "group" not in (project / "src/widgets_operator/api/v1/widget.py").read_text(encoding="utf-8")
 
@@ -117,47 +117,47 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [
-        (Request(kind="widget", plural="widgets"), "'widget' is not a kind"),
-        (Request(kind="Wid-get", plural="widgets"), "'Wid-get' is not a kind"),
-        (Request(kind="W" * 60, plural="widgets"), "is not a kind"),
-        (Request(kind="None", plural="nones"), "'None' cannot be a kind"),
-        (Request(kind="Controller", plural="controllers"), "'Controller' cannot be a kind"),
-        (Request(kind="Exception", plural="exceptions"), "'Exception' cannot be a kind here: Python"),
-        (Request(kind="AGE", plural="ages"), "'AGE' cannot be a kind here: Python or the generated files"),
-        (Request(kind="Widget", plural="widgets", short_names=("W",)), "'W' is not a short name"),
-        (Request(kind="Widget", plural="widgets", short_names=("",)), "'' is not a short name"),
-        (Request(kind="Widget", plural="widgets", short_names=("widgets",)), "short name widgets is a name of Widget"),
-        (Request(kind="Widget", plural="widgets", short_names=("widget",)), "short name widget is a name of Widget"),
-        (Request(kind="Widget", plural="widgets", short_names=("w", "w")), "short name w is a name of Widget already"),
-        (Request(kind="Widget", plural="widgets", short_names=("gd",)), "would share the name gd in example.com"),
-        (Request(kind="Widget", plural="widgets", short_names=("gadgets",)), "would share the name gadgets"),
-        (Request(kind=f"W{'x' * 53}", plural="ws", finalizer=True), "and 63 characters are allowed: choose a shorter"),
-        (Request(kind="Gd", plural="gds"), "would share the name gd in example.com"),
+        (NewKind(kind="widget", plural="widgets"), "'widget' is not a kind"),
+        (NewKind(kind="Wid-get", plural="widgets"), "'Wid-get' is not a kind"),
+        (NewKind(kind="W" * 60, plural="widgets"), "is not a kind"),
+        (NewKind(kind="None", plural="nones"), "'None' cannot be a kind"),
+        (NewKind(kind="Controller", plural="controllers"), "'Controller' cannot be a kind"),
+        (NewKind(kind="Exception", plural="exceptions"), "'Exception' cannot be a kind here: Python"),
+        (NewKind(kind="AGE", plural="ages"), "'AGE' cannot be a kind here: Python or the generated files"),
+        (NewKind(kind="Widget", plural="widgets", short_names=("W",)), "'W' is not a short name"),
+        (NewKind(kind="Widget", plural="widgets", short_names=("",)), "'' is not a short name"),
+        (NewKind(kind="Widget", plural="widgets", short_names=("widgets",)), "short name widgets is a name of Widget"),
+        (NewKind(kind="Widget", plural="widgets", short_names=("widget",)), "short name widget is a name of Widget"),
+        (NewKind(kind="Widget", plural="widgets", short_names=("w", "w")), "short name w is a name of Widget already"),
+        (NewKind(kind="Widget", plural="widgets", short_names=("gd",)), "would share the name gd in example.com"),
+        (NewKind(kind="Widget", plural="widgets", short_names=("gadgets",)), "would share the name gadgets"),
+        (NewKind(kind=f"W{'x' * 53}", plural="ws", finalizer=True), "and 63 characters are allowed: choose a shorter"),
+        (NewKind(kind="Gd", plural="gds"), "would share the name gd in example.com"),
         (
-            Request(kind="Gadget", plural="gadgets", version="v2", short_names=("g",)),
+            NewKind(kind="Gadget", plural="gadgets", version="v2", short_names=("g",)),
             "the short names of Gadget are gd (src",
         ),
-        (Request(kind="Gadget", plural="gadgets", version="v2", finalizer=True), "Gadget has its controller already"),
-        (Request(kind="../Widget", plural="widgets"), "is not a kind"),
-        (Request(kind="Widget", plural="Widgets"), "'Widgets' is not a plural"),
-        (Request(kind="Widget", plural=""), "'' is not a plural"),
-        (Request(kind="Widget", plural="wid/gets"), "is not a plural"),
-        (Request(kind="Widget", plural="widgets", version="2"), "'2' is not an API version"),
-        (Request(kind="Widget", plural="widgets", version="v1.0"), "is not an API version"),
-        (Request(kind="Widget", plural="widgets", version="../../x"), "is not an API version"),
-        (Request(kind="Widget", plural="widgets", group="example"), "'example' is not an API group"),
-        (Request(kind="Widget", plural="widgets", group="apps.k8s.io"), "cannot be your API group"),
-        (Request(kind="Gadget", plural="gizmos", version="v2"), "Gadget has the plural gadgets"),
-        (Request(kind="Gizmo", plural="gadgets"), "would share the name gadgets in example.com"),
-        (Request(kind="GadgetList", plural="gadgetlists"), "would share the name GadgetList"),
-        (Request(kind="GADGET", plural="gs"), "would share the name gadget in"),
-        (Request(kind="Gadgets", plural="gadgetses"), "would share the name gadgets in"),
-        (Request(kind="Gadget", plural="gadgets", version="v2", group="x.example.org"), "Gadget is in the group"),
-        (Request(kind="Gadget", plural="gadgets", version="v2", cluster_scoped=True), "Gadget is namespaced"),
+        (NewKind(kind="Gadget", plural="gadgets", version="v2", finalizer=True), "Gadget has its controller already"),
+        (NewKind(kind="../Widget", plural="widgets"), "is not a kind"),
+        (NewKind(kind="Widget", plural="Widgets"), "'Widgets' is not a plural"),
+        (NewKind(kind="Widget", plural=""), "'' is not a plural"),
+        (NewKind(kind="Widget", plural="wid/gets"), "is not a plural"),
+        (NewKind(kind="Widget", plural="widgets", version="2"), "'2' is not an API version"),
+        (NewKind(kind="Widget", plural="widgets", version="v1.0"), "is not an API version"),
+        (NewKind(kind="Widget", plural="widgets", version="../../x"), "is not an API version"),
+        (NewKind(kind="Widget", plural="widgets", group="example"), "'example' is not an API group"),
+        (NewKind(kind="Widget", plural="widgets", group="apps.k8s.io"), "cannot be your API group"),
+        (NewKind(kind="Gadget", plural="gizmos", version="v2"), "Gadget has the plural gadgets"),
+        (NewKind(kind="Gizmo", plural="gadgets"), "would share the name gadgets in example.com"),
+        (NewKind(kind="GadgetList", plural="gadgetlists"), "would share the name GadgetList"),
+        (NewKind(kind="GADGET", plural="gs"), "would share the name gadget in"),
+        (NewKind(kind="Gadgets", plural="gadgetses"), "would share the name gadgets in"),
+        (NewKind(kind="Gadget", plural="gadgets", version="v2", group="x.example.org"), "Gadget is in the group"),
+        (NewKind(kind="Gadget", plural="gadgets", version="v2", cluster_scoped=True), "Gadget is namespaced"),
     ],
 )
 def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
-    with_gadget: Path, request_: Request, sentence: str
+    with_gadget: Path, request_: NewKind, sentence: str
 ) -> None:
     before = state(with_gadget)
 
@@ -170,13 +170,13 @@ def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
 
 
 def test_two_kinds_of_one_plural_may_live_in_different_groups(project: Path) -> None:
-    add(project, Request(kind="Gadget", plural="gadgets"))
+    add(project, NewKind(kind="Gadget", plural="gadgets"))
 
-    assert add(project, Request(kind="Gizmo", plural="gadgets", group="gizmos.example.org")).texts
+    assert add(project, NewKind(kind="Gizmo", plural="gadgets", group="gizmos.example.org")).texts
 
 
 def test_a_kind_named_like_a_word_of_python_gets_an_importable_module(project: Path) -> None:
-    files = written(project, add(project, Request(kind="Class", plural="classes")))
+    files = written(project, add(project, NewKind(kind="Class", plural="classes")))
 
     assert "src/widgets_operator/api/v1/class_.py" in files
 
@@ -185,7 +185,7 @@ def test_a_file_that_is_in_the_way_is_named_and_nothing_is_written(project: Path
     (project / "samples" / "widget-v2alpha1.yaml").write_text("mine\n", encoding="utf-8")
     before = state(project)
 
-    with pytest.raises(UsageError, match=r"with another text there is already samples/widget-v2alpha1\.yaml, so"):
+    with pytest.raises(UsageError, match=r"samples/widget-v2alpha1\.yaml: exists with different content, so"):
         add(project, WIDGET)
 
     assert state(project) == before

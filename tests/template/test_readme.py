@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from bonny_dev.sandbox.binaries import Binaries, find_or_build
+from bonny_dev.sandbox.binaries import find_or_build
 from bonny_dev.sandbox.guard import Guard
 from tests.support.baking import TEMPLATE, bake, uv
 from tools.lines import BUDGETS
@@ -216,7 +216,7 @@ def carry_out(terminal: Terminal, command: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def binaries() -> Binaries:
+def binaries() -> dict[str, Path]:
     """Found or built before a clock runs: on a fresh machine that takes minutes."""
     return find_or_build()
 
@@ -225,7 +225,7 @@ def binaries() -> Binaries:
 
 
 @pytest.fixture(scope="module")
-def after_readme(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Terminal:
+def after_readme(binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Terminal:
     """A terminal in which every command of README.md was carried out."""
     folder = tmp_path_factory.mktemp("readme")
     home = folder / "home"
@@ -252,7 +252,7 @@ def test_the_controller_in_the_readme_is_what_gen_controller_writes(after_readme
 
 
 @pytest.mark.server
-def test_every_command_of_the_rendered_readme_works(binaries: Binaries, tmp_path: Path) -> None:
+def test_every_command_of_the_rendered_readme_works(binaries: dict[str, Path], tmp_path: Path) -> None:
     project = bake(tmp_path / "baking").project
     terminal = Terminal(folder=tmp_path, at=project)
 

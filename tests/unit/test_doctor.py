@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bonny_dev.tasks.doctor import Finding, _told
+from bonny_dev.tasks.doctor import Finding, _report
 
 FINDINGS = (
     Finding("version", True, "Kubernetes v1.36.3"),
@@ -21,7 +21,7 @@ async def findings(*found: Finding) -> AsyncIterator[Finding]:
 
 
 async def test_each_finding_is_a_line_with_what_belongs_to_it_below(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not await _told(findings(*FINDINGS))
+    assert not await _report(findings(*FINDINGS))
 
     assert capsys.readouterr().out.splitlines() == [
         "ok    version      Kubernetes v1.36.3",
@@ -29,14 +29,14 @@ async def test_each_finding_is_a_line_with_what_belongs_to_it_below(capsys: pyte
         "                   --- old",
         "                   +++ new",
         "                    same",
-        "1 of 2 to mend",
+        "1 of 2 checks failed",
     ]
 
 
 async def test_when_nothing_is_found_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
-    assert await _told(findings(FINDINGS[0]))
+    assert await _report(findings(FINDINGS[0]))
 
-    assert capsys.readouterr().out.splitlines()[-1] == "all is well"
+    assert capsys.readouterr().out.splitlines()[-1] == "all checks passed"
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
@@ -46,7 +46,7 @@ async def test_a_terminal_gets_colours_unless_it_asks_for_none(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("NO_COLOR", no_color)
 
-    await _told(findings(*FINDINGS))
+    await _report(findings(*FINDINGS))
 
     said = capsys.readouterr().out
     assert ("\033[" in said) == (not no_color)

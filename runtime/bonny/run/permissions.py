@@ -1,7 +1,7 @@
-"""Permissions: a running operator finds out which of the permissions that it needs are missing, and says so.
+"""Permissions: a running operator checks which of the permissions that it needs are missing, and reports them.
 
-What is missing is logged with the rule to add, and listed by /readyz, until it is granted. It holds nothing up: what
-needs the permission fails by itself, is reported there, and is tried again.
+A missing permission is logged with the rule to add, and listed by /readyz, until it is granted. The check delays
+nothing: a request without its permission fails, is reported, and is tried again.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Final
 from ..client.api import Client
 from ..client.errors import Forbidden, NotFound
 from ..errors import ApiError, OptionError, UsageError
+from ..operator import Operator
 from ..resource import Resource
-from .operatorlike import OperatorLike
 from .rbac import CLUSTER, Permission, as_rules, needs, permissions
 from .reviews import refused
 
 __all__ = ["PermissionCheck", "missing_lines"]
 
-# Whoever adds a rule sees soon that it was the right one; the longer it was missing, the later.
+# Soon at first, so that an added rule is noticed at once; with growing waits afterwards.
 AGAIN_SECONDS: Final = 10.0
 LONGEST_WAIT_SECONDS: Final = 300.0
 
@@ -32,12 +32,12 @@ class PermissionCheck:
     """The permissions that `operator` needs in these namespaces, `watched` (None: all) and its own."""
 
     def __init__(
-        self, operator: OperatorLike, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
+        self, operator: Operator, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
     ) -> None:
         self._operator = operator
         self._settings = (namespace, watched, leader_election)
         self.missing: list[str] = []
-        """What is missing, in a line for each rule."""
+        """The missing rules, one line each."""
 
     async def run(self, client: Client) -> None:
         """Ask until nothing is missing, or the API server does not let us ask. Raises: nothing."""
@@ -45,14 +45,14 @@ class PermissionCheck:
         try:
             rules = needs(self._operator, namespace=namespace, watched=watched, leader_election=leader_election)
         except OptionError as error:
-            log.warning("permissions cannot be told", extra={"because": str(error)})
+            log.warning("cannot determine required permissions", extra={"because": str(error)})
             return
         left, asked_before, wait = set(permissions(rules)), False, AGAIN_SECONDS
         while left:
             try:
                 left = await refused(client, left)
             except (Forbidden, NotFound) as error:
-                log.info("permissions are not checked", extra={"because": str(error)})
+                log.info("skipping the permission check", extra={"because": str(error)})
                 return
             except (ApiError, UsageError) as error:
                 log.debug("permissions are not known yet", extra={"because": str(error)})
@@ -83,7 +83,7 @@ def _as_yaml(rule: Resource) -> str:
 
 
 def missing_lines(missing: set[Permission]) -> list[str]:
-    """What to add to which role, in a line for each rule."""
+    """The rules to add, one line each, with their roles."""
     roles = {place: f"the Role in {place}" if place != CLUSTER else "the ClusterRole" for place, *_ in missing}
     rules = as_rules(missing).items()
     return [f"add to {roles[place]}: {_as_yaml(rule)}" for place, of_place in rules for rule in of_place]

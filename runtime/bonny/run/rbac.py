@@ -3,17 +3,17 @@
 You need it to see or check permissions: `grants(operator, namespace="widgets")`.
 You do not need it to ask for more: write `rules` on the controller.
 
-What is granted for a kind is what the runtime does with it, and no more:
+An operator is granted exactly the requests that the runtime makes:
 
 - handled kinds: get, list, watch; your own kinds also patch of `<plural>/status`;
 - handled kinds of controllers that define `finalize`, or have a `Finalizer` step: also patch;
-- kinds in `owns`: get, list, watch, create, patch; delete where dropped ones are pruned or cleaned up; and of those
-  that own them, update of `<plural>/finalizers`, which clusters with OwnerReferencesPermissionEnforcement ask of
-  whoever writes a blocking owner reference;
+- kinds in `owns`: get, list, watch, create, patch; delete where dropped ones are pruned or cleaned up; and of their
+  owners, update of `<plural>/finalizers`, which clusters with OwnerReferencesPermissionEnforcement
+  require for a blocking owner reference;
 - kinds in `related`: get, list, watch;
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
 - the operator's Lease in its own namespace: get, update, and create;
-- `rules`, as they are written. A wildcard is refused: nobody can say what it grants after the next upgrade.
+- `rules`, as they are written. A wildcard is refused: what it grants may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
 """
@@ -24,14 +24,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from ..controller import Controller
 from ..errors import OptionError
 from ..events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
 from ..kinds import Kind, Scope, resource_scope
+from ..operator import Operator
 from ..resource import Resource
 from .leader import LEASE
-from .operatorlike import ControllerLike, OperatorLike
 
 __all__ = ["CLUSTER", "READ", "VERBS", "Permission", "as_rules", "grants", "needs", "permissions", "watched_namespaces"]
 
@@ -59,19 +60,12 @@ class Permission(NamedTuple):
     verb: str
 
 
-def watched_namespaces(operator: OperatorLike, *, namespace: str) -> tuple[str, ...] | None:
+def watched_namespaces(operator: Operator, *, namespace: str) -> tuple[str, ...] | None:
     """The namespaces that the operator watches when it runs in `namespace`; None: all."""
-    match operator.watch:
-        case "all":
-            return None
-        case "namespace":
-            return (namespace,)
-    raise OptionError(
-        f"watch of operator {operator.name} is {operator.watch!r}: write 'all', or 'namespace' for its own"
-    )
+    return None if operator.watch == "all" else (namespace,)
 
 
-def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource]]:
+def grants(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
     """The policy rules by namespace, `CLUSTER` for the ClusterRole; merged, sorted, without repetition.
 
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
@@ -81,9 +75,9 @@ def grants(operator: OperatorLike, *, namespace: str) -> dict[str, list[Resource
 
 
 def needs(
-    operator: OperatorLike, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
+    operator: Operator, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
 ) -> dict[str, list[Resource]]:
-    """As `grants`, for an operator that is run with other settings than those of its manifest."""
+    """As `grants`, for an operator that runs with other settings than its manifest."""
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
     wanted: set[Permission] = set()
     for controller in operator.controllers:
@@ -103,13 +97,13 @@ def as_rules(wanted: Iterable[Permission]) -> dict[str, list[Resource]]:
     for permission in wanted:
         places.setdefault(permission.place, set()).add(permission)
     for place in places.keys() - {CLUSTER}:
-        # What is granted everywhere need not be granted in one place again.
+        # A permission that is granted everywhere is not granted in one place again.
         places[place] -= {permission._replace(place=place) for permission in places.get(CLUSTER, ())}
     return {place: _merged(places[place]) for place in sorted(places) if places[place]}
 
 
 def permissions(rules: Mapping[str, Iterable[Resource]]) -> Iterator[Permission]:
-    """What policy rules by place grant, one by one: the reverse of `as_rules`."""
+    """The permissions that policy rules by place grant: the reverse of `as_rules`."""
     for place, rule in ((place, rule) for place, of_place in rules.items() for rule in of_place):
         names = tuple(rule.get("resourceNames", ()))
         resources = [*product(rule.get("apiGroups", ()), rule.get("resources", ()))]
@@ -119,7 +113,7 @@ def permissions(rules: Mapping[str, Iterable[Resource]]) -> Iterator[Permission]
 
 
 def _of_controller(
-    operator: OperatorLike, controller: ControllerLike, everywhere: tuple[str, ...]
+    operator: Operator, controller: type[Controller[Any]], everywhere: tuple[str, ...]
 ) -> Iterator[Permission]:
     finalizes = bool(operator.finalizers(controller))
     for named, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
@@ -136,7 +130,7 @@ def _of_controller(
     for related in controller.related:
         yield from _on(related, READ, everywhere)
     for rule in controller.rules:
-        yield from _extra(rule, getattr(controller, "__name__", "a controller"), everywhere)
+        yield from _extra(rule, controller.__name__, everywhere)
 
 
 def _on(

@@ -1,4 +1,4 @@
-"""Reviews: asks the API server whether it grants permissions, whoever grants them there.
+"""Reviews: asks the API server whether permissions are granted, by any of its authorizers.
 
 One SelfSubjectRulesReview a namespace names the rules that hold there. Access reviews ask, one by one, for what these
 rules do not name: they may have wildcards, or be incomplete, as with an authorizing webhook. Access reviews also ask
@@ -32,9 +32,9 @@ SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 async def refused(
     client: Client, permissions: Iterable[Permission], *, service_account: tuple[str, str] | None = None
 ) -> set[Permission]:
-    """Those of `permissions` that are not granted to the client's user, or to a ServiceAccount (namespace, name).
+    """The `permissions` that are not granted to the client's user, or to a ServiceAccount (namespace, name).
 
-    They are asked for one after the other: whoever begins has more urgent things to ask, and may be throttled.
+    Sequential requests: at the start others are more urgent, and clients may be throttled.
     Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
     """
     found, asked = set(), set(permissions)

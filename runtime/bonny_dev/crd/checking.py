@@ -2,8 +2,8 @@
 
 Internal: `crds` calls `checked_schema` for every version that it writes.
 
-It follows the validation of CustomResourceDefinitions in apiextensions-apiserver. What only the server can tell is left
-to it: whether rules in CEL compile, and what they may cost.
+It follows the validation of CustomResourceDefinitions in apiextensions-apiserver. Only the server itself checks whether
+rules in CEL compile, and what they may cost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["check", "checked_schema", "field_at"]
 _ELEMENT: Final = re.compile(
     r"\\(?:[pPx]\{[^}]*\}|[pP].|x..|.)|\(\?(?:P?<\w+>|[a-zA-Z-]*)|\[:\^?[a-z]+:\]|\{[0-9]+(?:,[0-9]*)?\}|.", re.DOTALL
 )
-# What Go and Rust read alike after a backslash: themselves, control characters, code points, general categories.
+# Escapes that Go and Rust read alike: themselves, control characters, code points, general categories.
 _ESCAPE: Final = re.compile(
     r"\\([^0-9A-Za-z<>]|[aftnrvAz]|x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[pP]([LMNPSZC]|\{[LMNPSZC][a-z]?\}))"
 )
@@ -79,8 +79,8 @@ def _check_rules(schema: Resource, where: str, *, correlated: bool) -> None:
         if not correlated and re.search(r"\boldSelf\b", rule["rule"]):
             _refuse(
                 where,
-                f"{named} uses oldSelf, but the API server cannot tell what an item of a list was before, unless the "
-                "list is a ListMap: make it one, or put the rule on the list",
+                f"{named} uses oldSelf, but the API server does not know the former value of an item, unless the list "
+                "is a ListMap: make it one, or put the rule on the list",
             )
         if "fieldPath" in rule and field_at(schema, rule["fieldPath"]) is None:
             _refuse(where, f"{named} has the field_path {rule['fieldPath']}, and there is no such field")
@@ -115,7 +115,7 @@ def _check_value(schema: Resource, where: str) -> None:
 def _check_list(schema: Resource, where: str) -> None:
     kind, items = schema[LIST_TYPE], schema.get("items", {})
     if schema.get("type") != "array":
-        _refuse(where, f"it is no list, and cannot be of the list type {kind}: leave the marker out")
+        _refuse(where, f"it is not a list, and cannot have the list type {kind}: leave the marker out")
     if kind != "atomic" and "nullable" in items:
         _refuse(f"{where}[]", f"items of a list of type {kind} cannot be null")
     if kind == "set":
@@ -128,7 +128,7 @@ def _check_list(schema: Resource, where: str) -> None:
 
 def _check_keys(keys: list[str], items: Resource, where: str) -> None:
     if items.get("type") != "object" or not keys or len(set(keys)) < len(keys):
-        _refuse(where, "a ListMap is a list of objects, and names one or several different fields of theirs as keys")
+        _refuse(where, "a ListMap is a list of objects, and names one or several different fields of its items as keys")
     for key in keys:
         field = items.get("properties", {}).get(key)
         if field is None or field.get("type") in ("array", "object", None) or "nullable" in field:

@@ -39,7 +39,7 @@ def crds(versions: Iterable[type[Version]], group: str) -> list[Resource]:
     Guarantees: equal input in any order gives equal output.
     Raises: `OptionError` naming the class, and the field where there is one.
     """
-    definitions = [_definition(found, group) for found in _sets(versions, group)]
+    definitions = [_definition(versions_of_kind, group) for versions_of_kind in _sets(versions, group)]
     by_name: dict[str, Resource] = {}
     for definition in definitions:
         name = definition["metadata"]["name"]
@@ -54,11 +54,11 @@ def crds(versions: Iterable[type[Version]], group: str) -> list[Resource]:
 
 def _sets(versions: Iterable[type[Version]], group: str) -> list[Set]:
     """The versions by group and kind, each set with the most stable version first."""
-    found: dict[tuple[str, str], Set] = {}
+    sets: dict[tuple[str, str], Set] = {}
     for version in versions:
         if hasattr(version, "kind"):  # not a base class that several kinds share
-            found.setdefault((version.group or group, version.kind), []).append(version)
-    return [sorted(found[key], key=_priority, reverse=True) for key in sorted(found)]
+            sets.setdefault((version.group or group, version.kind), []).append(version)
+    return [sorted(sets[key], key=_priority, reverse=True) for key in sorted(sets)]
 
 
 def _priority(version: type[Version]) -> tuple[int, int, int]:
@@ -115,7 +115,7 @@ def _only(versions: Set, flag: str, group: str) -> type[Version]:
 
 
 def _agree(version: type[Version], hub: type[Version]) -> None:
-    """What is the same for all versions of a kind must be written the same."""
+    """Refuse versions of a kind that differ in something that all of them share."""
     for name in ("plural", "singular", "scope", "short_names", "categories"):
         if getattr(version, name) != getattr(hub, name):
             raise OptionError(
@@ -147,36 +147,30 @@ def difference(one: Any, other: Any, path: str = "") -> str | None:
 
 
 def _names(hub: type[Version]) -> Resource:
-    names: Resource = {
-        "kind": hub.kind,
-        "listKind": f"{hub.kind}List",
-        "plural": hub.plural,
-        "singular": hub.singular,
-    }
-    if hub.short_names:
-        names["shortNames"] = list(hub.short_names)
-    if hub.categories:
-        names["categories"] = list(hub.categories)
-    return names
+    return _without_empty(
+        kind=hub.kind,
+        listKind=f"{hub.kind}List",
+        plural=hub.plural,
+        singular=hub.singular,
+        shortNames=list(hub.short_names),
+        categories=list(hub.categories),
+    )
 
 
 def _version(version: type[Version]) -> Resource:
     schema = checked_schema(version)
-    described: Resource = {"name": version.version, "served": version.served, "storage": version.storage}
-    if version.deprecated:
-        described["deprecated"] = True
-    if version.deprecation_warning:
-        described["deprecationWarning"] = version.deprecation_warning
-    described["schema"] = {"openAPIV3Schema": schema}
-    if version.status_model() is not None:
-        described["subresources"] = {"status": {}}
+    subresources: Resource = {} if version.status_model() is None else {"status": {}}
     if version.scale is not None:
-        described.setdefault("subresources", {})["scale"] = _scale(version, version.scale, schema)
-    if version.selectable:
-        described["selectableFields"] = [{"jsonPath": path} for path in _selectable(version, schema)]
-    if version.columns:
-        described["additionalPrinterColumns"] = [_column(version, column, schema) for column in version.columns]
-    return described
+        subresources["scale"] = _scale(version, version.scale, schema)
+    flags = {"served": version.served, "storage": version.storage}
+    return {"name": version.version, **flags} | _without_empty(
+        deprecated=version.deprecated,
+        deprecationWarning=version.deprecation_warning,
+        schema={"openAPIV3Schema": schema},
+        subresources=subresources,
+        selectableFields=[{"jsonPath": path} for path in _selectable(version, schema)],
+        additionalPrinterColumns=[_column(version, column, schema) for column in version.columns],
+    )
 
 
 def _scale(version: type[Version], scale: Scale, schema: Resource) -> Resource:
@@ -216,14 +210,19 @@ def _column(version: type[Version], column: Column, schema: Resource) -> Resourc
         raise OptionError(
             f"column {column.name!r} of {_place(version)} names {column.path!r}, and there is no such field"
         )
-    described: Resource = {"name": column.name, "type": column.type, "jsonPath": column.path}
-    if column.format:
-        described["format"] = column.format
-    if column.description:
-        described["description"] = column.description
-    if column.priority:
-        described["priority"] = column.priority
-    return described
+    return _without_empty(
+        name=column.name,
+        type=column.type,
+        jsonPath=column.path,
+        format=column.format,
+        description=column.description,
+        priority=column.priority,
+    )
+
+
+def _without_empty(**fields: Any) -> Resource:
+    """As the API server writes it: a field that is false, zero or empty is left out."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def _place(version: type[Version]) -> str:

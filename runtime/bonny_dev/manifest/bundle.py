@@ -14,15 +14,18 @@ from typing import Any, Final
 import yaml
 from yaml.representer import RepresenterError
 
-from bonny.errors import OptionError
+from bonny.errors import OptionError, UsageError
+from bonny.naming import check_dns_label
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import Customize, OperatorLike
 from bonny.run.rbac import CLUSTER, grants
 
 from ..crd.definition import crds
+from ..naming import check_image
 from .deployment import deployment
 from .labels import labels
 from .parts import chosen
+from .template import read_object
 
 __all__ = ["documents", "to_yaml"]
 
@@ -33,10 +36,10 @@ MAPPING: Final = 90
 
 
 def documents(
-    operator: OperatorLike,
+    operator: Operator,
     *,
-    image: str | None,
-    namespace: str,
+    image: str | None = None,
+    namespace: str | None = None,
     local: bool = False,
     crds_only: bool = False,
     include: Collection[str] = (),
@@ -47,23 +50,36 @@ def documents(
     Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster. `crds_only`
     leaves out everything but the definitions of its kinds. `include` and `exclude` name parts of `parts.PARTS`.
     `Operator(customize=...)` has the last word.
-    Raises: `OptionError` when the declarations do not fit together; `UsageError` for parts that cannot be chosen.
+    `namespace` is where the operator is deployed (default: its own name).
+    Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
+    part.
     """
+    if image is not None:
+        check_image(image)
+    namespace = check_dns_label(operator.name if namespace is None else namespace, "namespace")
+    if namespace == "default" or namespace.startswith("kube-"):
+        raise UsageError(
+            f"the operator cannot be deployed to {namespace}: the manifest sets the pod security of its namespace, and "
+            f"this one is used by others; choose one of its own, for example --namespace {operator.name}"
+        )
+    if crds_only and include:
+        raise UsageError("--crds-only leaves out what --with names: use one of the two")
     deployed = image is not None and not (local or crds_only)
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
     objects = crds(operator.crds, operator.group)
     if not crds_only:
-        objects = [_namespace(namespace), *objects, _service_account(operator, namespace)]
+        objects.insert(0, read_object("namespace", operator, namespace))
+        objects.append(read_object("service-account", operator, namespace))
         for place, rules in grants(operator, namespace=namespace).items():
             objects += _role(operator, rules, place=place, namespace=namespace)
         for part in optional:
-            objects += part.make(operator, namespace=namespace)
+            objects += part.make(operator, namespace)
     if image is not None and deployed:
         objects.append(deployment(operator, image=image, namespace=namespace))
     marks = labels(operator)
     for each in objects:
         each["metadata"]["labels"] = {**marks, **each["metadata"].get("labels", {})}
-    return objects if operator.customize is None else _customized(operator.customize, objects, operator.name)
+    return _customized(operator, objects)
 
 
 def to_yaml(objects: Iterable[Resource]) -> str:
@@ -79,41 +95,23 @@ def to_yaml(objects: Iterable[Resource]) -> str:
         ) from None
 
 
-def _customized(customize: Customize, objects: list[Resource], name: str) -> list[Resource]:
-    """What the hook makes of the objects."""
-    found: object = customize(objects)
-    where = f"customize of operator {name} returned"
-    if not isinstance(found, list):
-        raise OptionError(f"{where} {type(found).__name__}: return the list of objects")
-    for number, each in enumerate(found):
+def _customized(operator: Operator, objects: list[Resource]) -> list[Resource]:
+    """The objects that the hook `customize` returns."""
+    if operator.customize is None:
+        return objects
+    customized: object = operator.customize(objects)
+    where = f"customize of operator {operator.name} returned"
+    if not isinstance(customized, list):
+        raise OptionError(f"{where} {type(customized).__name__}: return the list of objects")
+    for number, each in enumerate(customized):
         match each:
             case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
                 continue
         raise OptionError(f"{where} no object at {number}: it needs apiVersion, kind and metadata.name")
-    return found
+    return customized
 
 
-def _namespace(namespace: str) -> Resource:
-    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
-    versions = {f"pod-security.kubernetes.io/{mode}-version": "latest" for mode in ("enforce", "warn")}
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": namespace, "labels": dict(sorted((levels | versions).items()))},
-    }
-
-
-def _service_account(operator: OperatorLike, namespace: str) -> Resource:
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": operator.name, "namespace": namespace},
-        # Only the operator's own pod asks for the token.
-        "automountServiceAccountToken": False,
-    }
-
-
-def _role(operator: OperatorLike, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:
+def _role(operator: Operator, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:
     kind = "ClusterRole" if place == CLUSTER else "Role"
     metadata = {"name": operator.name} if place == CLUSTER else {"name": operator.name, "namespace": place}
     yield {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": dict(metadata), "rules": rules}

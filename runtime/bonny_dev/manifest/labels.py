@@ -1,4 +1,4 @@
-"""Labels: what marks every object of a manifest, and by which of them its pods are found.
+"""Labels: the labels of every object of a manifest, and the ones that select its pods.
 
 You need it to select the operator's pods, as a Service or a policy does.
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 from bonny.errors import OptionError
 from bonny.naming import is_label_value, is_qualified_name
-from bonny.run.operatorlike import OperatorLike
+from bonny.operator import Operator
 
 __all__ = ["labels", "selector"]
 
@@ -17,8 +17,8 @@ NAME: Final = "app.kubernetes.io/name"
 COMPONENT: Final = "app.kubernetes.io/component"
 
 
-def labels(operator: OperatorLike) -> dict[str, str]:
-    """The recommended labels and those of `Operator(labels=...)`, on everything in the manifest.
+def labels(operator: Operator) -> dict[str, str]:
+    """The recommended labels and the operator's own, for everything in the manifest.
 
     Raises: `OptionError` for a label that Kubernetes refuses, or that selects the pods.
     """
@@ -34,6 +34,6 @@ def labels(operator: OperatorLike) -> dict[str, str]:
     return {**selector(operator), "app.kubernetes.io/managed-by": "bonny", **operator.labels}
 
 
-def selector(operator: OperatorLike) -> dict[str, str]:
+def selector(operator: Operator) -> dict[str, str]:
     """The labels that no other pods of the namespace have. They cannot change: Deployments keep theirs for good."""
     return {NAME: operator.name, COMPONENT: "operator"}

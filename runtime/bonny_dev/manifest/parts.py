@@ -1,64 +1,68 @@
-"""Parts: what a manifest may hold or not, by the names that --with and --without take.
+"""Parts: the optional parts of a manifest, by the names that --with and --without take.
 
 You need it to add a part: one row in `PARTS`.
-Elsewhere: what every manifest holds (`bundle`), how the parts look (`service`, `policy`, `monitoring`).
+Elsewhere: what every manifest holds (`bundle`), how the parts look (`objects/*.yaml`, `monitoring`, `roles`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, TypeAlias
 
 from bonny.errors import UsageError
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 
-from .monitoring import alerts, dashboards, service_monitor
-from .policy import disruption_budget, network_policy
+from .monitoring import alerts, dashboards
 from .roles import aggregated_roles
-from .service import service
+from .template import read_object
 
 __all__ = ["PARTS", "chosen"]
 
 
-Made_co = TypeVar("Made_co", covariant=True)
+Make: TypeAlias = Callable[[Operator, str], Iterable[Resource]]
+"""Makes the objects of a part for an operator that is deployed to a namespace."""
 
 
-class Maker(Protocol[Made_co]):
-    """Makes objects for an operator that is deployed to `namespace`."""
-
-    def __call__(self, operator: OperatorLike, *, namespace: str) -> Made_co: ...
-
-
-class Part(NamedTuple):
+class ManifestPart(NamedTuple):
     """One optional part."""
 
-    make: Maker[Iterable[Resource]]
-    by_default: Callable[[OperatorLike], bool] = lambda _: False
+    make: Make
+    by_default: Callable[[Operator], bool] = lambda _: False
     needs: str = "pods"
     """Another part that it is useless without; `pods` for the Deployment, empty for none."""
 
 
-def _one(make: Maker[Resource]) -> Maker[Iterable[Resource]]:
-    return lambda operator, *, namespace: (make(operator, namespace=namespace),)
+def _file(name: str) -> Make:
+    return lambda operator, namespace: [read_object(name, operator, namespace)]
+
+
+def _service(operator: Operator, namespace: str) -> Iterable[Resource]:
+    if operator.name[0].isdigit():
+        # RFC 1035: of all objects in the manifest only this one is a host's name.
+        raise UsageError(
+            f"a Service cannot be called {operator.name}: let the operator's name begin with a letter, or leave it "
+            "out by --without service"
+        )
+    return [read_object("service", operator, namespace)]
 
 
 # In the order of the manifest: each after what it needs.
 PARTS: Final = {
-    "roles": Part(lambda operator, **_: aggregated_roles(operator), lambda _: True, needs=""),
-    "network-policy": Part(_one(network_policy), lambda _: True),
-    "service": Part(_one(service), lambda _: True),
-    "pdb": Part(_one(disruption_budget), lambda operator: operator.replicas > 1),
-    "service-monitor": Part(_one(service_monitor), needs="service"),
-    "alerts": Part(_one(alerts), needs=""),
-    "dashboards": Part(_one(dashboards), needs=""),
+    "roles": ManifestPart(lambda operator, _: aggregated_roles(operator), lambda _: True, needs=""),
+    "network-policy": ManifestPart(_file("network-policy"), lambda _: True),
+    "service": ManifestPart(_service, lambda _: True),
+    "pdb": ManifestPart(_file("pdb"), lambda operator: operator.replicas > 1),
+    "service-monitor": ManifestPart(_file("service-monitor"), needs="service"),
+    "alerts": ManifestPart(alerts, needs=""),
+    "dashboards": ManifestPart(dashboards, needs=""),
 }
 
 
 def chosen(
-    operator: OperatorLike, *, include: Collection[str], exclude: Collection[str], deployed: bool
-) -> Iterable[Part]:
-    """The parts that `operator` has by default, with and without those that are named.
+    operator: Operator, *, include: Collection[str], exclude: Collection[str], deployed: bool
+) -> Iterable[ManifestPart]:
+    """The default parts of `operator`, plus `include`, minus `exclude`.
 
     Parts about pods are left out where none are `deployed`.
     Raises: `UsageError` for an unknown name, and for a part that cannot be there.

@@ -1,16 +1,16 @@
-"""Recorder: which permissions an operator really asks for, compared with those that its manifest grants.
+"""Recorder: compares the permissions that an operator uses with the permissions that its manifest grants.
 
     with record_permissions() as recorder:
         ...                                     # run the operator, or use a client
     print(recorder.compared_with_manifest(operator))
 
 You need it in tests (it is in `bonny_dev.testing`); `invoke run-local` prints the comparison when it ends.
-It hears of every request of every client in this process (`bonny.telemetry`). While nobody records, that costs a look
-into a dictionary.
+It sees every request of every client in this process (`bonny.telemetry`). While there is no recorder, this costs one
+look into a dictionary.
 
 Does not: see what the API server asks about on its own, such as `update` of `<plural>/finalizers` for a blocking owner
-reference, or verbs like `bind` and `escalate`; these are never reported as unused. What every user may do is not
-reported as missing.
+reference, or verbs like `bind` and `escalate`; these are never reported as unused. Permissions that
+every user has are not reported as missing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 from bonny.run.rbac import CLUSTER, READ, VERBS, Permission, as_rules, grants, permissions
 from bonny.telemetry import attach, detach
 
@@ -45,7 +45,7 @@ OPEN_URLS: Final = ("/api", "/apis", "/healthz", "/livez", "/openapi", "/readyz"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was asked for beside what is granted; `str()` of it is a text for people."""
+    """Permissions that are used and not granted, and the reverse; `str()` makes it readable."""
 
     missing: Mapping[str, list[Resource]]
     """Used but not granted: policy rules by namespace (empty: cluster-wide), as entries for `rules` of a controller."""
@@ -56,15 +56,15 @@ class Comparison:
 
     def __str__(self) -> str:
         if not self.missing and not self.unused:
-            return "permissions: what was asked for is what is granted\n"
-        told = ""
+            return "permissions: used and granted are the same\n"
+        text = ""
         if self.missing:
-            told += "permissions used but not granted; add to `rules` of the controller that needs them:\n"
-            told += "".join(f"  {line}\n" for line in _told(self.missing))
+            text += "permissions used but not granted; add to `rules` of the controller that needs them:\n"
+            text += "".join(f"  {line}\n" for line in _lines(self.missing))
         if self.unused:
-            told += "permissions granted but never used this time:\n"
-            told += "".join(f"  {line}\n" for line in _told(self.unused))
-        return told
+            text += "permissions granted but never used this time:\n"
+            text += "".join(f"  {line}\n" for line in _lines(self.unused))
+        return text
 
 
 class PermissionRecorder:
@@ -83,7 +83,7 @@ class PermissionRecorder:
         """
         info = request_info(method, path, query)
         if info.url:
-            if not any(info.url == known or info.url.startswith(f"{known}/") for known in OPEN_URLS):
+            if not any(info.url == url or info.url.startswith(f"{url}/") for url in OPEN_URLS):
                 self.used.add(Permission(CLUSTER, "", info.url, (), info.verb))
             return
         if (info.group, info.resource) in ASKING_ABOUT_ONESELF:
@@ -97,16 +97,16 @@ class PermissionRecorder:
 
     # --- comparing ----------------------------------------------------------------------------------------------------
 
-    def compared_with_manifest(self, operator: OperatorLike, *, namespace: str = "") -> Comparison:
-        """Set beside what the manifest of `operator` grants when deployed to `namespace` (default: its own name)."""
+    def compared_with_manifest(self, operator: Operator, *, namespace: str = "") -> Comparison:
+        """Compare with what the manifest of `operator` grants when deployed to `namespace` (default: its own name)."""
         return self.compared_with(grants(operator, namespace=namespace or operator.name))
 
     def compared_with(self, rules: Mapping[str, Iterable[Resource]]) -> Comparison:
-        """Set beside policy rules by place: those of `manifest.rbac.grants`, or others."""
+        """Compare with policy rules by place, such as `bonny.run.rbac.grants` returns."""
         granted, used = set(permissions(rules)), set(self.used)
-        missing = {asked._replace(names=()) for asked in used if not any(_covers(known, asked) for known in granted)}
-        unused = {known for known in granted if _observable(known) and not any(_covers(known, asked) for asked in used)}
-        unused -= {known for known in unused if _reads_otherwise(known, granted, unused)}
+        missing = {asked._replace(names=()) for asked in used if not any(_covers(grant, asked) for grant in granted)}
+        unused = {grant for grant in granted if _observable(grant) and not any(_covers(grant, asked) for asked in used)}
+        unused -= {grant for grant in unused if _reads_otherwise(grant, granted, unused)}
         return Comparison(as_rules(missing), as_rules(unused))
 
 
@@ -142,18 +142,18 @@ def _observable(granted: Permission) -> bool:
     return of_a_url or (granted.verb in VERBS and not granted.resource.endswith("/finalizers"))
 
 
-def _reads_otherwise(known: Permission, granted: set[Permission], unused: set[Permission]) -> bool:
+def _reads_otherwise(permission: Permission, granted: set[Permission], unused: set[Permission]) -> bool:
     """Whether it is one of get, list and watch, all of which are granted, and one of which was used."""
-    others = {known._replace(verb=verb) for verb in READ}
-    return known in others and others <= granted and not others <= unused
+    reads = {permission._replace(verb=verb) for verb in READ}
+    return permission in reads and reads <= granted and not reads <= unused
 
 
-def _told(rules: Mapping[str, list[Resource]]) -> Iterator[str]:
+def _lines(rules: Mapping[str, list[Resource]]) -> Iterator[str]:
     """Each rule once, as Python and YAML both read it, with the places after it."""
     places: dict[str, list[str]] = {}
     for place, of_place in rules.items():
         for rule in of_place:
             places.setdefault(json.dumps(rule), []).append(place)
-    for text, where in places.items():
-        named = [place for place in where if place != CLUSTER]
-        yield f"{text}  # in {', '.join(named)}" if named else text
+    for text, its_places in places.items():
+        namespaces = [place for place in its_places if place != CLUSTER]
+        yield f"{text}  # in {', '.join(namespaces)}" if namespaces else text

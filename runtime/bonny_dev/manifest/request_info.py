@@ -1,9 +1,9 @@
-"""Request info: what a request asks permission for: verb, group, resource, subresource, namespace and name.
+"""Request info: the attributes of a request that RBAC checks: verb, group, resource, subresource, namespace and name.
 
     request_info("GET", "/apis/apps/v1/namespaces/shop/deployments", {"watch": "true"}).verb == "watch"
 
-It is what the API server itself reads from a request, and hands to RBAC: the same rules, in plain values. Not in it is
-what the server finds out later: an apply or update that creates its object needs `create`, too (`recorder`).
+The rules are those by which the API server reads a request. An apply or update that creates its object also needs
+`create`, which the server finds out later (`recorder`).
 """
 
 from __future__ import annotations
@@ -14,17 +14,10 @@ from urllib.parse import unquote
 
 __all__ = ["RequestInfo", "request_info"]
 
-VERBS: Final = {
-    "POST": "create",
-    "GET": "get",
-    "HEAD": "get",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
+VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 # Old URLs that name their verb: /api/v1/watch/pods.
 VERBS_IN_PATHS: Final = ("watch", "proxy")
-# What follows the name of a Namespace and is not a resource inside of it.
+# Subresources of a Namespace; anything else after its name is a resource inside it.
 OF_NAMESPACES: Final = ("status", "finalize")
 # Spellings by which a query says no; everything else says yes.
 NO: Final = ("0", "false")

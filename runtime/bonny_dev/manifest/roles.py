@@ -1,13 +1,14 @@
-"""Roles: what people may do with an operator's custom resources, added to the roles that clusters come with.
+"""Roles: permissions of people for an operator's custom resources, added to the default roles of a cluster.
 
-Kubernetes adds the rules of a ClusterRole with such a label to its own `view`, `edit` or `admin`, those of `view` to
-`edit`, and those of `edit` to `admin`: whoever may edit the Deployments of a namespace may edit its custom resources.
+Kubernetes adds the rules of a ClusterRole with such a label to its own `view`, `edit` or `admin`, the rules of `view`
+to `edit`, and the rules of `edit` to `admin`: a user who may edit the Deployments of a namespace may edit its custom
+resources.
 
 - view: get, list and watch; get of `<plural>/status` and `<plural>/scale`;
 - edit: create, update, patch and delete; update and patch of `<plural>/scale`;
 - admin: deletecollection, which deletes all at once.
 
-Nobody may write a status: it is the operator's word, and what it believes of the world.
+No user may write a status: the operator reports its own observations there, and relies on them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from bonny.api import Version
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import OperatorLike
 from bonny.run.rbac import CLUSTER, READ, Permission, as_rules
 
 __all__ = ["aggregated_roles"]
@@ -25,20 +26,20 @@ __all__ = ["aggregated_roles"]
 AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
 
 
-def aggregated_roles(operator: OperatorLike) -> list[Resource]:
+def aggregated_roles(operator: Operator) -> list[Resource]:
     """The ClusterRoles `<operator>-view`, `-edit` and `-admin` for its own kinds; none where it has none."""
     allowed: dict[str, set[Permission]] = {}
     for version in operator.crds:
         kind = version.as_kind(operator.group)
         for role, subresource, verbs in _verbs(version):
             resource = f"{kind.plural}{subresource}"
-            found = (Permission(CLUSTER, kind.group, resource, (), verb) for verb in verbs)
-            allowed.setdefault(role, set()).update(found)
+            granted = (Permission(CLUSTER, kind.group, resource, (), verb) for verb in verbs)
+            allowed.setdefault(role, set()).update(granted)
     return [_role(f"{operator.name}-{role}", role, permissions) for role, permissions in allowed.items()]
 
 
 def _verbs(version: type[Version]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """What each role allows beyond the ones before it: role, subresource, verbs."""
+    """Role, subresource and verbs: each role adds to the ones before it."""
     yield "view", "", READ
     yield "edit", "", ("create", "update", "patch", "delete")
     yield "admin", "", ("deletecollection",)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,44 +18,35 @@ from .guard import Guard
 from .processes import SandboxError
 from .versions import KUBERNETES, check
 
-__all__ = ["Binaries", "Progress", "find_or_build", "obtain"]
+__all__ = ["Progress", "find_or_build", "obtain"]
 
-# What a sandbox runs. `obtain` also knows kube-scheduler and kube-controller-manager.
+# The programs of a sandbox. `obtain` also knows kube-scheduler and kube-controller-manager.
 SANDBOX: Final = ("etcd", "kube-apiserver")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binaries:
-    """The programs that a sandbox runs."""
-
-    etcd: Path
-    kube_apiserver: Path
-
-
-def find_or_build(progress: Progress | None = None) -> Binaries:
-    """Find, download or build what a sandbox runs; `progress` is called with a line now and then.
+def find_or_build(progress: Progress | None = None) -> dict[str, Path]:
+    """Find, download or build what a sandbox runs; `progress` is called with a line from time to time.
 
     Raises: `SandboxError` when that is impossible: one sentence with the ways out.
     """
-    programs = obtain(SANDBOX, progress)
-    return Binaries(etcd=programs["etcd"], kube_apiserver=programs["kube-apiserver"])
+    return obtain(SANDBOX, progress)
 
 
 def obtain(names: Sequence[str], progress: Progress | None = None) -> dict[str, Path]:
     """The named programs, each from the first place that has it. Raises: as `find_or_build`."""
     say = progress or (lambda _: None)
     for name in names:
-        build.recipe(name)  # refuses a name that nobody knows
-    found = {name: program for name in names if (program := named(name) or cache.lookup(name, say))}
-    if len(found) < len(names):
+        build.recipe(name)  # refuses an unknown name
+    programs = {name: program for name in names if (program := from_environment(name) or cache.lookup(name, say))}
+    if len(programs) < len(names):
         with cache.workspace(say) as guard:
             for name in names:
                 # Looked up again: another process may have filled the cache while we waited for our turn.
-                found[name] = found.get(name) or cache.lookup(name, silent) or get(name, guard, say)
-    return found
+                programs[name] = programs.get(name) or cache.lookup(name, silent) or get(name, guard, say)
+    return programs
 
 
-def named(name: str) -> Path | None:
+def from_environment(name: str) -> Path | None:
     """The program that the environment names, as controller-runtime's envtest reads it. None when it names none.
 
     Raises: `SandboxError` when it names one that is missing, does not run here or is too old.

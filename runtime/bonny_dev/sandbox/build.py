@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import time
@@ -19,14 +18,13 @@ from typing import Final, NamedTuple
 from .cache import Every, Progress
 from .guard import Guard
 from .processes import SandboxError, telling_lines
-from .versions import ETCD, KUBERNETES, KUBERNETES_PROGRAMS, Version, parse
+from .versions import ETCD, KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, printed
 
 __all__ = ["Recipe", "build", "find_go", "recipe"]
 
 # The `go` line of the go.mod files.
-OLDEST_GO: Final = Version(1, 26)
+OLDEST_GO: Final = SemanticVersion(1, 26)
 POLL_SECONDS: Final = 0.1
-ANSWER_SECONDS: Final = 30.0
 
 GITVERSION: Final = "k8s.io/component-base/version"
 # Without a version in it the API server says v0.0.0, and some clients refuse to talk to that.
@@ -56,8 +54,8 @@ def recipe(name: str) -> Recipe:
         return Recipe("etcd", "go.etcd.io/etcd/server/v3", "", f"etcd {ETCD}")
     if name in KUBERNETES_PROGRAMS:
         return Recipe("kubernetes", f"k8s.io/kubernetes/cmd/{name}", KUBERNETES_LDFLAGS, f"{name} {KUBERNETES}")
-    known = ", ".join(("etcd", *KUBERNETES_PROGRAMS))
-    raise SandboxError(f"there is no recipe to build {name!r}: use one of {known}")
+    programs = ", ".join(("etcd", *KUBERNETES_PROGRAMS))
+    raise SandboxError(f"there is no recipe to build {name!r}: use one of {programs}")
 
 
 def find_go() -> Path:
@@ -66,9 +64,9 @@ def find_go() -> Path:
     Raises: `SandboxError` when there is none.
     """
     beside = [Path(sys.executable).parent / "go", Path(sysconfig.get_path("purelib")) / "go" / "bin" / "go"]
-    found = [Path(on_path)] if (on_path := shutil.which("go")) else []
+    candidates = [Path(on_path)] if (on_path := shutil.which("go")) else []
     too_old: list[str] = []
-    for go in [*found, *(path for path in beside if path.is_file())]:
+    for go in [*candidates, *(path for path in beside if path.is_file())]:
         version = go_version(go)
         if version is not None and version >= OLDEST_GO:
             return go
@@ -77,21 +75,9 @@ def find_go() -> Path:
     raise SandboxError(f"the control plane can be neither downloaded nor built, because {reason}: {WAYS_OUT}")
 
 
-def go_version(go: Path) -> Version | None:
-    """The version of a Go toolchain itself, not of one that it would fetch."""
-    try:
-        result = subprocess.run(
-            [go, "env", "GOVERSION"],
-            capture_output=True,
-            text=True,
-            cwd="/",  # no go.mod that could ask for another toolchain
-            env=go_environment(),
-            timeout=ANSWER_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return parse(result.stdout) if result.returncode == 0 else None
+def go_version(go: Path) -> SemanticVersion | None:
+    """The version of a Go toolchain itself; in `/` there is no go.mod that could ask for another one."""
+    return printed(go, "env", "GOVERSION", cwd="/", env=go_environment())
 
 
 def go_environment() -> dict[str, str]:
@@ -114,17 +100,8 @@ def build(name: str, guard: Guard, progress: Progress) -> Path:
     go = find_go()
     sources = write_module(guard.folder / "modules" / module, module)
     target, log = guard.folder / name, guard.folder / f"{name}.log"
-    command = [
-        str(go),
-        "build",
-        "-trimpath",
-        "-buildvcs=false",
-        "-ldflags",
-        f"-s -w {ldflags}",
-        "-o",
-        str(target),
-        package,
-    ]
+    flags = ("-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {ldflags}")
+    command = [str(go), "build", *flags, "-o", str(target), package]
     progress(f"building {label} with {go}: the first time this takes minutes")
     began, every = time.monotonic(), Every(progress)
     process = guard.popen(command, log_file=log, cwd=sources, env=go_environment())

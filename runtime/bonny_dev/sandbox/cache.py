@@ -1,7 +1,7 @@
 """Cache: the folder of this user in which etcd and the Kubernetes programs stay, each with its checksum next to it.
 
 `$XDG_CACHE_HOME/bonny/kubernetes/v1.36.3/kube-apiserver` and `kube-apiserver.sha256` (as `sha256sum --check` reads it).
-The checksum tells a damaged file from a whole one; it is no defence against somebody who can write to the folder.
+The checksum detects a damaged file; it does not protect from an attacker who can write to the folder.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from .. import files
 from .guard import Guard
 from .lock import held
 from .processes import SandboxError
-from .versions import KUBERNETES, KUBERNETES_PROGRAMS, Version, check, parse
+from .versions import KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, check, parse
 
 __all__ = ["Every", "Progress", "folder_of", "install", "lookup", "root", "workspace"]
 
@@ -50,7 +51,7 @@ def root() -> Path:
     return parent / "bonny" / "kubernetes"
 
 
-def folder_of(version: Version) -> Path:
+def folder_of(version: SemanticVersion) -> Path:
     """Where the programs of one Kubernetes version are, and the etcd that came with them."""
     return root() / f"v{version}"
 
@@ -63,7 +64,7 @@ def lookup(name: str, progress: Progress) -> Path | None:
             problem = damage(program)
             if problem is None:
                 return program
-            progress(f"{program} {problem}: getting it anew")
+            progress(f"{program} {problem}: getting it again")
     return None
 
 
@@ -75,7 +76,7 @@ def candidates() -> list[Path]:
 
 
 def damage(program: Path) -> str | None:
-    """What is wrong with a cached program; None when nothing is."""
+    """The problem with a cached program, or None."""
     try:
         recorded = checksum_file(program).read_text(encoding="utf-8").split()[0]
     except (OSError, IndexError):
@@ -98,10 +99,8 @@ def install(program: Path, folder: Path) -> Path:
     target = folder / program.name
     checksum_file(target).unlink(missing_ok=True)  # killed from here on, we leave a program that is not trusted
     program.replace(target)
-    # Written beside and renamed, so that a reader without the lock never sees half a line.
-    written = checksum_file(target).with_suffix(f".{secrets.token_hex(4)}")
-    written.write_text(f"{checksum(target)}  {target.name}\n", encoding="utf-8")
-    written.replace(checksum_file(target))
+    # As a whole: a reader without the lock never sees half a line.
+    files.write(checksum_file(target), f"{checksum(target)}  {target.name}\n", mode=0o644)
     return target
 
 
@@ -121,7 +120,7 @@ def workspace(progress: Progress) -> Iterator[Guard]:
     """A guarded temporary folder on the cache's file system, for one process of this user at a time."""
     every = Every(progress, first=0.0)
     with held(root() / ".lock", while_waiting=lambda s: every(s, "waiting for another process that fills the cache")):
-        for stale in root().glob(".work-*"):  # nobody else can be using it: we hold the lock
+        for stale in root().glob(".work-*"):  # no other process uses it: we hold the lock
             shutil.rmtree(stale, ignore_errors=True)
         with Guard(root() / f".work-{secrets.token_hex(4)}") as guard:
             yield guard

@@ -11,31 +11,31 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
-from .binaries import find_or_build
-from .kubeconfig import write_private
+from .. import files
+from .binaries import Progress, find_or_build
 from .lock import try_lock
 from .processes import SandboxError
 from .server import Sandbox
 
 __all__ = ["fetch", "start", "stop"]
 
-Say: TypeAlias = Callable[[str], None]
-
 # A server that stopped by itself is noticed within this time; signals interrupt the wait.
 CHECK_SECONDS: Final = 1.0
 # A stop takes well under a second; afterwards SIGKILL does it, and the watchdog cleans up.
 STOP_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.05
+# Prints at once, also into a pipe.
+SAY: Final = partial(print, flush=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """What `state.json` holds while a sandbox runs."""
+class RunningSandbox:
+    """The content of `state.json` while a sandbox runs."""
 
     pid: int
     url: str
@@ -52,12 +52,7 @@ class State:
         ]
 
 
-def say_now(text: str) -> None:
-    """Print at once, also into a pipe."""
-    print(text, flush=True)
-
-
-def start(root: Path | None = None, *, port: int = 0, say: Say = say_now) -> None:
+def start(root: Path | None = None, *, port: int = 0, say: Progress = SAY) -> None:
     """Run a sandbox in the foreground until Ctrl-C, SIGTERM or `stop`; one for each project folder `root`.
 
     Default root: the current folder. When one runs already, its lines are printed and nothing is started.
@@ -76,8 +71,8 @@ def start(root: Path | None = None, *, port: int = 0, say: Say = say_now) -> Non
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         with Sandbox(port=port, progress=say) as sandbox:
-            state = State(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
-            write_private(state_file, json.dumps(asdict(state)))
+            state = RunningSandbox(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
+            files.write(state_file, json.dumps(asdict(state)))
             say("The sandbox is ready: etcd and kube-apiserver.")
             for line in [*state.lines(), "Ctrl-C, or `invoke sandbox.stop` in another terminal, ends it."]:
                 say(line)
@@ -89,7 +84,7 @@ def start(root: Path | None = None, *, port: int = 0, say: Say = say_now) -> Non
         os.close(lock)
 
 
-def stop(root: Path | None = None, *, say: Say = say_now) -> None:
+def stop(root: Path | None = None, *, say: Progress = SAY) -> None:
     """Stop what `start` runs in the project folder `root` (default: the current folder), and return when it is gone."""
     home = project_folder(root)
     lock = try_lock(home / "lock")
@@ -115,15 +110,14 @@ def stop(root: Path | None = None, *, say: Say = say_now) -> None:
     raise SandboxError(f"the sandbox of process {state.pid} does not stop: end that process yourself")
 
 
-def fetch(*, say: Say = say_now) -> None:
+def fetch(*, say: Progress = SAY) -> None:
     """Find, download or build the binaries, so that later starts are quick."""
-    binaries = find_or_build(say)
-    for program in (binaries.etcd, binaries.kube_apiserver):
+    for program in find_or_build(say).values():
         say(f"  {program}")
 
 
 def watch(sandbox: Sandbox) -> None:
-    """Return never; raise `SandboxError` when a server ended that nobody ended."""
+    """Return never; raise `SandboxError` when a server ended by itself."""
     while True:
         for server in (sandbox.etcd, sandbox.apiserver):
             if not server.running:
@@ -141,10 +135,10 @@ def project_folder(root: Path | None) -> Path:
     return home
 
 
-def running_state(home: Path) -> State:
+def running_state(home: Path) -> RunningSandbox:
     """The state of the sandbox whose lock is held. Raises: `SandboxError` while that one is still starting."""
     try:
-        return State(**json.loads((home / "state.json").read_text(encoding="utf-8")))
+        return RunningSandbox(**json.loads((home / "state.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise SandboxError(
             f"the sandbox of {home.parent} is just starting or stopping: try again in a moment"

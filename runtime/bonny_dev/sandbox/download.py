@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from .cache import Every, Progress
-from .versions import KUBERNETES, Version, parse
+from .versions import KUBERNETES, SemanticVersion, parse
 
 __all__ = ["PROGRAMS", "Archive", "ArchiveError", "best_archive", "fetch", "read_index"]
 
 INDEX: Final = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
-# What the archives hold and we use.
+# The programs of the archives that we use.
 PROGRAMS: Final = ("etcd", "kube-apiserver")
 # For each connection and each read. Without the open Internet the refusal mostly comes at once; silence costs this.
 TIMEOUT_SECONDS: Final = 5.0
@@ -44,7 +44,7 @@ class ArchiveError(Exception):
 class Archive(NamedTuple):
     """One entry of the index."""
 
-    version: Version
+    version: SemanticVersion
     platform: str
     sha512: str
     url: str
@@ -72,7 +72,7 @@ def best_archive(archives: Iterable[Archive], *, platform: str) -> Archive:
     return max(ours, key=lambda entry: (entry.version == KUBERNETES, entry.version))
 
 
-def fetch(folder: Path, progress: Progress) -> Version:
+def fetch(folder: Path, progress: Progress) -> SemanticVersion:
     """Put etcd and kube-apiserver into `folder`; returns the Kubernetes version that they are of.
 
     Raises: `ArchiveError`, within seconds where there is no open Internet.

@@ -65,7 +65,7 @@ class Guard:
                 env=env,
                 process_group=self._watchdog.pid,
             )
-        self._children = [*(known for known in self._children if known.poll() is None), child]
+        self._children = [*(each for each in self._children if each.poll() is None), child]
         return child
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Guard:
             return
         self._watchdog.communicate()  # closes its input; its output ends when everything is done
         for child in self._children:
-            child.kill()  # like the next line, only of use when somebody has killed the watchdog
+            child.kill()  # like the next line, needed only when the watchdog was killed
             child.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 

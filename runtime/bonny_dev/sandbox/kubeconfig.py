@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import secrets
 from pathlib import Path
+from string import Template
 from typing import Final
 
-__all__ = ["kubeconfig", "signing_key", "write_private"]
+__all__ = ["kubeconfig", "signing_key"]
 
 # The order of the NIST P-256 curve: a private key is a number below it (FIPS 186-5).
 P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -20,25 +20,9 @@ EC_KEY_TAIL: Final = bytes.fromhex("a00a06082a8648ce3d030107")
 
 def kubeconfig(*, url: str, ca: bytes, user: str, token: str, namespace: str = "default") -> str:
     """The text of a kubeconfig with one context, `sandbox`, and everything embedded, so that the file can be copied."""
-    return f"""apiVersion: v1
-kind: Config
-current-context: sandbox
-clusters:
-- name: sandbox
-  cluster:
-    server: {json.dumps(url)}
-    certificate-authority-data: {base64.b64encode(ca).decode()}
-contexts:
-- name: sandbox
-  context:
-    cluster: sandbox
-    user: {json.dumps(user)}
-    namespace: {json.dumps(namespace)}
-users:
-- name: {json.dumps(user)}
-  user:
-    token: {json.dumps(token)}
-"""
+    template = Template(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    texts = {name: json.dumps(text) for name, text in (("url", url), ("user", user), ("token", token))}
+    return template.substitute(texts, ca=base64.b64encode(ca).decode(), namespace=json.dumps(namespace))
 
 
 def signing_key() -> str:
@@ -46,12 +30,3 @@ def signing_key() -> str:
     number = secrets.randbelow(P256_ORDER - 1) + 1
     der = EC_KEY_HEAD + number.to_bytes(32, "big") + EC_KEY_TAIL
     return f"-----BEGIN EC PRIVATE KEY-----\n{base64.encodebytes(der).decode()}-----END EC PRIVATE KEY-----\n"
-
-
-def write_private(path: Path, text: str) -> Path:
-    """Write `text` to `path`, readable by its owner only from the start; a former file is replaced in one step."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    return temporary.replace(path)

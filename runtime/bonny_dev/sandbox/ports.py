@@ -19,9 +19,8 @@ PORTS: Final = range(10_000, 30_000)
 def is_free(port: int) -> bool:
     """Whether a server could listen on `port` of the loopback address now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # as Go's servers do: closing connections do not count
+        # As Go's servers do: closing connections do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
         except OSError:
@@ -30,21 +29,21 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports that were free a moment ago. Another process can be quicker: be ready to try again."""
-    found: set[int] = set()
-    while len(found) < count:
+    """`count` different ports that were free a moment ago. Another process may take one: be ready to try again."""
+    ports: set[int] = set()
+    while len(ports) < count:
         port = secrets.choice(PORTS)
         if is_free(port):
-            found.add(port)
-    return list(found)
+            ports.add(port)
+    return list(ports)
 
 
 def check_free(port: int) -> None:
-    """Raise `UsageError` unless `port` is a port that nobody listens on."""
+    """Raise `UsageError` unless `port` exists and is free."""
     if not 0 < port < 65536:
         raise UsageError(f"port {port} does not exist: use 1 to 65535, or leave it out for a free one")
     if not is_free(port):
         raise UsageError(
-            f"port {port} of {LOOPBACK} cannot be listened on: stop what uses it (`lsof -i :{port}` tells), "
+            f"port {port} of {LOOPBACK} cannot be listened on: stop what uses it (see `lsof -i :{port}`), "
             "or leave the port out for a free one"
         )

@@ -19,7 +19,7 @@ from bonny.errors import UsageError
 
 from .guard import Guard
 
-__all__ = ["SandboxError", "Server"]
+__all__ = ["SandboxError", "ServerProcess"]
 
 # Answers come within a millisecond once the server is up; a probe costs about as much.
 PROBE_SECONDS: Final = 0.05
@@ -31,7 +31,7 @@ class SandboxError(UsageError):
     """The sandbox cannot do what was asked. Where a server failed, its own last lines follow the sentence."""
 
 
-class Server:
+class ServerProcess:
     """etcd or kube-apiserver, as a process of the sandbox."""
 
     def __init__(
@@ -72,9 +72,8 @@ class Server:
         process = self._process = self._guard.popen(self._command, log_file=self.log_file)
         while True:
             ready = self._is_ready()
-            if (
-                process.poll() is not None
-            ):  # asked after the probe: the answer may have come from a stranger on our port
+            # Checked after the probe: its answer may have come from another process on this port.
+            if process.poll() is not None:
                 raise self._failed(
                     f"stopped {time.monotonic() - began:.1f} s after its start (code {process.returncode})"
                 )

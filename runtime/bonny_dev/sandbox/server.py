@@ -14,19 +14,20 @@ import os
 import secrets
 import tempfile
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from .. import files
 from .admin import Admin
-from .binaries import Binaries, Progress, find_or_build
+from .binaries import Progress, find_or_build
 from .guard import Guard
-from .kubeconfig import kubeconfig, signing_key, write_private
+from .kubeconfig import kubeconfig, signing_key
 from .ports import LOOPBACK, check_free, free_ports, is_free
-from .processes import SandboxError, Server
+from .processes import SandboxError, ServerProcess
 
-__all__ = ["Sandbox"]
+__all__ = ["Sandbox", "answers"]
 
 # A free port can be lost to another process before the server listens on it; losing it twice in a row is unlikely.
 START_ATTEMPTS: Final = 5
@@ -42,7 +43,7 @@ class Sandbox(Admin):
     """A control plane of its own: free loopback ports, one temporary folder, an administrator, RBAC for all others.
 
     Guarantees: `stop`, the end of a `with` block, or the end of this process in any way (SIGKILL included) ends the
-    servers and removes the folder. Sandboxes do not get into each other's way.
+    servers and removes the folder. Several sandboxes can run at once.
     Raises: on start, `UsageError` when the binaries cannot be had or `port` is taken; `SandboxError`, with the server's
     last lines, when a server fails.
     """
@@ -56,14 +57,14 @@ class Sandbox(Admin):
     token_file: Path
     """The API server's list of static tokens (mode 0600): the administrator's only."""
 
-    etcd: Server
-    apiserver: Server
+    etcd: ServerProcess
+    apiserver: ServerProcess
 
     def __init__(
         self,
         *,
         port: int = 0,
-        binaries: Binaries | None = None,
+        binaries: Mapping[str, Path] | None = None,
         apiserver_flags: Sequence[str] = (),
         start_seconds: float = START_SECONDS,
         progress: Progress | None = None,
@@ -71,8 +72,8 @@ class Sandbox(Admin):
         """Prepare a sandbox; nothing happens before `start` or `with`.
 
         `port` is the API server's (default 0: a free one); `binaries` are found or built by default; `apiserver_flags`
-        are appended to ours, the last one of a name wins; `start_seconds` is the patience with each server (default
-        60); `progress` is called with a line now and then while binaries are fetched or built.
+        are appended to ours, the last one of a name wins; `start_seconds` is how long each server may take (default
+        60); `progress` is called with a line from time to time while binaries are fetched or built.
         """
         super().__init__(url="", token=secrets.token_urlsafe(32), ca_file=Path())
         self._port = port
@@ -82,16 +83,6 @@ class Sandbox(Admin):
         self._progress = progress
         self._guard: Guard | None = None
         self._owner = 0
-
-    @property
-    def etcd_pid(self) -> int:
-        """Process id of etcd."""
-        return self.etcd.pid
-
-    @property
-    def apiserver_pid(self) -> int:
-        """Process id of kube-apiserver."""
-        return self.apiserver.pid
 
     def start(self) -> Self:
         """Start both servers and return when the API server is ready. Any thread may call it."""
@@ -104,17 +95,14 @@ class Sandbox(Admin):
             ports = [self._port or free_ports(1)[0], *free_ports(2)]
             try:
                 self._launch(binaries, *ports)
-            except SandboxError:
-                self.stop()
-                if self._port:
-                    check_free(self._port)
-                if attempt == START_ATTEMPTS or all(is_free(port) for port in ports):
-                    raise  # not a lost race for a port
-            except BaseException:
-                self.stop()
-                raise
-            else:
                 break
+            except BaseException as error:
+                self.stop()
+                if self._port and isinstance(error, SandboxError):
+                    check_free(self._port)
+                race_lost = isinstance(error, SandboxError) and not all(is_free(port) for port in ports)
+                if not race_lost or attempt == START_ATTEMPTS:
+                    raise
         return self
 
     def stop(self) -> None:
@@ -127,12 +115,12 @@ class Sandbox(Admin):
     def service_account_kubeconfig(self, namespace: str, name: str, *, expires_seconds: int = 3600) -> Path:
         """Write a kubeconfig (mode 0600) that acts as a ServiceAccount, which must exist, with a real token.
 
-        Its rights are those that RBAC gives to it. The token ends after `expires_seconds` (default an hour, at least
+        It has the permissions that RBAC grants to it. The token ends after `expires_seconds` (default an hour, at least
         600); another call writes a fresh one to the same file.
         """
         token = self.service_account_token(namespace, name, expires_seconds=expires_seconds)
         text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user=name, token=token, namespace=namespace)
-        return write_private(self.folder / f"{namespace}-{name}.kubeconfig", text)
+        return files.write(self.folder / f"{namespace}-{name}.kubeconfig", text)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -142,24 +130,24 @@ class Sandbox(Admin):
     ) -> None:
         self.stop()
 
-    def _launch(self, binaries: Binaries, port: int, etcd_port: int, peer_port: int) -> None:
+    def _launch(self, binaries: Mapping[str, Path], port: int, etcd_port: int, peer_port: int) -> None:
         self._owner = os.getpid()
         self.folder = Path(tempfile.gettempdir()).resolve() / f"bonny-sandbox-{secrets.token_hex(6)}"
         self._guard = Guard(self.folder)
         self.url = f"https://{LOOPBACK}:{port}"
         self.ca_file = self.folder / "certs" / "apiserver.crt"
-        self.token_file = write_private(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
-        write_private(self.folder / "sa.key", signing_key())
-        self.etcd = Server(
+        self.token_file = files.write(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
+        files.write(self.folder / "sa.key", signing_key())
+        self.etcd = ServerProcess(
             "etcd",
-            [str(binaries.etcd), *etcd_flags(self.folder, etcd_port, peer_port)],
+            [str(binaries["etcd"]), *etcd_flags(self.folder, etcd_port, peer_port)],
             guard=self._guard,
-            is_ready=lambda: is_healthy(etcd_port),
+            is_ready=lambda: answers(f"http://{LOOPBACK}:{etcd_port}/health"),
             start_seconds=self._start_seconds,
         )
-        self.apiserver = Server(
+        self.apiserver = ServerProcess(
             "kube-apiserver",
-            [str(binaries.kube_apiserver), *apiserver_flags(self.folder, port, etcd_port), *self._apiserver_flags],
+            [str(binaries["kube-apiserver"]), *apiserver_flags(self.folder, port, etcd_port), *self._apiserver_flags],
             guard=self._guard,
             is_ready=self._is_ready,
             start_seconds=self._start_seconds,
@@ -167,7 +155,7 @@ class Sandbox(Admin):
         self.etcd.start()
         self.apiserver.start()
         text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user="admin", token=self.token)
-        self.kubeconfig = write_private(self.folder / "kubeconfig", text)
+        self.kubeconfig = files.write(self.folder / "kubeconfig", text)
 
     def _is_ready(self) -> bool:
         """Whether the API server answers, is ready, and has made the namespace that most requests use."""
@@ -179,11 +167,11 @@ class Sandbox(Admin):
         return all(answer.status == 200 for answer in answers)
 
 
-def is_healthy(etcd_port: int) -> bool:
-    """Whether etcd answers and has elected itself."""
+def answers(url: str) -> bool:
+    """Whether a server on this machine answers a GET of `url` with 200."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"http://{LOOPBACK}:{etcd_port}/health", timeout=PROBE_TIMEOUT_SECONDS) as response:
+        with opener.open(url, timeout=PROBE_TIMEOUT_SECONDS) as response:
             return bool(response.status == 200)
     except OSError:
         return False
@@ -211,7 +199,7 @@ def apiserver_flags(folder: Path, port: int, etcd_port: int) -> list[str]:
         f"--bind-address={LOOPBACK}",
         # Otherwise it looks for the address of the default route, and stops on a machine that has none.
         f"--advertise-address={LOOPBACK}",
-        # Nobody reads the `kubernetes` Endpoints here, and a loopback address in them is refused in the log for ever.
+        # The `kubernetes` Endpoints are not used here; each try to write a loopback address to them would be logged.
         "--endpoint-reconciler-type=none",
         f"--cert-dir={folder}/certs",
         "--service-account-issuer=https://kubernetes.default",
@@ -221,8 +209,8 @@ def apiserver_flags(folder: Path, port: int, etcd_port: int) -> list[str]:
         f"--token-auth-file={folder}/tokens.csv",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--allow-privileged=true",
-        # What waits for controllers that do not run here: every Pod would be refused until the namespace has a default
-        # ServiceAccount, and a Node would have the taint not-ready for ever.
+        # Plugins that wait for controllers, which do not run here: every Pod would be refused until the namespace has a
+        # default ServiceAccount, and a Node would keep the taint not-ready.
         "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
         "--profiling=false",
     ]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from .processes import SandboxError
 
-__all__ = ["ETCD", "KUBERNETES", "OLDEST", "Version", "check", "parse", "reported"]
+__all__ = ["ETCD", "KUBERNETES", "OLDEST", "SemanticVersion", "check", "parse", "printed"]
 
 
-class Version(NamedTuple):
+class SemanticVersion(NamedTuple):
     """A release, comparable."""
 
     major: int
@@ -23,44 +23,39 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-# What `gomod/` builds; change both together.
-KUBERNETES: Final = Version(1, 36, 3)
-ETCD: Final = Version(3, 6, 16)
+# The versions that `gomod/` builds; change both together.
+KUBERNETES: Final = SemanticVersion(1, 36, 3)
+ETCD: Final = SemanticVersion(3, 6, 16)
 
 KUBERNETES_PROGRAMS: Final = ("kube-apiserver", "kube-scheduler", "kube-controller-manager")
 # The three newest minors of Kubernetes are supported; their API servers ask for etcd 3.5 or newer.
-OLDEST: Final = {"etcd": Version(3, 5), **dict.fromkeys(KUBERNETES_PROGRAMS, Version(1, 34))}
+OLDEST: Final = {"etcd": SemanticVersion(3, 5), **dict.fromkeys(KUBERNETES_PROGRAMS, SemanticVersion(1, 34))}
 
 # Both programs answer at once; the rest is for a cold disk.
 ANSWER_SECONDS: Final = 30.0
 
 
-def parse(text: str) -> Version | None:
+def parse(text: str) -> SemanticVersion | None:
     """The first `1.2.3` or `1.2` in `text`."""
-    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
-    return Version(int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return SemanticVersion(int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 
-def reported(program: Path) -> Version:
-    """What `program --version` says. Raises: `SandboxError` when it cannot run here, or says nothing of the kind."""
+def printed(*command: str | Path, **options: Any) -> SemanticVersion | None:
+    """The version that a command prints; None when it does not run on this machine, or prints none."""
     try:
-        result = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SandboxError(
-            f"{program} does not run here ({error}): put one there that is built for this machine"
-        ) from error
-    version = parse(result.stdout)
-    if result.returncode != 0 or version is None:
-        raise SandboxError(f"{program} --version tells no version: is it really {program.name}?")
-    return version
+        done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False, **options)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return parse(done.stdout) if done.returncode == 0 else None
 
 
-def check(program: Path, *, name: str) -> Version:
-    """The version of `program`. Raises: `SandboxError` when it is too old for us, or does not run."""
-    version = reported(program)
-    if version < OLDEST[name]:
-        wanted = f"{OLDEST[name].major}.{OLDEST[name].minor}"
-        raise SandboxError(f"{program} is {name} {version}, and the sandbox needs {wanted} or newer: take a newer one")
+def check(program: Path, *, name: str) -> SemanticVersion:
+    """The version of `program`. Raises: `SandboxError` when it is too old, or does not run."""
+    version, oldest = printed(program, "--version"), OLDEST[name]
+    if version is None:
+        raise SandboxError(f"{program} --version prints no version: use {name} built for this machine")
+    if version < oldest:
+        needed = f"{oldest.major}.{oldest.minor}"
+        raise SandboxError(f"{program} is {name} {version}, and the sandbox needs {needed} or newer: use a newer one")
     return version

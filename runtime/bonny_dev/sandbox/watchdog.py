@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 
-# A process that was forked by ours, without exec, keeps a copy of the pipe open; then only the parent's id tells.
+# A process that ours forked without exec keeps a copy of the pipe open; then only the parent's id shows the end.
 PARENT_CHECK_SECONDS = 1.0
 # Killed processes may still hold files for a moment; without a reaping init they stay zombies, so we watch the folder.
 REMOVAL_SECONDS = 10.0

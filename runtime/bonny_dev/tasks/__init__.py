@@ -1,4 +1,4 @@
-"""Tasks: what `invoke` offers in an operator repository. Each is thin: its work is done in a module of its own.
+"""Tasks: the `invoke` tasks of an operator repository. Each is thin: its work is done in a module of its own.
 
 You need it in tasks.py only. Imports at the top are light, so that `invoke --list` needs nothing but invoke.
 """
@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invoke.context import Context
-from invoke.exceptions import Exit
-from invoke.tasks import task
 
 from bonny.errors import UsageError
 
 from ..project import Project
 from . import sandbox
-from .failure import in_one_sentence
+from .failure import task
 from .shipping import image, install, lock, pin_tags, uninstall
 
 if TYPE_CHECKING:
     from .plan import Plan
 
-# No task is called like a module of this package: importing that would put it in the task's place.
+# No task has the name of a module of this package: importing the module would replace the task.
 __all__ = [
     "examine",
     "gen_controller",
@@ -51,14 +49,14 @@ DRY_RUN = "show what would be written, as a diff, and write nothing"
 @task(
     iterable=["short_name"],
     help={
-        "kind": "name of one object, in CamelCase: Widget; with --for the name of the controller",
-        "plural": "name of many, in lower case: widgets; with --for that of the kind",
+        "kind": "kind in CamelCase: Widget; with --for the name of the controller",
+        "plural": "plural of the kind in lower case: widgets",
         "version": "v1, v1beta1, v2alpha1 (default v1)",
-        "cluster_scoped": "its objects belong to no namespace",
-        "short_name": "another name for kubectl; repeat it, or separate several with commas",
+        "cluster_scoped": "objects of the kind have no namespace",
+        "short_name": "short name for kubectl; repeat it, or separate several with commas",
         "group": "API group, if not the operator's own",
-        "for": "a kind that exists, such as apps/v1/Deployment: a controller for it, and no API",
-        "finalizer": "the controller cleans up before an object may go",
+        "for": "an existing kind, such as apps/v1/Deployment: add a controller for it, and no API",
+        "finalizer": "add a finalizer: the controller cleans up before an object is deleted",
         "dry_run": DRY_RUN,
     },
 )
@@ -74,67 +72,64 @@ def gen_controller(
     finalizer: bool = False,
     dry_run: bool = False,
 ) -> None:
-    """Add a kind: its API, controller, sample and tests. With another --version: a version of it."""
-    with in_one_sentence():
-        from . import generate, parts
+    """Add a kind: API, controller, sample and tests; or, with another --version, a version of an existing kind."""
+    from . import generate, parts
 
-        if version and for_:
-            raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
-        request = generate.Request(
-            kind=kind,
-            plural=plural,
-            version=version or "v1",
-            cluster_scoped=cluster_scoped,
-            short_names=tuple(name.strip() for names in short_name or () for name in names.split(",")),
-            group=group,
-            finalizer=finalizer,
-        )
-        project = Project.at(Path(c.root))
-        plan = parts.plan_controller_of(project, request, for_) if for_ else generate.plan_kind(project, request)
-        _carry_out(plan, dry_run=dry_run)
+    if version and for_:
+        raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
+    request = generate.NewKind(
+        kind=kind,
+        plural=plural,
+        version=version or "v1",
+        cluster_scoped=cluster_scoped,
+        short_names=tuple(name.strip() for names in short_name or () for name in names.split(",")),
+        group=group,
+        finalizer=finalizer,
+    )
+    project = Project.at(Path(c.root))
+    plan = parts.plan_controller_of(project, request, for_) if for_ else generate.plan_kind(project, request)
+    _carry_out(plan, dry_run=dry_run)
 
 
-@task(help={"name": "what it is called, in lower case: stale-reports", "dry_run": DRY_RUN})
+@task(help={"name": "name of the task in lower case: stale-reports", "dry_run": DRY_RUN})
 def gen_task(c: Context, name: str, dry_run: bool = False) -> None:
-    """Add a periodic task: a function that runs again and again, and its tests."""
-    with in_one_sentence():
-        from . import parts
+    """Add a periodic task: a function that runs at an interval, and its tests."""
+    from . import parts
 
-        _carry_out(parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
-@task(help={"name": "what it is called, in CamelCase: ConfigMapCounter", "dry_run": DRY_RUN})
+@task(help={"name": "name of the class in CamelCase: ConfigMapCounter", "dry_run": DRY_RUN})
 def gen_reconciler(c: Context, name: str, dry_run: bool = False) -> None:
-    """Add a reconciler: a class that looks at all objects of a kind again and again, and its tests."""
-    with in_one_sentence():
-        from . import parts
+    """Add a reconciler: a class that visits all objects of a kind at an interval, and its tests."""
+    from . import parts
 
-        _carry_out(parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
-@task(help={"name": "what pods write in spec.schedulerName: cheap-node", "dry_run": DRY_RUN})
+@task(help={"name": "name for spec.schedulerName of pods: cheap-node", "dry_run": DRY_RUN})
 def gen_scheduler(c: Context, name: str, dry_run: bool = False) -> None:
     """Add a scheduler: its class, a sample pod and tests."""
-    with in_one_sentence():
-        from . import generate_scheduler
+    from . import parts
 
-        _carry_out(generate_scheduler.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(parts.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 def _carry_out(plan: Plan, *, dry_run: bool) -> None:
-    """Write the files of `plan` and say which, or show them."""
+    """Write the files of `plan` and print their names, or show them."""
     if dry_run:
         print(plan.diff(), end="")
         return
-    written = plan.write()
-    for line in (*(f"wrote {name}" for name in written), *plan.notes) if written else ("it is all there already",):
-        print(line)
+    if written := plan.write():
+        print(*(f"wrote {name}" for name in written), *plan.notes, sep="\n")
+    else:
+        print("nothing to do: all files exist")
 
 
 @task(
     iterable=["with_", "without"],
     help={
-        "image": "container image to deploy (default: that of pyproject.toml; without one there is no Deployment)",
+        "image": "container image to deploy (default: the image in pyproject.toml; without one there is no Deployment)",
         "namespace": "namespace to deploy to (default: the operator's name)",
         "out": "file to write, or - for the terminal (default manifest.yaml)",
         "local": "leave out the Deployment: the operator runs on this machine",
@@ -153,22 +148,21 @@ def manifest(
     with_: Iterable[str] | None = None,
     without: Iterable[str] | None = None,
 ) -> None:
-    """Write what a cluster needs to run the operator: CRDs, permissions, Deployment."""
-    with in_one_sentence():
-        from ..manifest import command
+    """Write the manifest of the operator: CRDs, permissions, Deployment."""
+    from ..manifest import bundle, command
 
-        project = Project.at(Path(c.root))
-        usual = f"{project.image}:{project.version}" if project.image else None
-        text = command.render(
-            project.load_operator(),
-            image=image or usual,
-            namespace=namespace or None,
-            local=local,
-            crds_only=crds_only,
-            include=_names(with_),
-            exclude=_names(without),
-        )
-        command.write(text, out if out == "-" else str(project.root / out))
+    project = Project.at(Path(c.root))
+    usual = f"{project.image}:{project.version}" if project.image else None
+    objects = bundle.documents(
+        project.load_operator(),
+        image=image or usual,
+        namespace=namespace or None,
+        local=local,
+        crds_only=crds_only,
+        include=_names(with_),
+        exclude=_names(without),
+    )
+    command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
     if out != "-":
         print(f"wrote {out}")
 
@@ -182,11 +176,10 @@ def manifest(
 )
 def write_dashboards(c: Context, out: str = "monitoring", job: str = "") -> None:
     """Write alert rules for Prometheus and a dashboard for Grafana."""
-    with in_one_sentence():
-        from .dashboards import write
+    from .dashboards import write
 
-        project = Project.at(Path(c.root))
-        written = write(project.root / out, job=job or project.load_operator().name)
+    project = Project.at(Path(c.root))
+    written = write(project.root / out, job=job or project.load_operator().name)
     for path in written:
         print(f"wrote {path.relative_to(project.root) if path.is_relative_to(project.root) else path}")
 
@@ -195,11 +188,11 @@ def write_dashboards(c: Context, out: str = "monitoring", job: str = "") -> None
     name="run-local",
     auto_shortflags=False,
     help={
-        "sandbox": "start a real API server on this machine for it, and stop that afterwards",
-        "reload": "start the operator anew when a source file changes; the sandbox and its objects stay",
+        "sandbox": "start a real API server on this machine for this run",
+        "reload": "restart the operator when a source file changes; the sandbox and its objects stay",
         "apply_samples": "apply the objects in samples/ first",
-        "as_service_account": "run with the permissions of the manifest and no others, so that missing ones show",
-        "namespace": "watch only this namespace (default: what operator.py says)",
+        "as_service_account": "run with the permissions of the manifest only, which shows missing ones",
+        "namespace": "watch only this namespace (default: as operator.py says)",
         "context": "context of your kubeconfig (default: the current one)",
     },
 )
@@ -213,65 +206,55 @@ def run_locally(
     context: str = "",
 ) -> None:
     """Run the operator on this machine, with its CRDs installed first. Ctrl-C ends it."""
-    with in_one_sentence():
-        from .run_local import Options, run
+    from .run_local import Options, run
 
-        project = Project.at(Path(c.root))
-        options = Options(
-            sandbox=sandbox,
-            namespace=namespace,
-            context=context,
-            apply_samples=apply_samples,
-            as_service_account=as_service_account,
-        )
-        if reload:
-            from .reload import run_reloading
+    project = Project.at(Path(c.root))
+    options = Options(
+        sandbox=sandbox,
+        namespace=namespace,
+        context=context,
+        apply_samples=apply_samples,
+        as_service_account=as_service_account,
+    )
+    if reload:
+        from .reload import run_reloading
 
-            run_reloading(project, options)
-        else:
-            run(project.load_operator(), options, samples=project.root / "samples")
+        run_reloading(project, options)
+    else:
+        run(project.load_operator(), options, samples=project.root / "samples")
 
 
 @task(
     name="doctor",
     help={
-        "sandbox": "start a real API server on this machine, install the manifest there, and look at that",
+        "sandbox": "start a real API server on this machine, install the manifest there, and check that",
         "namespace": "namespace that the operator is deployed to (default: its name)",
         "context": "context of your kubeconfig (default: the current one)",
     },
 )
-def examine(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> None:
-    """Look at the cluster: is it supported, are CRDs, permissions and samples right? Changes nothing."""
-    with in_one_sentence():
-        from .doctor import run
+def examine(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> int:
+    """Check the cluster: supported version, CRDs, permissions, samples. Changes nothing."""
+    from .doctor import run
 
-        project = Project.at(Path(c.root))
-        samples = project.root / "samples"
-        well = run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context)
-    if not well:
-        raise Exit(code=1)
+    project = Project.at(Path(c.root))
+    samples = project.root / "samples"
+    return int(not run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context))
 
 
-@task(name="test", help={"unit": "only the quick tests, which need no API server"})
-def run_tests(c: Context, unit: bool = False) -> None:
+@task(name="test", help={"unit": "only the unit tests, which need no API server"})
+def run_tests(c: Context, unit: bool = False) -> int:
     """Run the tests; the integration tests start a real API server."""
-    with in_one_sentence():
-        from . import quality
+    from . import quality
 
-        code = quality.run_tests(Path(c.root), unit=unit)
-    if code:
-        raise Exit(code=code)
+    return quality.run_tests(Path(c.root), unit=unit)
 
 
-@task
-def lint(c: Context) -> None:
+@task()
+def lint(c: Context) -> int:
     """Check style and types."""
-    with in_one_sentence():
-        from . import quality
+    from . import quality
 
-        code = quality.run_checks(Path(c.root))
-    if code:
-        raise Exit(code=code)
+    return quality.run_checks(Path(c.root))
 
 
 @task(
@@ -285,10 +268,9 @@ def lint(c: Context) -> None:
 )
 def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = False) -> None:
     """Replace vendor/bonny and vendor/bonny_dev by those of another version of the template."""
-    with in_one_sentence():
-        from .update_runtime import update_runtime
+    from .update_runtime import update_runtime
 
-        report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)
+    report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)
     if report.changelog:
         print(f"{report.changelog}\n")
     print(f"vendor/bonny and vendor/bonny_dev are {report.after} now, from {report.origin}; before: {report.before}")

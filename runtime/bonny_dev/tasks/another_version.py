@@ -1,8 +1,8 @@
-"""Another version: the hub's module and sample, as those of a version that is new.
+"""Another version: copies the hub's module and sample for a new version.
 
-You need it when a kind gets a further version: what was written for the hub, fields, columns and rules, is copied, so
-that both versions have the same schema and the API server can convert between them by itself.
-You do not need it for the first version of a kind: that is made from a template.
+You need it when a kind gets a further version: fields, columns and rules of the hub are copied, so that both versions
+have the same schema and the API server can convert between them by itself.
+You do not need it for the first version of a kind, which is made from a template.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
 from textwrap import indent
@@ -22,18 +23,6 @@ from .survey import ApiVersion, api_versions_in, assignments
 
 __all__ = ["copied_module", "copied_sample", "hub_of"]
 
-# Both versions have the same fields at first, so the functions have nothing to do.
-CONVERSIONS: Final = '''
-@staticmethod
-def to_hub(resource: Resource) -> Resource:
-    """An object of this version in the fields of the hub. They are the same so far: the API server copies them."""
-    return resource
-
-@staticmethod
-def from_hub(resource: Resource) -> Resource:
-    """An object of the hub in the fields of this version. They are the same so far: the API server copies them."""
-    return resource
-'''
 # A successor is not deprecated because its predecessor is.
 NOT_COPIED: Final = ("deprecated", "deprecation_warning")
 
@@ -128,7 +117,7 @@ class _Module:
 
 
 def _elsewhere(module: _Module, hub: ApiVersion, version: str) -> Iterator[Edit]:
-    """The version that the first line tells, and the way to neighbours of the hub, which stay where they are."""
+    """The version in the first line, and imports of modules beside the hub, which stay where they are."""
     if ast.get_docstring(module.tree) is not None:
         yield module.replaced(module.tree.body[0], rf"\b{hub.version}\b", version)
     for node in ast.walk(module.tree):
@@ -150,7 +139,8 @@ def _conversions(module: _Module, declared: ast.ClassDef) -> Iterator[Edit]:
     if any(isinstance(node, ast.FunctionDef) and node.name in ("to_hub", "from_hub") for node in declared.body):
         return
     end = module.span(declared)[1]
-    yield Edit(end, end, "\n" + indent(CONVERSIONS, " " * declared.body[0].col_offset).rstrip())
+    functions = files("bonny_dev").joinpath("scaffold", "conversions.py.j2").read_text(encoding="utf-8")
+    yield Edit(end, end, "\n\n" + indent(functions, " " * declared.body[0].col_offset).rstrip())
     imports = [node for node in module.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     if "Resource" not in {alias.asname or alias.name for node in imports for alias in node.names}:
         first = next(node for node in imports if getattr(node, "module", "") != "__future__")

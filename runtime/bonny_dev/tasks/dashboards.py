@@ -1,4 +1,4 @@
-"""Dashboards: what `invoke dashboards` writes: alert rules for Prometheus and a dashboard for Grafana.
+"""Dashboards: writes the files of `invoke dashboards`: alert rules for Prometheus and a dashboard for Grafana.
 
 Both ask only for metrics that an operator has under /metrics.
 """
@@ -11,6 +11,7 @@ from typing import Final
 
 from bonny.errors import UsageError
 
+from .. import files
 from ..manifest.monitoring import ALERTS, DASHBOARD, monitoring_file
 
 __all__ = ["FILES", "write"]
@@ -21,17 +22,14 @@ JOB: Final = re.compile(r"[\w./:-]+", re.ASCII)
 
 
 def write(folder: Path, *, job: str) -> list[Path]:
-    """Write both to `folder`; `job` is the name of the scrape job that sees the operator. Returns: what was written.
+    """Write both files to `folder` and return their paths; `job` is the name of the scrape job of the operator.
 
     Raises: `UsageError` for an impossible job, or when a file cannot be written.
     """
     if not JOB.fullmatch(job):
         raise UsageError(f"the job is {job!r}: use letters, digits and . / : - _, as Prometheus shows it under Targets")
-    written = [folder / name for name in FILES]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in written:
-            path.write_text(monitoring_file(path.name, job=job), encoding="utf-8", newline="\n")
+        return [files.write(folder / name, monitoring_file(name, job=job), mode=0o644) for name in FILES]
     except OSError as error:
         raise UsageError(f"{folder} cannot be written to ({error.strerror}): name another folder by --out") from None
-    return written

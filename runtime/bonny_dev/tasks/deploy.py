@@ -1,8 +1,8 @@
-"""Deploy: puts the operator into a cluster, and takes it out again in the order that leaves nothing behind.
+"""Deploy: installs the operator in a cluster, and uninstalls it in the order that leaves nothing behind.
 
 Custom resources go first, while the operator is there to run their finalizers; then the operator; then its CRDs, with
-which the API server would delete what is left; its namespace last. Which custom resources there are is asked of the
-cluster: the versions that it serves may not be those of the code here.
+which the API server would delete what is left; its namespace last. The cluster itself
+is asked for custom resources: it may serve other versions than the code declares.
 """
 
 from __future__ import annotations
@@ -10,23 +10,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from operator import itemgetter
 from typing import Final
-
-import yaml
 
 from bonny.client.api import Client
 from bonny.client.config import Cluster, find_cluster
 from bonny.client.errors import NotFound, NotServed
 from bonny.errors import UsageError
-from bonny.kinds import Kind, Scope, builtin
-from bonny.naming import names_of
+from bonny.kinds import Kind, builtin
 from bonny.resource import Resource, identify, key_of
 from bonny.run.config import Config
 
-from ..manifest import command
+from ..install import CRD, kind_of, served_kind
+from ..install import install as apply_all
+from ..manifest import bundle
 from ..project import Project
-from .provision import CRD
 
 __all__ = ["cluster_of", "documents_of", "install", "uninstall"]
 
@@ -35,9 +32,8 @@ POLL_SECONDS: Final = 0.5
 
 
 def documents_of(project: Project, *, image: str, namespace: str) -> list[Resource]:
-    """What `invoke manifest` writes. Raises: `UsageError` as it does."""
-    text = command.render(project.load_operator(), image=image or project.tagged_image, namespace=namespace or None)
-    return list(yaml.safe_load_all(text))
+    """The objects that `invoke manifest` writes. Raises: `UsageError`."""
+    return bundle.documents(project.load_operator(), image=image or project.tagged_image, namespace=namespace or None)
 
 
 def cluster_of(context: str) -> Cluster:
@@ -47,15 +43,17 @@ def cluster_of(context: str) -> Cluster:
 
 
 async def install(cluster: Cluster, documents: Sequence[Resource]) -> None:
-    """Apply the documents of a manifest in their order, as `kubectl apply --server-side --force-conflicts` does.
+    """Apply the documents of a manifest in their order and print each one.
 
-    So a namespace that was there before gets the labels of the manifest, with which it enforces pod security.
+    A namespace that exists already gets the labels of the manifest, which enforce pod security.
     Raises: `ApiError` when the cluster does not answer or refuses one; those before it stay applied. `UsageError`.
     """
+
+    def applied(resource: Resource, created: bool) -> None:
+        print(f"{'created' if created else 'applied'} {identify(resource)}", flush=True)
+
     async with Client(cluster, user_agent="bonny-install") as client:
-        for document in documents:
-            _, created = await client.apply(_kind(document), document, manager="bonny-install")
-            print(f"{'created' if created else 'applied'} {identify(document)}", flush=True)
+        await apply_all(client, documents, manager="bonny-install", applied=applied)
 
 
 async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str, wait: float, sure: bool) -> None:
@@ -71,70 +69,51 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
     async with Client(cluster, user_agent="bonny-uninstall") as client:
         left = await _objects(client, defined)
         if not sure:
-            places = ", ".join(sorted({found["metadata"].get("namespace", "the cluster") for _, found in left}))
+            places = ", ".join(sorted({each["metadata"].get("namespace", "the cluster") for _, each in left}))
             raise UsageError(
                 f"this deletes from {cluster.source} all custom resources ({len(left)})"
                 f"{f' in {places}' if left else ''}, the objects of the manifest ({len(documents)})"
-                f"{f' and all else in namespace {own}' if own in namespaces else ''}: say --yes if that is meant"
+                f"{f' and all else in namespace {own}' if own in namespaces else ''}: add --yes to do it"
             )
         print(f"uninstalling from {cluster.source}", flush=True)
         ends = asyncio.get_running_loop().time() + wait
         while left:
-            for kind, found in left:
-                if "deletionTimestamp" not in found["metadata"]:
-                    await _delete(client, kind, found)
+            for kind, resource in left:
+                if "deletionTimestamp" not in resource["metadata"]:
+                    await _delete(client, kind, resource)
             await asyncio.sleep(POLL_SECONDS)
             left = await _objects(client, defined)
             if left and asyncio.get_running_loop().time() > ends:
                 raise UsageError(
                     f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
-                    "them, so the operator was left in place: its logs say what their clean-up waits for"
+                    "them, so the operator was left in place: see its log for what their clean-up waits for"
                 )
         for document in reversed(documents):
-            kind = _kind(document)
-            # Others may have taken their kinds away; of one of Kubernetes' own a bare 404 says nothing.
-            with suppress(*(() if builtin(kind.api_version, kind.kind) else (NotServed,))):
+            kind = kind_of(document)
+            try:
                 await _delete(client, kind, document)
+            except NotServed:
+                # A custom kind may have been removed before. A bare 404 for a kind of Kubernetes itself is an error.
+                if builtin(kind.api_version, kind.kind):
+                    raise
     for name in sorted(namespaces - {own}):
-        print(f"left Namespace {name}, which may hold what is not the operator's", flush=True)
+        print(f"left Namespace {name}, which may hold objects that are not the operator's", flush=True)
 
 
 async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, Resource]]:
     """All objects of the kinds that these CustomResourceDefinitions define; one that is not installed has none.
 
-    Only the API server's own "not found" says so. A bare 404 may come from anybody, and is raised.
+    Only the API server's own "not found" says so. A bare 404 may come from a proxy, and is raised.
     """
-    found: list[tuple[Kind, Resource]] = []
+    objects: list[tuple[Kind, Resource]] = []
     for name in defined:
         with suppress(NotFound):
-            kind = _served(await client.get(CRD, name))
-            found += [(kind, each) for each in await client.list(kind)]
-    return found
+            kind = served_kind(await client.get(CRD, name))
+            objects += [(kind, each) for each in await client.list(kind)]
+    return objects
 
 
 async def _delete(client: Client, kind: Kind, resource: Resource) -> None:
     with suppress(NotFound):
         await client.delete(kind, key_of(resource))
         print(f"deleted {identify(resource)}", flush=True)
-
-
-def _kind(document: Resource) -> Kind:
-    """The kind of a document; of those that Kubernetes does not serve itself the plural is the regular one."""
-    api_version, kind = document["apiVersion"], document["kind"]
-    if builtin(api_version, kind):
-        return Kind(api_version, kind)
-    scope = Scope.NAMESPACED if "namespace" in document["metadata"] else Scope.CLUSTER
-    return Kind(api_version, kind, plural=names_of(kind).plural, scope=scope)
-
-
-def _served(crd: Resource) -> Kind:
-    """The kind that an installed CRD defines, in a version that is served: the stored one if it is."""
-    spec, names = crd["spec"], crd["spec"]["names"]
-    served = [version for version in spec["versions"] if version["served"]]
-    if not served:
-        raise UsageError(
-            f"the cluster serves no version of {crd['metadata']['name']}, so its objects can neither be counted nor "
-            "clean up: set served to true for one of them"
-        )
-    version = max(served, key=itemgetter("storage"))["name"]
-    return Kind(f"{spec['group']}/{version}", names["kind"], plural=names["plural"], scope=Scope(spec["scope"]))

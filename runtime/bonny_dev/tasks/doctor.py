@@ -1,8 +1,8 @@
-"""Doctor: what `invoke doctor` looks at before an operator is deployed, or when it does not work: one line each.
+"""Doctor: the checks of `invoke doctor`, before an operator is deployed or when it does not work; one line each.
 
-It changes nothing: what would be written is sent as a dry run, and permissions are asked about.
+It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, and what it
-takes to apply the samples. What the person may not look at is a finding, too.
+takes to apply the samples. A check that is forbidden is a finding, too.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from bonny.client.api import ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig, find_cluster
 from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Unauthorized, refusal
 from bonny.core.objects import decode_failure
-from bonny.errors import ApiError, OptionError, UsageError
+from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
 from bonny.main import defaults
 from bonny.naming import check_dns_label
@@ -35,20 +34,20 @@ from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
 
 from ..crd.definition import crds
-from ..manifest.bundle import to_yaml
+from ..install import CRD, install, kind_of, kinds_of, read_documents
+from ..manifest import bundle
 from ..sandbox import Sandbox, versions
-from ..testing.running import install
-from .provision import CRD
+from .provision import sample_files
 
 __all__ = ["Finding", "examine", "run"]
 
 # As kubectl does: a field that the schema does not know is an error.
 DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
-# What is JSON is YAML, too.
+# JSON is YAML, too.
 TYPES: Final = {"PATCH": "application/apply-patch+yaml", **dict.fromkeys(("POST", "PUT"), "application/json")}
-# It is a person who waits.
+# A person waits.
 SECONDS: Final = 10.0
-# Of a difference; the rest of it is shown by `kubectl diff`.
+# The longest difference to print; `kubectl diff` shows the rest.
 DIFF_LINES: Final = 20
 MANIFEST: Final = "apply what `invoke manifest` writes"
 GREEN, RED, DIM, PLAIN = "\033[32m", "\033[31m", "\033[2m", "\033[0m"
@@ -56,21 +55,21 @@ GREEN, RED, DIM, PLAIN = "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one look has found."""
+    """The result of one check."""
 
     part: str
     """cluster, version, manifest, crd, permissions or sample."""
 
     ok: bool
     text: str
-    """What is well; or what is wrong, and after a colon what to do."""
+    """The good state; or the problem and, after a colon, what to do."""
 
     detail: tuple[str, ...] = ()
-    """Lines that belong to it, such as a difference."""
+    """More lines, such as a difference."""
 
 
 class _Wrong(Exception):
-    """Something is not as it should be: a sentence, and lines that belong to it."""
+    """A check failed: a sentence, and lines that belong to it."""
 
     def __init__(self, text: str, *detail: str) -> None:
         super().__init__(text)
@@ -78,39 +77,36 @@ class _Wrong(Exception):
 
 
 def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, context: str) -> bool:
-    """Look, and print as it goes; returns whether all is well. `samples` is a folder of YAML files.
+    """Run the checks and print their results; returns whether all passed. `samples` is a folder of YAML files.
 
     Raises: `UsageError` for flags that cannot be, when there is no cluster to ask, or no sandbox to be had.
     """
     config = Config.from_environment(base=defaults(operator))
     where = check_dns_label(namespace or operator.name, "namespace")
-    try:
-        texts = {path.name: path.read_bytes() for path in sorted(samples.glob("*.y*ml"))}
-    except OSError as error:
-        raise UsageError(f"the sample {error.filename} cannot be read ({error.strerror}): mend that") from error
+    texts = sample_files(samples)
     if sandbox and (context or namespace):
         raise UsageError("--sandbox and --context or --namespace exclude each other: a sandbox is a cluster of its own")
     if not sandbox:
         cluster = find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
-        return asyncio.run(_told(examine(operator, cluster, namespace=where, samples=texts)))
+        return asyncio.run(_report(examine(operator, cluster, namespace=where, samples=texts)))
     print("starting a sandbox ...", flush=True)
     with Sandbox() as started:
         own = Kubeconfig(str(started.kubeconfig))
-        return asyncio.run(_told(examine(operator, own, namespace=operator.name, samples=texts, installs=True)))
+        return asyncio.run(_report(examine(operator, own, namespace=operator.name, samples=texts, installs=True)))
 
 
-async def _told(findings: AsyncIterator[Finding]) -> bool:
+async def _report(findings: AsyncIterator[Finding]) -> bool:
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")  # https://no-color.org
     green, red, dim, plain = (GREEN, RED, DIM, PLAIN) if colour else ("",) * 4
-    looks = wrong = 0
-    async for found in findings:
-        looks, wrong = looks + 1, wrong + (not found.ok)
-        mark = f"{green}ok  {plain}" if found.ok else f"{red}FAIL{plain}"
-        print(f"{mark}  {found.part:<11}  {found.text}", flush=True)
-        for line in found.detail:
+    checks = wrong = 0
+    async for finding in findings:
+        checks, wrong = checks + 1, wrong + (not finding.ok)
+        mark = f"{green}ok  {plain}" if finding.ok else f"{red}FAIL{plain}"
+        print(f"{mark}  {finding.part:<11}  {finding.text}", flush=True)
+        for line in finding.detail:
             tint = {"+": green, "-": red}.get(line[:1], dim)
             print(f"{'':19}{tint}{line}{plain}", flush=True)
-    print(f"{red}{wrong} of {looks} to mend{plain}" if wrong else f"{green}all is well{plain}", flush=True)
+    print(f"{red}{wrong} of {checks} checks failed{plain}" if wrong else f"{green}all checks passed{plain}", flush=True)
     return not wrong
 
 
@@ -131,11 +127,10 @@ async def examine(
         if installs:
             yield await _look("manifest", _installed(client, operator))
         for crd in crds(operator.crds, operator.group):
-            yield await _look("crd", _as_the_code_has_it(client, crd))
+            yield await _look("crd", _crd_as_declared(client, crd))
         yield await _look("permissions", _granted(client, operator, namespace))
-        own = [known.as_kind(operator.group) for known in operator.crds]
         for file, text in samples.items():
-            yield await _look("sample", _accepted(client, own, file, text))
+            yield await _look("sample", _accepted(client, kinds_of(operator), file, text))
 
 
 async def _look(part: str, check: Awaitable[str]) -> Finding:
@@ -144,7 +139,7 @@ async def _look(part: str, check: Awaitable[str]) -> Finding:
     except _Wrong as wrong:
         return Finding(part, False, str(wrong), wrong.detail)
     except ApiError as error:
-        # A rule in CEL is refused with a picture of it.
+        # A rule in CEL is refused with several lines that show it.
         first, *others = str(error).splitlines()
         return Finding(part, False, f"{first}: {_advice(error)}", tuple(others))
 
@@ -156,8 +151,8 @@ def _advice(error: ApiError) -> str:
         case Forbidden():
             return "ask an administrator to run this"
         case Invalid():
-            return "mend it in the code"
-    return "see that the API server runs, and can be reached from here"
+            return "fix it in the code"
+    return "check that the API server runs and can be reached from here"
 
 
 async def _reached(client: Client) -> str:
@@ -167,26 +162,27 @@ async def _reached(client: Client) -> str:
 
 async def _supported(client: Client) -> str:
     text = str((await _asked(client, "GET", "/version", "read", "the version")).get("gitVersion"))
-    found, oldest, newest = versions.parse(text), versions.OLDEST["kube-apiserver"], versions.KUBERNETES
+    version, oldest, newest = versions.parse(text), versions.OLDEST["kube-apiserver"], versions.KUBERNETES
     supported = f"{oldest.major}.{oldest.minor} to {newest.major}.{newest.minor} are supported"
-    if found is None:
-        raise _Wrong(f"{text!r} is no version, and {supported}: ask whoever runs the cluster")
-    if found[:2] < oldest[:2]:
+    if version is None:
+        raise _Wrong(f"{text!r} is not a version, and {supported}: ask the administrator of the cluster")
+    if version[:2] < oldest[:2]:
         raise _Wrong(f"Kubernetes {text} is too old, {supported}: upgrade the cluster")
-    if found[:2] > newest[:2]:
+    if version[:2] > newest[:2]:
         raise _Wrong(f"Kubernetes {text} is too new, {supported}: `invoke update-runtime`")
     return f"Kubernetes {text}"
 
 
 async def _installed(client: Client, operator: Operator) -> str:
+    documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
     try:
-        await install(client, operator)
-    except AssertionError as error:
-        raise _Wrong(f"{error}: see the API server's log") from error
+        await install(client, documents, manager="doctor")
+    except UsageError as error:
+        raise _Wrong(str(error)) from error
     return "is accepted by the sandbox"
 
 
-async def _as_the_code_has_it(client: Client, crd: Resource) -> str:
+async def _crd_as_declared(client: Client, crd: Resource) -> str:
     """Served, and the same with the defaults that the API server adds."""
     name, live = crd["metadata"]["name"], None
     try:
@@ -196,15 +192,15 @@ async def _as_the_code_has_it(client: Client, crd: Resource) -> str:
     except NotFound:
         await _asked(client, "POST", path_of(CRD), "create", name, body=crd)
         raise _Wrong(f"{name} is not installed: {MANIFEST}") from None
-    told = {known["type"]: known["status"] for known in (live.get("status") or {}).get("conditions") or ()}
-    if told.get("Established") != "True":
+    conditions = {each["type"]: each["status"] for each in (live.get("status") or {}).get("conditions") or ()}
+    if conditions.get("Established") != "True":
         raise _Wrong(f"{name} is not served: kubectl describe crd {name}")
     if stored["spec"] != live["spec"]:
-        before, after = (to_yaml([known["spec"]]).splitlines() for known in (live, stored))
+        before, after = (bundle.to_yaml([each["spec"]]).splitlines() for each in (live, stored))
         lines = [*difflib.unified_diff(before, after, "in the cluster", "in the code", lineterm="", n=2)]
         more = [f"... and {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
         raise _Wrong(f"{name} differs from the code: {MANIFEST}", *lines[:DIFF_LINES], *more)
-    return f"{name} is installed as the code has it"
+    return f"{name} is installed as declared in the code"
 
 
 async def _granted(client: Client, operator: Operator, namespace: str) -> str:
@@ -212,34 +208,33 @@ async def _granted(client: Client, operator: Operator, namespace: str) -> str:
     needed = set(permissions(grants(operator, namespace=namespace)))
     missing = await refused(client, needed, service_account=(namespace, operator.name))
     if missing == needed != set():
-        raise _Wrong(f"{account} has none: {MANIFEST}, or say by --namespace where it is")
+        raise _Wrong(f"{account} has no permissions: {MANIFEST}, or name its namespace by --namespace")
     if missing:
-        raise _Wrong(f"{account} lacks {len(missing)} of {len(needed)}: {MANIFEST}, or", *missing_lines(missing))
-    return f"{account} has all {len(needed)} that it needs"
+        raise _Wrong(
+            f"{account} lacks {len(missing)} of {len(needed)} permissions: {MANIFEST}, or", *missing_lines(missing)
+        )
+    return f"{account} has all {len(needed)} permissions that it needs"
 
 
-async def _accepted(client: Client, own: list[Kind], file: str, text: bytes) -> str:
+async def _accepted(client: Client, kinds: list[Kind], file: str, text: bytes) -> str:
     """A dry run of applying each object in it, to the namespace `default` where it names none."""
-    found = []
+    accepted = []
     try:
-        for document in filter(None, yaml.safe_load_all(text)):
-            api_version, kind = document["apiVersion"], document["kind"]
-            ours = (known for known in own if (known.api_version, known.kind) == (api_version, kind))
-            known = next(ours, None) or Kind(api_version, kind)
-            place = {"namespace": "default"} if known.namespaced else {}
-            resource = {**document, "metadata": {**place, **document["metadata"]}}
+        for document in read_documents(file, text):
+            kind = kind_of(document, kinds)
+            metadata = {**({"namespace": "default"} if kind.namespaced else {}), **document["metadata"]}
+            resource = {**document, "metadata": metadata}
             key = key_of(resource)
-            path = path_of(known, key.namespace or None, key.name)
-            found.append(await _asked(client, "PATCH", path, "apply", f"{known.resource} {key}", body=resource))
-    except yaml.YAMLError as error:
-        raise _Wrong(f"{file} is no YAML ({' '.join(str(error).split())}): mend it") from None
-    except (KeyError, TypeError, AttributeError):
-        raise _Wrong(f"{file} holds no object: give it apiVersion, kind, and metadata with a name") from None
+            path = path_of(kind, key.namespace or None, key.name)
+            accepted.append(await _asked(client, "PATCH", path, "apply", f"{kind.resource} {key}", body=resource))
     except NotServed:
-        raise _Wrong(f"{file}: {kind} of {api_version} is not served: {MANIFEST}") from None
-    except (ApiError, OptionError) as error:
-        raise _Wrong(f"{file}: {error}: mend it") from None
-    return f"{file}: {', '.join(map(identify, found)) or 'nothing in it'} would be accepted"
+        served = f"{document['kind']} of {document['apiVersion']} is not served"
+        raise _Wrong(f"{file}: {served}: {MANIFEST}") from None
+    except ApiError as error:
+        raise _Wrong(f"{file}: {error}: fix it") from None
+    except UsageError as error:
+        raise _Wrong(str(error)) from None
+    return f"{file}: {', '.join(map(identify, accepted)) or 'nothing in it'} would be accepted"
 
 
 async def _asked(
@@ -256,4 +251,6 @@ async def _asked(
     try:
         return msgspec.json.decode(answer.body, type=dict[str, Any])
     except msgspec.MsgspecError:
-        raise _Wrong(f"the answer of {client.cluster.source} is none of an API server: correct the address") from None
+        raise _Wrong(
+            f"{client.cluster.source} does not look like a Kubernetes API server: correct the address"
+        ) from None

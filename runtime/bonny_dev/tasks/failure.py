@@ -1,18 +1,38 @@
-"""Failure: how a task tells a person what went wrong: one sentence on stderr and exit code 2, never a traceback.
+"""Failure: how a task reports an error: one sentence on stderr and an exit code, never a traceback.
 
-You need it around the body of every task. What the sentence says is decided where the error is raised.
+You need it to declare a task: use its `task` instead of invoke's. The sentence is written where the error is raised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeAlias, cast
 
+import invoke.tasks
 from invoke.exceptions import Exit
 
 from bonny.errors import ApiError, UsageError
 
-__all__ = ["in_one_sentence"]
+__all__ = ["in_one_sentence", "task"]
+
+Body: TypeAlias = Callable[..., int | None]
+
+
+def task(**options: Any) -> Callable[[Body], invoke.tasks.Task[Any]]:
+    """As `invoke.task`; a function may also return the exit code, and its errors are shown in one sentence."""
+
+    def decorated(body: Body) -> invoke.tasks.Task[Any]:
+        @wraps(body)
+        def run(*arguments: Any, **flags: Any) -> None:
+            with in_one_sentence():
+                if code := body(*arguments, **flags):
+                    raise Exit(code=code)
+
+        return cast("invoke.tasks.Task[Any]", invoke.tasks.task(run, **options))
+
+    return decorated
 
 
 @contextmanager
@@ -24,10 +44,10 @@ def in_one_sentence() -> Iterator[None]:
         raise Exit(f"{error}", code=2) from error
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing in {"", "bonny"}:
+        if missing in {"", "bonny", "bonny_dev"}:
             raise
         sentence = (
-            f"{missing} is not installed here: run `pip install -e '.[dev]'` and try again; if that does not help, it "
-            "is missing in pyproject.toml, or the name is wrong"
+            f"{missing} is not installed: run `pip install -e '.[dev]'` and try again; if that does not help, add it "
+            "to pyproject.toml, or correct its name"
         )
         raise Exit(sentence, code=2) from error

@@ -1,9 +1,9 @@
 """Generate: plans the files of a new kind, or of another version of a kind that exists.
 
-You need it for `invoke gen-controller`. Nothing has to be edited by hand afterwards: the operator discovers what lies
-in its folders.
-Elsewhere: the module of another version (`another_version`), controllers of kinds of others and what belongs to no kind
-(`parts`), how files are written (`plan`).
+You need it for `invoke gen-controller`. No other file has to be edited: the operator discovers the modules in its
+folders.
+Elsewhere: the module of another version (`another_version`), controllers of existing kinds, tasks, reconcilers and
+schedulers (`parts`), how files are written (`plan`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from bonny.naming import check_group, check_kind, check_plural, check_version
 from ..naming import snake_case
 from ..project import Project
 from .another_version import copied_module, copied_sample, hub_of
-from .plan import Plan, check_finalizes, check_free, formatted, render
+from .plan import Plan, check_finalizes, check_free, formatted, rendered
 from .survey import ApiVersion, api_versions, api_versions_in, group_of_operator
 
-__all__ = ["Request", "plan_kind"]
+__all__ = ["NewKind", "plan_kind"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a person asked for. `group` empty means the group of the operator, or of the kind's other versions."""
+class NewKind:
+    """The options of gen-controller. An empty `group` is the group of the operator, or of the kind's other versions."""
 
     kind: str
     plural: str
@@ -39,7 +39,7 @@ class Request:
     finalizer: bool = False
 
 
-def plan_kind(project: Project, request: Request) -> Plan:
+def plan_kind(project: Project, request: NewKind) -> Plan:
     """The files for `request`: all of a kind, or what a further version of it adds.
 
     Raises: `UsageError` when the names cannot be used, or the kind or version exists and says something else.
@@ -82,7 +82,7 @@ def plan_kind(project: Project, request: Request) -> Plan:
     return plan
 
 
-def _check_names(request: Request) -> None:
+def _check_names(request: NewKind) -> None:
     check_kind(request.kind)
     check_plural(request.plural)
     check_version(request.version)
@@ -96,8 +96,8 @@ def _check_names(request: Request) -> None:
         check_group(request.group)
 
 
-def _check_neighbour(project: Project, other: ApiVersion, request: Request, *, group: str) -> None:
-    """Refuse what another kind of the group is called."""
+def _check_neighbour(project: Project, other: ApiVersion, request: NewKind, *, group: str) -> None:
+    """Refuse a name that another kind of the group has."""
     taken = _served_names(other.kind, other.plural, other.short_names)
     shared = sorted(taken & _served_names(request.kind, request.plural, request.short_names))
     if shared:
@@ -107,8 +107,8 @@ def _check_neighbour(project: Project, other: ApiVersion, request: Request, *, g
         )
 
 
-def _check_sibling(project: Project, other: ApiVersion, request: Request, *, group: str, others_group: str) -> None:
-    """Refuse what differs from a version of the same kind, and is the same for all of them."""
+def _check_sibling(project: Project, other: ApiVersion, request: NewKind, *, group: str, others_group: str) -> None:
+    """Refuse options that differ from another version of the kind, where all versions must agree."""
     where = other.path.relative_to(project.root)
     if other.plural != request.plural:
         raise UsageError(
@@ -136,7 +136,7 @@ def _served_names(kind: str, plural: str, short_names: Sequence[str]) -> set[str
     return {kind, f"{kind}List", kind.lower(), plural, *short_names}
 
 
-def _first(project: Project, request: Request, values: Mapping[str, Any]) -> Plan:
+def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Plan:
     """API, controller, sample and tests of a kind."""
     module, tests = values["module"], project.root / "tests"
     api = project.source / "api" / request.version / f"{module}.py"
@@ -148,16 +148,16 @@ def _first(project: Project, request: Request, values: Mapping[str, Any]) -> Pla
         tests / "unit" / f"test_{module}.py": "test_unit.py.j2",
         tests / "integration" / f"test_{module}.py": "test_integration.py.j2",
     }
-    texts = {path: render(template, values, path) for path, template in templates.items()}
+    texts = rendered(templates, values)
     check_free(request.kind, "a kind", texts)
     note = (
-        f"Next: say in {api.relative_to(project.root)} what users may ask for, and in "
-        f"{controller.relative_to(project.root)} what is done about it; `invoke test` runs its tests."
+        f"Next: edit the fields in {api.relative_to(project.root)} and the handler in "
+        f"{controller.relative_to(project.root)}; `invoke test` runs their tests."
     )
     return Plan(root=project.root, texts={**_package(project, request.version), **texts}, notes=(note,))
 
 
-def _further(project: Project, request: Request, others: Sequence[ApiVersion], values: Mapping[str, Any]) -> Plan:
+def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], values: Mapping[str, Any]) -> Plan:
     """API, sample and tests of a version beside the hub. The controller stays what it is."""
     if request.finalizer:
         raise UsageError(
@@ -169,7 +169,7 @@ def _further(project: Project, request: Request, others: Sequence[ApiVersion], v
     api = project.source / "api" / version / f"{module}.py"
     values = {**values, "hub": hub.version, "hub_module": hub.path.stem, "hub_package": hub.path.parent.name}
     templates = {tests / "unit" / name: "test_conversion.py.j2", tests / "integration" / name: "test_version.py.j2"}
-    texts = {path: render(template, values, path) for path, template in templates.items()}
+    texts = rendered(templates, values)
     texts[api] = formatted(copied_module(hub, version), api, package=project.package)
     old = _sample(project, values, hub.version)
     texts[_sample(project, values, version)] = copied_sample(old, hub, version, group=values["group"])

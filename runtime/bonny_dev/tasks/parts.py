@@ -1,38 +1,40 @@
-"""Parts: plans the files of what an operator serves beside its own kinds.
+"""Parts: plans the files of everything that an operator serves besides its own kinds.
 
-You need it for `invoke gen-controller --for`, `gen-task` and `gen-reconciler`. All of it lies in the folder of the
-controllers, where the operator discovers it.
+You need it for `invoke gen-controller --for`, `gen-task`, `gen-reconciler` and `gen-scheduler`. All modules are in the
+folder of the controllers, where the operator discovers them.
 """
 
 from __future__ import annotations
 
 import builtins
+import keyword
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import Scope, builtin
-from bonny.naming import check_kind, check_plural
+from bonny.naming import check_dns_label, check_kind, check_plural, module_to_kind
 
 from ..naming import snake_case
 from ..project import Project
-from .generate import Request
-from .plan import Plan, check_finalizes, check_free, render
+from .generate import NewKind
+from .plan import Plan, check_finalizes, check_free, rendered
 from .survey import api_versions, group_of_operator
 
-__all__ = ["plan_controller_of", "plan_reconciler", "plan_task"]
+__all__ = ["plan_controller_of", "plan_reconciler", "plan_scheduler", "plan_task"]
 
-TESTS: Final = ("unit", "integration")
 # As objects and their kinds are written: `v1/Pod`, `apps/v1/Deployment`.
 OF: Final = re.compile(r"(?P<api_version>(?:[a-z0-9]+(?:[-.][a-z0-9]+)*/)?v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)")
 
 
-def plan_controller_of(project: Project, request: Request, of: str) -> Plan:
-    """A controller of the kind `of`, which is there without this operator. The request's kind is the controller's name.
+def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
+    """A controller of the kind `of`, which exists without this operator. The request's kind is the controller's name.
 
-    Raises: `UsageError` when a name cannot be used, or the request says what only a kind of one's own has.
+    Raises: `UsageError` when a name cannot be used, or the request has options that are only for new kinds.
     """
     check_kind(request.kind, "name of a controller", example="Deployment")
     check_plural(request.plural)
@@ -43,7 +45,7 @@ def plan_controller_of(project: Project, request: Request, of: str) -> Plan:
         "finalizer": request.finalizer,
         "selector": _selector(project, request.kind),
     }
-    # An object of any kind cannot be made up for an integration test: what it must hold is not known here.
+    # There is no integration test: the required fields of an object of this kind are not known here.
     plan = _planned(project, request.kind, "controller_of", values, tests=("unit",))
     if values["known"]:
         return plan
@@ -55,29 +57,29 @@ def plan_controller_of(project: Project, request: Request, of: str) -> Plan:
     return replace(plan, notes=(note, *plan.notes))
 
 
-def _existing_kind(project: Project, request: Request, of: str) -> dict[str, Any]:
-    """What the templates say about the kind `of`: from the table of Kubernetes' own kinds, else from the request."""
+def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any]:
+    """Values for the templates about the kind `of`: from the table of Kubernetes' own kinds, else from the request."""
     match = OF.fullmatch(of)
     if match is None:
         raise UsageError(f"--for is {of!r}: use API version and kind, for example apps/v1/Deployment or v1/Pod")
     api_version, kind = match["api_version"], match["kind"]
     if request.group or request.short_names:
         raise UsageError(f"--group and --short-name are for new kinds, and {kind} exists: leave them out")
-    own = [known for known in api_versions(project) if known.kind == kind]
+    own = [version for version in api_versions(project) if version.kind == kind]
     if own and api_version.rpartition("/")[0] == (own[0].group or group_of_operator(project)):
         where = own[0].path.relative_to(project.root)
         raise UsageError(f"{kind} is a kind of this operator ({where}): leave out --for, it has its controller")
-    known = builtin(api_version, kind)
-    if known and known[0] != request.plural:
-        raise UsageError(f"the plural of {kind} ({api_version}) is {known[0]}: say that in place of {request.plural}")
-    if known and request.cluster_scoped and known[1] is Scope.NAMESPACED:
+    served = builtin(api_version, kind)
+    if served and served[0] != request.plural:
+        raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: say that in place of {request.plural}")
+    if served and request.cluster_scoped and served[1] is Scope.NAMESPACED:
         raise UsageError(f"{kind} ({api_version}) is namespaced: leave out --cluster-scoped")
     return {
         "api_version": api_version,
         "kind": kind,
         "plural": request.plural,
-        "known": known is not None,
-        "cluster_scoped": request.cluster_scoped if known is None else known[1] is Scope.CLUSTER,
+        "known": served is not None,
+        "cluster_scoped": request.cluster_scoped if served is None else served[1] is Scope.CLUSTER,
     }
 
 
@@ -93,28 +95,43 @@ def plan_reconciler(project: Project, name: str) -> Plan:
     return _planned(project, name, "reconciler", {"selector": _selector(project, name)})
 
 
+def plan_scheduler(project: Project, name: str) -> Plan:
+    """A scheduler, and a sample pod for it. Raises: `UsageError` when the name cannot be used."""
+    check_dns_label(name, "scheduler name", "cheap-node")
+    if name == "default-scheduler":
+        raise UsageError(f"{name!r} is the scheduler of Kubernetes itself: choose another name, for example cheap-node")
+    class_name = module_to_kind(name.replace("-", "_"))
+    if not class_name.isidentifier() or keyword.iskeyword(class_name):
+        raise UsageError(
+            f"{name!r} cannot be a scheduler here: no class can be called {class_name}; use for example my-{name}"
+        )
+    sample = {project.root / "samples" / f"{name}.yaml": "scheduler_sample.yaml.j2"}
+    return _planned(project, name, "scheduler", {"class": class_name}, module=snake_case(class_name), more=sample)
+
+
 def _selector(project: Project, name: str) -> str:
-    """A label of the operator's own: what was just generated should not touch every object of a cluster."""
+    """A label of the operator's own: generated code must not touch every object of a cluster."""
     return f"{group_of_operator(project)}/{name.lower()}"
 
 
-def _module(name: str) -> str:
-    return snake_case(name.replace("-", "_"))
-
-
 def _planned(
-    project: Project, name: str, template: str, values: Mapping[str, Any], *, tests: Sequence[str] = TESTS
+    project: Project,
+    name: str,
+    template: str,
+    values: Mapping[str, Any],
+    *,
+    module: str = "",
+    tests: Sequence[str] = ("unit", "integration"),
+    more: Mapping[Path, str] = MappingProxyType({}),
 ) -> Plan:
-    """A module in the folder of the controllers, and its tests."""
-    module = _module(name)
+    """A module in the folder of the controllers, its tests, and the files of `more` templates."""
+    module = module or snake_case(name.replace("-", "_"))
     path = project.source / "controllers" / f"{module}.py"
-    templates = {path: f"{template}.py.j2"}
-    for level in tests:
-        templates[project.root / "tests" / level / f"test_{module}.py"] = f"test_{template}_{level}.py.j2"
-    # What the module, or the function in it, is called where a builtin or ruff (E743) does not leave its name free.
+    levels = {project.root / "tests" / level / f"test_{module}.py": f"test_{template}_{level}.py.j2" for level in tests}
+    # Another name for the module's function where a builtin or ruff (E743) does not allow this one.
     free = f"{module}_" if module == "l" or hasattr(builtins, module) else module
     values = {**values, "name": name, "label": name.lower(), "package": project.package, "module": module, "free": free}
-    texts = {path: render(template, values, path) for path, template in templates.items()}
+    texts = rendered({path: f"{template}.py.j2", **levels, **more}, values)
     check_free(name, f"a {template.partition('_')[0]}", texts)
-    note = f"Next: write in {path.relative_to(project.root)} what is done; `invoke test` runs its tests."
+    note = f"Next: edit {path.relative_to(project.root)}; `invoke test` runs its tests."
     return Plan(root=project.root, texts=texts, notes=(note,))

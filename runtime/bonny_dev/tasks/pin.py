@@ -1,7 +1,7 @@
-"""Pin: puts beside the tags of actions and images what they stand for now: a commit, a digest.
+"""Pin: adds to the tags of actions and images the commit or digest that they stand for now.
 
-A tag can be moved by whoever owns it, a commit or a digest cannot. The tag stays next to it for readers, and for the
-bot that proposes newer ones. What has one already is left as it is.
+The owner of a tag can move it; a commit or a digest cannot be moved. The tag stays beside it for readers, and for the
+bot that proposes newer versions. Pinned tags are left as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IMAGE: Final = re.compile(r"^(FROM +|\s*-? *(?:image|name): +)([\w.-]+(?:[/:][\w
 
 
 def pin(root: Path) -> Iterator[str]:
-    """Rewrite the Dockerfile and the files of the CI in `root`; yields the names of those that changed.
+    """Rewrite the Dockerfile and the files of the CI in `root`; yields the names of the changed files.
 
     Needs the network, git for actions, and docker with buildx for images.
     Raises: `UsageError` when a tag cannot be resolved; files before that one stay rewritten.
@@ -35,23 +35,23 @@ def pin(root: Path) -> Iterator[str]:
                 yield path.relative_to(root).as_posix()
 
 
-def _action(found: re.Match[str]) -> str:
-    start, repository, folder, tag = found.groups()
-    named = f"refs/tags/{tag}"
+def _action(match: re.Match[str]) -> str:
+    start, repository, folder, tag = match.groups()
+    ref = f"refs/tags/{tag}"
     # An annotated tag has a second line, which ends in ^{}: the commit that it marks.
-    said = _said("git", "ls-remote", f"https://github.com/{repository}", named, f"{named}^{{}}")
-    commits = re.findall("^[0-9a-f]{40}", said, re.MULTILINE)
+    refs = _output("git", "ls-remote", f"https://github.com/{repository}", ref, f"{ref}^{{}}")
+    commits = re.findall("^[0-9a-f]{40}", refs, re.MULTILINE)
     if not commits:
         raise UsageError(f"{repository} has no tag {tag}: correct it in the workflow, and try again")
     return f"{start}{repository}{folder}@{commits[-1]} # {tag}"
 
 
-def _image(found: re.Match[str]) -> str:
-    digest = _said("docker", "buildx", "imagetools", "inspect", found[2], "--format", "{{.Manifest.Digest}}").strip()
-    return f"{found[0]}@{digest}"
+def _image(match: re.Match[str]) -> str:
+    digest = _output("docker", "buildx", "imagetools", "inspect", match[2], "--format", "{{.Manifest.Digest}}").strip()
+    return f"{match[0]}@{digest}"
 
 
-def _said(*command: str) -> str:
+def _output(*command: str) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except FileNotFoundError as error:

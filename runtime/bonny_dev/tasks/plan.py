@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +28,7 @@ from jinja2 import Environment, StrictUndefined
 from bonny.errors import UsageError
 from bonny.naming import LABEL_LENGTH, kebab_case
 
-__all__ = ["Plan", "check_finalizes", "check_free", "formatted", "render"]
+__all__ = ["Plan", "check_finalizes", "check_free", "formatted", "rendered"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,20 +40,20 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def edited(self) -> tuple[str, ...]:
-        """The files that are there with another text, relative to the repository."""
+        """The files that exist with different content, relative to the repository."""
         return self._names(path for path, text in self.texts.items() if path.exists() and _read(path) != text)
 
     def missing(self) -> tuple[str, ...]:
-        """The files to write, relative to the repository. Raises: `UsageError` when a file is in their way."""
+        """The files to write, relative to the repository. Raises: `UsageError` when one exists with other content."""
         if edited := self.edited():
             raise UsageError(
-                f"with another text there is already {', '.join(edited)}, so nothing was written: move that away, or "
-                "choose another name"
+                f"{', '.join(edited)}: exists with different content, so nothing was written; move it away or choose "
+                "another name"
             )
         return self._names(path for path in self.texts if not path.exists())
 
     def diff(self) -> str:
-        """What `write` would change, as `git apply` reads it. Raises: as `missing`."""
+        """The changes that `write` would make, as `git apply` reads them. Raises: as `missing`."""
         return "".join(
             line
             for name in self.missing()
@@ -74,14 +75,18 @@ class Plan:
         return tuple(sorted(path.relative_to(self.root).as_posix() for path in paths))
 
 
-def render(template: str, values: Mapping[str, Any], path: Path) -> str:
-    """The text of `path`, from a template of `bonny_dev.scaffold`."""
+def rendered(templates: Mapping[Path, str], values: Mapping[str, Any]) -> dict[Path, str]:
+    """The text of each path, from its template in `bonny_dev.scaffold`."""
+    return {path: _rendered(template, values, path) for path, template in templates.items()}
+
+
+def _rendered(template: str, values: Mapping[str, Any], path: Path) -> str:
     source = files("bonny_dev").joinpath("scaffold", template).read_text(encoding="utf-8")
     environment = Environment(  # noqa: S701  (Python and YAML, not HTML)
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
     )
     text = environment.from_string(source).render(values)
-    # A kind may have one of the names that ruff cannot tell from a digit.
+    # A kind may be called I or O, which ruff refuses because they look like digits.
     text = re.sub(r"^(class [IO]\b.*)$", r"\1  # noqa: E742", text, flags=re.MULTILINE)
     return formatted(text, path, package=values["package"]) if path.suffix == ".py" else text
 
@@ -90,7 +95,7 @@ def formatted(text: str, path: Path, *, package: str) -> str:
     """`text` with imports and lines as the repository's formatter wants them; unchanged where ruff is not installed."""
     if importlib.util.find_spec("ruff") is None:
         return text
-    # ruff knows by the files that are there what is of this repository; these are not.
+    # ruff finds first-party packages by their files, which do not exist yet.
     own = f"lint.isort.known-first-party=[{package!r}]"
     for command in (("check", "--select=I", "--fix-only", "--exit-zero", "--config", own), ("format",)):
         line = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(path), "-"]
@@ -100,9 +105,9 @@ def formatted(text: str, path: Path, *, package: str) -> str:
 
 
 def check_free(name: str, what: str, texts: Mapping[Path, str]) -> None:
-    """Refuse a `name` that Python, or a generated module itself, uses for something else.
+    """Refuse a `name` that Python or a generated module uses for something else.
 
-    Raises: `UsageError`; `what` says in it what the name was to be.
+    Raises: `UsageError`, in which `what` names the purpose: `a kind`.
     """
     modules = [ast.parse(text) for path, text in texts.items() if path.suffix == ".py"]
     bound = [item for module in modules for item in Counter(_bound(module)).items()]
@@ -134,38 +139,29 @@ def _bound(module: ast.Module) -> Iterator[str]:
                 yield name
             case ast.Assign(targets=[ast.Name(name)]):
                 yield name
-            case _:
-                pass
 
 
 def _read(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        return None  # a folder, or no text: not what a generator writes
+        return None  # a folder, or not text: not written by a generator
 
 
 def _write_all(texts: Mapping[Path, str]) -> None:
-    """Write every file, or none: what was written is removed again when one of them fails."""
-    made: list[Path] = []
+    """Write every file, or none: when one fails, remove the others again."""
     try:
-        for path, text in texts.items():
-            for folder in reversed([path.parent, *path.parent.parents]):
-                if not folder.exists():
-                    folder.mkdir()
-                    made.append(folder)
-            with path.open("x", encoding="utf-8", newline="\n") as file:  # x: never over a file that appeared meanwhile
-                made.append(path)
-                file.write(text)
-    except BaseException as error:
-        for path in reversed(made):
-            if path.is_dir():
-                path.rmdir()
-            else:
-                path.unlink()
-        if isinstance(error, OSError):
-            where = error.filename or path
-            raise UsageError(
-                f"{where} cannot be written ({error.strerror}), so nothing was: mend that and try again"
-            ) from error
-        raise
+        with ExitStack() as undo:
+            for path, text in texts.items():
+                for folder in reversed([path.parent, *path.parent.parents]):
+                    if not folder.exists():
+                        folder.mkdir()
+                        undo.callback(folder.rmdir)
+                with path.open("x", encoding="utf-8", newline="\n") as file:  # x: never over a file that just appeared
+                    undo.callback(path.unlink)
+                    file.write(text)
+            undo.pop_all()
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename or path} cannot be written ({error.strerror}), so nothing was: fix that and try again"
+        ) from error

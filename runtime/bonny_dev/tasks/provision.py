@@ -1,38 +1,34 @@
-"""Provision: what run-local puts into a cluster before the operator starts: CRDs, its account, samples.
+"""Provision: installs what run-local needs before the operator starts: CRDs, a ServiceAccount, samples.
 
-Everything is applied server-side and forced, so a second run changes nothing.
+A second run changes nothing.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
-
-import yaml
+from typing import Final
 
 from bonny.client.api import Client
 from bonny.client.config import Cluster, Connection
-from bonny.client.errors import Forbidden, NotServed, Refusal, Unauthorized, Unreachable
+from bonny.client.errors import Forbidden, Refusal, Unauthorized, Unreachable
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.operator import Operator
 from bonny.resource import Resource, identify
 
 from ..crd.definition import crds
+from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 
-__all__ = ["CRD", "Account", "apply_samples", "install_account", "install_crds"]
+__all__ = ["Account", "apply_samples", "install_account", "install_crds", "sample_files"]
 
-CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
-# A fresh CRD is served within a second; ten are plenty for a slow machine.
-ESTABLISHED_SECONDS: Final = 10.0
-# What kubelets ask for, renewed like there after four fifths of it.
+# A person waits for the first answer.
+ANSWER_SECONDS: Final = 10.0
+# As kubelets do: tokens of an hour, renewed after four fifths of it.
 TOKEN_SECONDS: Final = 3600
 RENEWED_AFTER: Final = 0.8
 
@@ -40,30 +36,22 @@ RENEWED_AFTER: Final = 0.8
 async def install_crds(operator: Operator, cluster: Cluster) -> list[str]:
     """Apply the operator's CRDs and wait until they are served; returns their names.
 
-    Raises: `UsageError` when the API server does not answer, does not know us, or does not permit it.
+    Raises: `UsageError` when the API server does not answer, refuses the credentials, or does not permit it.
     """
-    wanted = crds(operator.crds, operator.group)
-    with _in_words("install CRDs", cluster):
-        async with _client(operator, cluster) as client:
-            for crd in wanted:
-                await client.apply(CRD, crd, manager=_manager(operator))
-            await asyncio.gather(*(_established(client, crd) for crd in wanted))
-    return [crd["metadata"]["name"] for crd in wanted]
+    definitions = crds(operator.crds, operator.group)
+    await _apply(operator, cluster, definitions, wish="install CRDs")
+    return [crd["metadata"]["name"] for crd in definitions]
 
 
 async def install_account(operator: Operator, cluster: Cluster) -> Account:
     """Apply the namespace, the ServiceAccount and the permissions of the manifest; returns the account to run as.
 
-    Objects of kinds that others define, such as monitors, are no part of it; the cluster may not serve them.
+    Only objects of Kubernetes' own kinds: the cluster may not serve others, such as monitors.
     Raises: `UsageError` as `install_crds`.
     """
     documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
-    with _in_words("create the operator's ServiceAccount and its permissions", cluster):
-        async with _client(operator, cluster) as client:
-            for document in documents:
-                named = (document["apiVersion"], document["kind"])
-                if builtin(*named) and named != (CRD.api_version, CRD.kind):
-                    await client.apply(Kind(*named), document, manager=_manager(operator))
+    own = [each for each in documents if builtin(each["apiVersion"], each["kind"]) and each["kind"] != CRD.kind]
+    await _apply(operator, cluster, own, wish="create the operator's ServiceAccount and its permissions")
     return Account(admin=cluster, namespace=operator.name, name=operator.name)
 
 
@@ -72,33 +60,29 @@ async def apply_samples(operator: Operator, cluster: Cluster, folder: Path, *, n
 
     Raises: `UsageError` when a file cannot be read or is refused, and as `install_crds`.
     """
-    own = {(kind.api_version, kind.kind): kind for kind in (each.as_kind(operator.group) for each in operator.crds)}
-    applied = []
-    found = [(path, each) for path in sorted(folder.glob("*.yaml")) for each in _documents(path)]  # noqa: ASYNC240
-    async with _client(operator, cluster) as client:
-        for path, sample in found:
-            with _in_words(f"apply {path.parent.name}/{path.name}", cluster):
-                named = (sample["apiVersion"], sample["kind"])
-                kind = own.get(named) or Kind(*named)
-                if kind.namespaced:
-                    sample["metadata"].setdefault("namespace", namespace)
-                await _apply_once_served(client, kind, sample, manager=_manager(operator))
-                applied.append(identify(sample))
-    return applied
+    kinds = kinds_of(operator)
+    texts = {f"{folder.name}/{name}": text for name, text in sample_files(folder).items()}
+    samples = {name: read_documents(name, text) for name, text in texts.items()}
+    for name, documents in samples.items():
+        for document in documents:
+            if kind_of(document, kinds).namespaced:
+                document["metadata"].setdefault("namespace", namespace)
+        await _apply(operator, cluster, documents, wish=f"apply {name}")
+    return [identify(document) for documents in samples.values() for document in documents]
 
 
-async def _apply_once_served(client: Client, kind: Kind, sample: Resource, *, manager: str) -> None:
-    """A kind appears some tens of milliseconds after its CRD is established."""
-    ends = time.monotonic() + ESTABLISHED_SECONDS
-    while True:
-        try:
-            await client.apply(kind, sample, manager=manager)
-        except NotServed:
-            if time.monotonic() > ends:
-                raise
-            await asyncio.sleep(0.05)
-        else:
-            return
+def sample_files(folder: Path) -> dict[str, bytes]:
+    """The YAML files of a folder by name. Raises: `UsageError` when one cannot be read."""
+    try:
+        return {path.name: path.read_bytes() for path in sorted(folder.glob("*.y*ml"))}
+    except OSError as error:
+        raise UsageError(f"the sample {error.filename} cannot be read ({error.strerror}): fix that") from error
+
+
+async def _apply(operator: Operator, cluster: Cluster, documents: Sequence[Resource], *, wish: str) -> None:
+    with _explained(wish, cluster):
+        async with Client(cluster, user_agent=operator.user_agent, timeout=ANSWER_SECONDS) as client:
+            await install(client, documents, manager=f"{operator.name}/run-local", known=kinds_of(operator))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +108,7 @@ class Account:
             "metadata": {"name": self.name, "namespace": self.namespace},
             "spec": {"expirationSeconds": TOKEN_SECONDS},
         }
-        with _in_words(f"ask for a token of ServiceAccount {self.namespace}/{self.name}", self.admin):
+        with _explained(f"ask for a token of ServiceAccount {self.namespace}/{self.name}", self.admin):
             async with Client(self.admin, user_agent=f"{self.name}/run-local") as client:
                 answer = await client.create(ACCOUNT, request, subresource="token")
                 found = await client.connection()
@@ -137,17 +121,9 @@ class Account:
         )
 
 
-def _client(operator: Operator, cluster: Cluster) -> Client:
-    return Client(cluster, user_agent=operator.user_agent, timeout=ESTABLISHED_SECONDS)
-
-
-def _manager(operator: Operator) -> str:
-    return f"{operator.name}/run-local"
-
-
 @contextmanager
-def _in_words(wish: str, cluster: Cluster) -> Iterator[None]:
-    """Turn what the API server answers into one sentence about `wish`."""
+def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
+    """Turn an error of the API server into a sentence about what could not be done."""
     try:
         yield
     except Unreachable as error:
@@ -163,33 +139,3 @@ def _in_words(wish: str, cluster: Cluster) -> Iterator[None]:
         raise UsageError(f"cannot {wish}: {error.message}") from error
     except ApiError as error:
         raise UsageError(f"cannot {wish}: {error}") from error
-
-
-def _documents(path: Path) -> Sequence[Any]:
-    try:
-        found = [each for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each is not None]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
-    for sample in found:
-        try:
-            sample["apiVersion"], sample["kind"], sample["metadata"]["name"]
-        except (KeyError, TypeError):
-            raise UsageError(f"{path} holds something without apiVersion, kind or metadata.name: add them") from None
-    return found
-
-
-async def _established(client: Client, crd: Resource) -> None:
-    name = crd["metadata"]["name"]
-    try:
-        async with asyncio.timeout(ESTABLISHED_SECONDS):
-            while not _is_established(await client.get(CRD, name)):  # noqa: ASYNC110  a watch for one answer is too much
-                await asyncio.sleep(0.05)
-    except TimeoutError as error:
-        raise UsageError(
-            f"the CRD {name} is not served after {ESTABLISHED_SECONDS:.0f} s: kubectl describe it"
-        ) from error
-
-
-def _is_established(crd: Resource) -> bool:
-    conditions = (crd.get("status") or {}).get("conditions") or ()
-    return any(known["type"] == "Established" and known["status"] == "True" for known in conditions)

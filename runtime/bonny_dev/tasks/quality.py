@@ -15,7 +15,7 @@ from ..project import Project
 __all__ = ["LOCKS", "run_checks", "run_lock", "run_tests"]
 
 CHECKS = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",))
-# What is in the image, and what builds the wheel of it; every file of every package by hash, for all platforms.
+# Packages in the image, and packages that build its wheel; with the hash of every file, for all platforms.
 LOCKS = {"requirements.txt": ("pyproject.toml",), "requirements-build.txt": ("--group", "build")}
 LOCK = ("uv", "pip", "compile", "--upgrade", "--universal", "--generate-hashes", "--quiet", "--no-header")
 
@@ -31,7 +31,7 @@ def run_checks(root: Path) -> int:
 
 
 def run_lock(project: Project) -> int:
-    """Write the locks anew, with the newest versions that pyproject.toml allows; without the address of an index."""
+    """Write the locks again, with the newest versions that pyproject.toml allows; without the address of an index."""
     extras = [word for extra in project.extras for word in ("--extra", extra)]
     more = {"requirements.txt": extras}
     return max(

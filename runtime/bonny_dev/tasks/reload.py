@@ -1,7 +1,7 @@
-"""Reload: runs the operator in a process of its own, and starts that anew when the source changes.
+"""Reload: runs the operator in a process of its own, and restarts it when the source changes.
 
-The sandbox, if there is one, belongs to this process: what is in it stays. The CRDs are installed at every start.
-A start that fails, for a syntax error say, shows why and waits for the next change.
+The sandbox, if there is one, belongs to this process and stays as it is. The CRDs are installed at every start.
+A start that fails, for example because of a syntax error, shows why and waits for the next change.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
@@ -29,107 +30,79 @@ __all__ = ["run_reloading"]
 
 WATCHED: Final = ("src", "vendor", "samples")
 SUFFIXES: Final = (".py", ".yaml")
-# A checkout of another branch changes hundreds.
+# A checkout of another branch changes hundreds of files: name only the first ones.
 NAMED: Final = 3
-# They beat KUBECONFIG.
+# They have priority over KUBECONFIG.
 OTHER_CLUSTERS: Final = ("BONNY_KUBECONFIG", "BONNY_CONTEXT")
-# How often the process is looked at while no file changes.
-LOOK_MILLISECONDS: Final = 200
-# What is not gone this long after the grace period hangs.
+# How often to check whether the operator still runs while no file changes.
+CHECK_MILLISECONDS: Final = 200
+# A process that runs this long after its grace period hangs.
 HANGS_SECONDS: Final = 5.0
 
 
 def run_reloading(project: Project, options: Options) -> None:
-    """Serve until Ctrl-C, each change of the source by a new process. A second Ctrl-C ends everything at once.
+    """Serve until Ctrl-C, and restart at each change of the source. A second Ctrl-C ends everything at once.
 
-    Raises: `UsageError` when watchfiles is not installed, a flag cannot be, or there is no cluster.
+    Raises: `UsageError` when watchfiles is not installed, flags do not fit together, or there is no cluster.
     """
     if importlib.util.find_spec("watchfiles") is None:
         raise UsageError("--reload needs watchfiles, which is not installed here: run `pip install watchfiles`")
     config = configured(options, Config())
-    with cluster_of(options, config) as cluster, Guard(_folder()) as guard:
+    folder = Path(tempfile.gettempdir()) / f"bonny-reload-{secrets.token_hex(6)}"
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with cluster_of(options, config) as cluster, Guard(folder) as guard:
         environment = dict(os.environ)
         if options.sandbox and isinstance(cluster, Kubeconfig):
             environment = {name: value for name, value in environment.items() if name not in OTHER_CLUSTERS}
             environment["KUBECONFIG"] = cluster.files
-        _Supervisor(project.root, options, environment, guard, patience=config.grace + HANGS_SECONDS).run()
+
+        def start(samples: bool) -> subprocess.Popen[bytes]:
+            words = ["--namespace", options.namespace] if options.namespace else []
+            words += ["--context", options.context] if options.context else []
+            words += ["--as-service-account"] if options.as_service_account else []
+            words += ["--apply-samples"] if samples else []
+            command = [sys.executable, "-m", "invoke", "run-local", *words]
+            return guard.popen(command, log_file=None, cwd=project.root, env=environment)
+
+        _supervise(project.root, start, samples=options.apply_samples, patience=config.grace + HANGS_SECONDS)
 
 
-def _folder() -> Path:
-    return Path(tempfile.gettempdir()) / f"bonny-reload-{secrets.token_hex(6)}"
+def _supervise(root: Path, start: Callable[[bool], subprocess.Popen[bytes]], *, samples: bool, patience: float) -> None:
+    """Keep one operator process; `start` gets whether to apply the samples."""
+    from watchfiles import watch
 
-
-class _Supervisor:
-    """One operator process at a time, guarded: it ends with this process, however that ends."""
-
-    def __init__(
-        self, root: Path, options: Options, environment: Mapping[str, str], guard: Guard, *, patience: float
-    ) -> None:
-        self._root = root
-        self._options = options
-        self._environment = environment
-        self._guard = guard
-        self._patience = patience
-        self._interrupted = False
-
-    def run(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._interrupt)
-        watched = self._changes()
-        next(watched)  # from here on no change is missed; only then is the source read
-        samples = self._options.apply_samples
-        child = self._start(samples=samples)
-        told = False
-        for changes in watched:
-            if self._interrupted:
-                break
+    changed = watch(
+        *(root / name for name in WATCHED if (root / name).is_dir()),
+        watch_filter=lambda _, path: path.endswith(SUFFIXES),
+        rust_timeout=CHECK_MILLISECONDS,
+        yield_on_timeout=True,
+    )
+    next(changed)  # no change is missed from here on; read the source only then
+    due, reported = samples, False
+    child = start(due)
+    with suppress(KeyboardInterrupt):
+        for changes in changed:
             if changes:
-                names = sorted({str(Path(path).relative_to(self._root)) for _, path in changes})
+                names = sorted({str(Path(path).relative_to(root)) for _, path in changes})
                 others = f" and {len(names) - NAMED} others" if len(names) > NAMED else ""
-                print(f"\n{', '.join(names[:NAMED])}{others} changed: starting anew", flush=True)
-                # A person may have edited the objects since: all samples are applied again when one of them changed, or
-                # where the start that should have applied them failed; otherwise none.
-                due = (samples and child.poll() is not None) or any(name.startswith("samples") for name in names)
-                samples = self._options.apply_samples and due
-                self._end(child)
-                child, told = self._start(samples=samples), False
-            elif child.poll() is not None and not told:
-                told = True
-                print(f"it ended with code {child.returncode}; the next change starts it again", flush=True)
-        self._end(child)
+                print(f"\n{', '.join(names[:NAMED])}{others} changed: restarting", flush=True)
+                # A person may have edited the objects: apply the samples only when one changed, or when the start that
+                # should have applied them failed.
+                failed = due and child.poll() is not None
+                due = samples and (failed or any(name.startswith("samples") for name in names))
+                _end(child, patience)
+                child, reported = start(due), False
+            elif child.poll() is not None and not reported:
+                reported = True
+                print(f"the operator ended with code {child.returncode}; the next change restarts it", flush=True)
+    _end(child, patience)
 
-    def _changes(self) -> Iterator[set[Any]]:
-        """What changed, or nothing now and then."""
-        from watchfiles import watch
 
-        folders = [self._root / name for name in WATCHED if (self._root / name).is_dir()]
-        yield from watch(
-            *folders,
-            watch_filter=lambda _, path: path.endswith(SUFFIXES),
-            rust_timeout=LOOK_MILLISECONDS,
-            yield_on_timeout=True,
-            raise_interrupt=False,
-        )
-
-    def _start(self, *, samples: bool) -> subprocess.Popen[bytes]:
-        options = self._options
-        words = ["--namespace", options.namespace] if options.namespace else []
-        words += ["--context", options.context] if options.context else []
-        words += ["--as-service-account"] if options.as_service_account else []
-        words += ["--apply-samples"] if samples else []
-        command = [sys.executable, "-m", "invoke", "run-local", *words]
-        return self._guard.popen(command, log_file=None, cwd=self._root, env=self._environment)
-
-    def _end(self, child: subprocess.Popen[bytes]) -> None:
-        """Let it drain."""
-        child.terminate()
-        try:
-            child.wait(self._patience)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-
-    def _interrupt(self, *_: object) -> None:
-        if self._interrupted:
-            os._exit(1)  # the watchdogs kill what is left, and remove the folders
-        self._interrupted = True
+def _end(child: subprocess.Popen[bytes], patience: float) -> None:
+    """Let it drain."""
+    child.terminate()
+    try:
+        child.wait(patience)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()

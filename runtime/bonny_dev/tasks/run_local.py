@@ -1,8 +1,8 @@
 """run-local: the operator on this machine, against a cluster of yours or a sandbox of its own.
 
 The CRDs are installed first (`provision`); then the operator runs in this process as it would in a pod. At the end it
-says how the permissions that were used differ from those of the manifest. Elsewhere: a process that is replaced when
-the source changes (`reload`).
+prints how the permissions that were used differ from the manifest. Elsewhere: a process that is restarted when the
+source changes (`reload`).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .provision import Account, apply_samples, install_account, install_crds
 
 __all__ = ["Options", "cluster_of", "configured", "run"]
 
-# Ctrl-C means now: a person waits.
+# After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a person may ask for; each is a flag of the task, which explains it."""
+    """The flags of the task, which explains them."""
 
     sandbox: bool = False
     namespace: str = ""
@@ -53,13 +53,13 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
         identity = _provision(operator, options, config, cluster, samples)
         print(f"watching {config.watched}; Ctrl-C ends it", flush=True)
         if config.log_level <= logging.INFO:
-            # At home a person wants to see each handling, also one that changed nothing.
+            # A developer wants to see every reconcile, also when nothing changed.
             logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
         _serve(operator, config, identity)
 
 
 def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
-    """Serve, and then compare the permissions that were used with those of the manifest."""
+    """Serve, and then compare the permissions that were used with the manifest."""
     namespace = config.pod_namespace or own_namespace()
     granted = needs(
         operator, namespace=namespace, watched=config.watch_namespaces, leader_election=config.leader_election
@@ -74,7 +74,7 @@ def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
 
 
 def _provision(operator: Operator, options: Options, config: Config, cluster: Cluster, samples: Path | None) -> Cluster:
-    """Put into the cluster what was asked for; returns it as the operator shall see it."""
+    """Install what the flags ask for; returns the cluster with the identity of the operator."""
     names = asyncio.run(install_crds(operator, cluster))
     print(f"installed {', '.join(names) or 'no CRDs'}")
     identity: Cluster = cluster
@@ -89,7 +89,7 @@ def _provision(operator: Operator, options: Options, config: Config, cluster: Cl
 
 
 def configured(options: Options, base: Config) -> Config:
-    """The settings in force: flags before the environment before `base`. Raises: `UsageError` where they cannot be."""
+    """The settings: flags before the environment before `base`. Raises: `UsageError` when they are invalid."""
     if options.sandbox and options.context:
         raise UsageError("--sandbox and --context exclude each other: a sandbox is a cluster of its own")
     base = replace(base, http_host="127.0.0.1", http_port=0, grace=GRACE_SECONDS, log_json=False)

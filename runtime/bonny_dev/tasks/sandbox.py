@@ -1,39 +1,35 @@
-"""Tasks `sandbox.*`: a real API server on this machine, to play with and for the tests."""
+"""Tasks `sandbox.*`: a real API server on this machine, for tests and for trying things out."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from invoke.context import Context
-from invoke.tasks import task
 
-from .failure import in_one_sentence
+from .failure import task
 
 __all__ = ["fetch", "start", "stop"]
 
 
-@task
+@task()
 def start(c: Context) -> None:
     """Start etcd and kube-apiserver, keep them running and print how to reach them."""
-    with in_one_sentence():
-        from bonny_dev.sandbox import commands
+    from bonny_dev.sandbox import commands
 
-        commands.start(Path(c.root))
+    commands.start(Path(c.root))
 
 
-@task
+@task()
 def stop(c: Context) -> None:
-    """Stop what `sandbox.start` started."""
-    with in_one_sentence():
-        from bonny_dev.sandbox import commands
+    """Stop the sandbox of `sandbox.start`."""
+    from bonny_dev.sandbox import commands
 
-        commands.stop(Path(c.root))
+    commands.stop(Path(c.root))
 
 
-@task
+@task()
 def fetch(c: Context) -> None:
     """Find, download or build etcd and kube-apiserver, so that later starts are quick."""
-    with in_one_sentence():
-        from bonny_dev.sandbox import commands
+    from bonny_dev.sandbox import commands
 
-        commands.fetch()
+    commands.fetch()

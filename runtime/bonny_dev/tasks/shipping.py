@@ -8,49 +8,43 @@ from shutil import which
 from typing import Final
 
 from invoke.context import Context
-from invoke.exceptions import Exit
-from invoke.tasks import task
 
 from bonny.errors import UsageError
 
 from ..naming import check_image
 from ..project import Project
-from .failure import in_one_sentence
+from .failure import task
 
 __all__ = ["image", "install", "lock", "pin_tags", "uninstall"]
 
 PLATFORMS: Final = "linux/amd64,linux/arm64"
-WHERE: Final = {
-    "image": "container image to deploy (default: that of pyproject.toml, with the version as its tag)",
+TARGET: Final = {
+    "image": "container image to deploy (default: the image in pyproject.toml, with the version as its tag)",
     "namespace": "namespace of the operator (default: its name)",
     "context": "context of your kubeconfig (default: the current one)",
 }
 
 
-@task
-def lock(c: Context) -> None:
-    """Choose what goes into the image, each package by version and hash; run it again for newer ones."""
-    with in_one_sentence():
-        from . import quality
+@task()
+def lock(c: Context) -> int:
+    """Lock the packages of the image by version and hash; run it again for newer versions."""
+    from . import quality
 
-        code = quality.run_lock(Project.at(Path(c.root)))
-    if code:
-        raise Exit(code=code)
+    return quality.run_lock(Project.at(Path(c.root)))
 
 
-@task(help={"push": "build it for amd64 and arm64, with SBOM and provenance, and push it"}, auto_shortflags=False)
+@task(help={"push": "build for amd64 and arm64, with SBOM and provenance, and push"}, auto_shortflags=False)
 def image(c: Context, push: bool = False) -> None:
     """Build the container image, with the version of pyproject.toml as its tag; without a lock, make one first."""
-    with in_one_sentence():
-        from . import quality
+    from . import quality
 
-        project = Project.at(Path(c.root))
-        tagged = check_image(project.tagged_image)
-        if which("docker") is None and not c.config.run.dry:
-            raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
+    project = Project.at(Path(c.root))
+    tagged = check_image(project.tagged_image)
+    if which("docker") is None and not c.config.run.dry:
+        raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
     if not all((project.root / name).exists() for name in quality.LOCKS):
         lock(c)
-    # Several platforms at once, and what is known of the build, need buildx; one for this machine does not.
+    # Several platforms and provenance need buildx; an image for this machine does not.
     pushed = f"docker buildx build --platform {PLATFORMS} --sbom true --provenance mode=max --push"
     labelled = f"--label org.opencontainers.image.version={project.version}"
     with c.cd(c.root):
@@ -59,35 +53,33 @@ def image(c: Context, push: bool = False) -> None:
 
 @task(name="pin")
 def pin_tags(c: Context) -> None:
-    """Fix actions and base images to the commits and digests that their tags stand for now.
+    """Pin actions and base images to the commits and digests that their tags stand for now.
 
     It needs the network, git, and docker with buildx.
     """
-    with in_one_sentence():
-        from .pin import pin
+    from .pin import pin
 
-        for name in pin(Path(c.root)):
-            print(f"pinned {name}")
+    for name in pin(Path(c.root)):
+        print(f"pinned {name}")
 
 
-@task(help=WHERE, auto_shortflags=False)
+@task(help=TARGET, auto_shortflags=False)
 def install(c: Context, image: str = "", namespace: str = "", context: str = "") -> None:
     """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
-    with in_one_sentence():
-        import asyncio
+    import asyncio
 
-        from . import deploy
+    from . import deploy
 
-        documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-        asyncio.run(deploy.install(deploy.cluster_of(context), documents))
+    documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
+    asyncio.run(deploy.install(deploy.cluster_of(context), documents))
 
 
 @task(
     help={
-        "wait": "seconds that custom resources have to clean up",
-        "yes": "delete; without it nothing is deleted",
-        **WHERE,
-        "image": "container image, as it was given to install",
+        "wait": "seconds to wait for the clean-up of custom resources",
+        "yes": "delete; without it, only show what would be deleted",
+        **TARGET,
+        "image": "container image, as given to install",
     },
     auto_shortflags=False,
 )
@@ -96,18 +88,17 @@ def uninstall(
 ) -> None:
     """Remove the custom resources, then the operator, then its CRDs from a cluster.
 
-    Its namespace goes, too, where that has the operator's name; another one stays.
+    Its namespace is deleted, too, if it has the operator's name; another one stays.
     """
-    with in_one_sentence():
-        import asyncio
+    import asyncio
 
-        from . import deploy
+    from . import deploy
 
-        seconds = _seconds(wait)
-        project = Project.at(Path(c.root))
-        documents = deploy.documents_of(project, image=image, namespace=namespace)
-        own = project.load_operator().name
-        asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=seconds, sure=yes))
+    seconds = _seconds(wait)
+    project = Project.at(Path(c.root))
+    documents = deploy.documents_of(project, image=image, namespace=namespace)
+    own = project.load_operator().name
+    asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=seconds, sure=yes))
 
 
 def _seconds(wait: str) -> float:

@@ -1,7 +1,7 @@
-"""Survey: which API versions a repository has, read from its source without importing it.
+"""Survey: the API versions of a repository, read from its source without importing it.
 
-You need it to add to the versions that exist. A repository can so be surveyed before anything is installed, and while
-other files of it are half edited. Values that are computed rather than written out are not seen.
+You need it to add to existing versions. It works before anything is installed, and while other files are half edited.
+Computed values are not seen.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["ApiVersion", "api_versions", "api_versions_in", "assignments", "grou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersion:
-    """One class of the `api` package. `group` is None for the operator's own; `lines` are those of the assignments."""
+    """One class of the `api` package. `group` None is the operator's own; `lines` has the line of each assignment."""
 
     path: Path
     kind: str
@@ -44,7 +44,7 @@ def api_versions(project: Project) -> tuple[ApiVersion, ...]:
 
 
 def api_versions_in(path: Path, module: ast.Module) -> tuple[ApiVersion, ...]:
-    """Those of one module, whether or not it is written already."""
+    """The versions in one module, whether or not it is written already."""
     classes = [node for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
     return tuple(found for node in classes if (found := _api_version(path, node)) is not None)
 
@@ -112,5 +112,3 @@ def assignments(node: ast.ClassDef) -> Iterator[tuple[ast.stmt, str, ast.expr]]:
                 yield statement, name, value
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 yield statement, name, value
-            case _:
-                pass

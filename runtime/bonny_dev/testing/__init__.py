@@ -1,9 +1,9 @@
-"""Testing: what tests of an operator need.
+"""Testing: builders, assertions and fixtures for tests of an operator.
 
-`axn` builds the token for a handler test without a server, `handle` lets it pass through the handler, and what begins
-with `assert_` reads what is registered then. `run_task` and `reconcile` do the same for periodic tasks and reconcilers,
-`schedule` asks a scheduler for a node, `round_trip` checks conversion functions. `record_permissions` compares what is
-asked of a server with what the manifest grants. `plugin` holds pytest fixtures for tests with a real server:
+`axn` builds the token for a handler test without a server, `handle` passes it through the handler, and the functions
+that begin with `assert_` check what the handler registered. `run_task` and `reconcile` do the same for periodic tasks
+and reconcilers, `schedule` asks a scheduler for a node, `round_trip` checks conversion functions. `record_permissions`
+compares used permissions with the manifest. `plugin` holds pytest fixtures for tests with a real server:
 `running_operator` is a `RunningOperator`.
 """
 

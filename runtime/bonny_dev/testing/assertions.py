@@ -4,8 +4,8 @@
     assert_condition(token, "Ready", False, reason="Waiting")
     assert_event(token, "Applied", type="Normal")
 
-What is named must be there as written; what is not named may be anything. A list must be as long as the one that is
-named. Each returns what it found, for more questions. Raises: `AssertionError`, which says what was there instead.
+Named fields must have the given values; other fields may have any. Lists must have the same length. Each function
+returns what it found, for more checks. Raises: `AssertionError`, which shows what was registered instead.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def assert_descendant(
 ) -> Resource:
     """A descendant of that kind and name was registered, and holds `fields`.
 
-    One that was registered without a namespace is in that of the handled object.
+    A descendant that was registered without a namespace is in the namespace of the handled object.
     """
     wanted = f"{kind} {name}" if namespace is None else f"{kind} {namespace}/{name}"
-    found = [known for known in token.descendants if _is(known, token, kind, name, namespace)]
-    _require(found, f"no {wanted} was registered; registered: {_listed(map(identify, token.descendants))}")
-    _assert_holds(found[0], fields, identify(found[0]))
-    return found[0]
+    matches = [descendant for descendant in token.descendants if _is(descendant, token, kind, name, namespace)]
+    _require(matches, f"no {wanted} was registered; registered: {_listed(map(identify, token.descendants))}")
+    _assert_holds(matches[0], fields, identify(matches[0]))
+    return matches[0]
 
 
 def assert_no_descendant(token: Axn[Any], kind: str | None = None, name: str | None = None) -> None:
     """No descendant was registered; or none of that kind, or of that kind and name."""
     unwanted = [
-        identify(known)
-        for known in token.descendants
-        if kind in (None, known["kind"]) and name in (None, known["metadata"]["name"])
+        identify(descendant)
+        for descendant in token.descendants
+        if kind in (None, descendant["kind"]) and name in (None, descendant["metadata"]["name"])
     ]
     wanted = " ".join(filter(None, (kind or "descendant", name)))
     _require(not unwanted, f"no {wanted} was to be registered; registered: {_listed(unwanted)}")
@@ -71,14 +71,14 @@ def assert_condition(
     """The condition `type` was set to True, False or (None) Unknown, with that reason and message if they are named."""
     conditions = token.conditions
     _require(type in conditions, f"no condition {type} was set; set: {_listed(conditions)}")
-    found = conditions[type]
+    condition = conditions[type]
     wanted = {True: "True", False: "False", None: "Unknown"}[status]
-    because = f"{found['reason']}: {found['message']}".removesuffix(": ")
-    _require(found["status"] == wanted, f"condition {type} is {found['status']} ({because}), not {wanted}")
+    because = f"{condition['reason']}: {condition['message']}".removesuffix(": ")
+    _require(condition["status"] == wanted, f"condition {type} is {condition['status']} ({because}), not {wanted}")
     for name, value in (("reason", reason), ("message", message)):
-        same = value in (None, found[name])
-        _require(same, f"the {name} of condition {type} is {found[name]!r}, not {value!r}")
-    return found
+        same = value in (None, condition[name])
+        _require(same, f"the {name} of condition {type} is {condition[name]!r}, not {value!r}")
+    return condition
 
 
 def assert_event(
@@ -90,18 +90,18 @@ def assert_event(
     action: str | None = None,
 ) -> Event:
     """An event with that reason was registered, of that type and with that message if they are named."""
-    named = {"reason": reason, "type": type, "message": message, "action": action}
-    wanted = {name: value for name, value in named.items() if value is not None}
+    given = {"reason": reason, "type": type, "message": message, "action": action}
+    wanted = {name: value for name, value in given.items() if value is not None}
     for event in token.events:
         if all(getattr(event, name) == value for name, value in wanted.items()):
             return event
     asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
-    raise AssertionError(f"no event with {asked} was registered; registered: {_listed(map(_told, token.events))}")
+    raise AssertionError(f"no event with {asked} was registered; registered: {_listed(map(_described, token.events))}")
 
 
 def assert_no_event(token: Axn[Any]) -> None:
     """No event was registered."""
-    _require(not token.events, f"no event was to be registered; registered: {_listed(map(_told, token.events))}")
+    _require(not token.events, f"no event was to be registered; registered: {_listed(map(_described, token.events))}")
 
 
 def assert_requeued(token: Axn[Any], *, after: float | None = None) -> float:
@@ -117,12 +117,12 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def _told(event: Event) -> str:
+def _described(event: Event) -> str:
     return f"{event.type} {event.reason} ({event.message})"
 
 
 def _require(holds: object, otherwise: str) -> None:
-    """As `assert`, also where Python is told to leave those out."""
+    """As `assert`, also under `python -O`."""
     if not holds:
         raise AssertionError(otherwise)
 

@@ -22,8 +22,8 @@ __all__ = ["round_trip"]
 def round_trip(resource: Mapping[str, Any], version: type[Version], hub: type[Version]) -> Resource:
     """Convert `resource`, an object of either version, to the other one and back; return it in the other's form.
 
-    Raises: `AssertionError` telling what came back; `InvalidObject` when the API server would refuse it in one of the
-    forms; `OptionError` when a function changes what is not its own.
+    Raises: `AssertionError`, which shows what came back; `InvalidObject` when the API server would refuse it in one of
+    the forms; `OptionError` when a function changes what is not its own.
     """
     here, there = (hub, version) if str(resource["apiVersion"]).endswith(f"/{hub.version}") else (version, hub)
     given = here.check(resource)

@@ -2,7 +2,7 @@
 
     with FaultProxy(sandbox) as proxy:
         operator = start(kubeconfig=proxy.kubeconfig)
-        proxy.add(Fault(Status(503), on=is_write, times=3))
+        proxy.add(Fault(Respond(503), on=is_write, times=3))
 
 The operator under test talks to the proxy, the test itself to the API server. Each request is logged, so a test can
 also say how many there may be. A fault applies to the requests that it is `on`, as often as `times` says.
@@ -30,6 +30,8 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from ..sandbox.kubeconfig import kubeconfig
+
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
 
@@ -41,9 +43,9 @@ __all__ = [
     "FaultProxy",
     "Hold",
     "Inject",
-    "Request",
+    "ProxiedRequest",
+    "Respond",
     "Stall",
-    "Status",
     "is_any",
     "is_list",
     "is_watch",
@@ -62,7 +64,7 @@ LOOK_SECONDS: Final = 0.01
 
 
 @dataclass(slots=True)
-class Request:
+class ProxiedRequest:
     """One request as the proxy saw it."""
 
     method: str
@@ -72,32 +74,32 @@ class Request:
     """Monotonic seconds."""
 
     status: int | None = None
-    """What the API server answered, or a fault in its place; None while and where there is no answer."""
+    """The status of the answer, from the API server or a fault; None while and where there is no answer."""
 
     @property
     def is_watch(self) -> bool:
         return self.query.get("watch") == "true"
 
 
-Predicate: TypeAlias = Callable[[Request], bool]
+Predicate: TypeAlias = Callable[[ProxiedRequest], bool]
 
 
-def is_any(request: Request) -> bool:  # noqa: ARG001  a predicate takes the request
+def is_any(request: ProxiedRequest) -> bool:  # noqa: ARG001  a predicate takes the request
     """Every request."""
     return True
 
 
-def is_watch(request: Request) -> bool:
+def is_watch(request: ProxiedRequest) -> bool:
     """A watch, of whatever kind."""
     return request.is_watch
 
 
-def is_list(request: Request) -> bool:
+def is_list(request: ProxiedRequest) -> bool:
     """A list or a read, of whatever kind."""
     return request.method == "GET" and not request.is_watch
 
 
-def is_write(request: Request) -> bool:
+def is_write(request: ProxiedRequest) -> bool:
     """Anything that changes something. Reviews of permissions are sent by POST, and change nothing."""
     return request.method in ("POST", "PUT", "PATCH", "DELETE") and not request.path.startswith(REVIEWS)
 
@@ -107,7 +109,7 @@ def is_write(request: Request) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The connection is reset before the API server hears of the request."""
+    """The connection is reset before the API server gets the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class CommitThenDrop:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Respond:
     """The proxy answers by itself. `body` is JSON, text, HTML, or anything else."""
 
     code: int
@@ -141,7 +143,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """After so many lines a watch says nothing more. Its connection stays open; with `end`, for as long as the API
+    """After so many lines a watch sends nothing more. Its connection stays open; with `end`, for as long as the API
     server's does."""
 
     after_lines: int = 0
@@ -150,13 +152,13 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Inject:
-    """These bytes come before the lines of a watch. With `end` nothing follows them but the end of the stream."""
+    """These bytes come before the lines of a watch. With `end` the stream ends after them."""
 
     data: bytes
     end: bool = False
 
 
-Effect: TypeAlias = Drop | CommitThenDrop | Status | Hold | Cut | Stall | Inject
+Effect: TypeAlias = Drop | CommitThenDrop | Respond | Hold | Cut | Stall | Inject
 
 
 @dataclass(slots=True)
@@ -168,7 +170,7 @@ class Fault:
     times: int | None = 1
     hits: int = 0
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: ProxiedRequest) -> bool:
         """Whether it applies to `request`; counts if so."""
         if (self.times is not None and self.hits >= self.times) or not self.on(request):
             return False
@@ -183,7 +185,7 @@ class FaultProxy:
         self._sandbox = sandbox
         self._token = token or sandbox.token
         self._faults: list[Fault] = []
-        self.requests: list[Request] = []
+        self.requests: list[ProxiedRequest] = []
         self.url = ""
         self.kubeconfig = Path()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -200,7 +202,7 @@ class FaultProxy:
 
     def remove(self, fault: Fault) -> None:
         """Harmless when it is not there."""
-        self._faults = [known for known in self._faults if known is not fault]
+        self._faults = [each for each in self._faults if each is not fault]
 
     def cut_all(self) -> None:
         """Reset every connection that is open now."""
@@ -221,16 +223,8 @@ class FaultProxy:
         self._thread.start()
         self.url = f"http://127.0.0.1:{started.result(STOP_SECONDS)}"
         self.kubeconfig = self._sandbox.folder / f"proxy-{id(self)}.kubeconfig"
-        self.kubeconfig.write_text(
-            f"""apiVersion: v1
-kind: Config
-current-context: proxy
-clusters: [{{name: proxy, cluster: {{server: "{self.url}"}}}}]
-users: [{{name: proxy, user: {{}}}}]
-contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
-""",
-            encoding="utf-8",
-        )
+        text = kubeconfig(url=self.url, ca=b"", user="proxy", token="none")  # noqa: S106  the proxy has its own
+        self.kubeconfig.write_text(text, encoding="utf-8")
         return self
 
     def __exit__(
@@ -279,11 +273,11 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
     # --- one request --------------------------------------------------------------------------------------------------
 
     async def _handle(self, request: web.Request, upstream: aiohttp.ClientSession) -> web.StreamResponse:
-        seen = Request(request.method, request.path, dict(request.query), time.monotonic())
+        seen = ProxiedRequest(request.method, request.path, dict(request.query), time.monotonic())
         self.requests.append(seen)
         self._open[id(request)] = request
         try:
-            fault = next((known for known in list(self._faults) if known.takes(seen)), None)
+            fault = next((each for each in list(self._faults) if each.takes(seen)), None)
             return await self._answer(request, seen, upstream, fault.effect if fault is not None else None)
         except (aiohttp.ClientError, OSError):
             # The API server is down: its clients see a refused or broken connection.
@@ -292,12 +286,12 @@ contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy}}}}]
             del self._open[id(request)]
 
     async def _answer(
-        self, request: web.Request, seen: Request, upstream: aiohttp.ClientSession, effect: Effect | None
+        self, request: web.Request, seen: ProxiedRequest, upstream: aiohttp.ClientSession, effect: Effect | None
     ) -> web.StreamResponse:
         match effect:
             case Drop():
                 return _reset(request)
-            case Status(code, body, content_type, retry_after):
+            case Respond(code, body, content_type, retry_after):
                 seen.status = code
                 headers = {"Content-Type": content_type}
                 if retry_after is not None:
@@ -378,13 +372,13 @@ async def _hung_up(sockets: list[socket.socket]) -> None:
 
     The loop ends afterwards: what it leaves open is reported later, in the middle of some other test.
     """
-    for known in sockets:
+    for each in sockets:
         with suppress(OSError):  # closed meanwhile, or by the peer
-            known.shutdown(socket.SHUT_RDWR)
+            each.shutdown(socket.SHUT_RDWR)
     with suppress(TimeoutError):
         async with asyncio.timeout(HANG_UP_SECONDS):
-            for known in sockets:
-                while known.fileno() >= 0:  # noqa: ASYNC110  it is asyncio's own, and tells nobody
+            for each in sockets:
+                while each.fileno() >= 0:  # noqa: ASYNC110  asyncio closes it and reports nothing
                     await asyncio.sleep(LOOK_SECONDS)
 
 

@@ -10,13 +10,10 @@ import asyncio
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -24,15 +21,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
-from bonny.client.errors import NotFound, NotServed
+from bonny.client.errors import NotFound
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Key, Resource, identify, key_of
 from bonny.run.config import ALL_NAMESPACES
 
+from ..install import install, kind_of, kinds_of
 from ..manifest import bundle
 from ..project import Project
 from ..sandbox.guard import Guard
+from ..sandbox.ports import free_ports
+from ..sandbox.server import answers
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
@@ -41,13 +41,13 @@ __all__ = ["RunningOperator", "is_ready", "running"]
 
 T = TypeVar("T")
 
-# Enough for a slow machine to start an interpreter and fill its caches; what is waited for usually takes a second.
+# Enough for a slow machine to start an interpreter and fill its caches; usually it takes a second.
 START_SECONDS: Final = 30.0
 # A reconcile and its status take two round trips; ten times the slowest that was seen on two shared cores.
 UNTIL_SECONDS: Final = 20.0
-# What is promised after SIGTERM when no handler runs.
+# The promised time from SIGTERM to the end when no handler runs.
 STOP_SECONDS: Final = 5.0
-# How often a condition is looked at again.
+# How often a condition is checked.
 LOOK_SECONDS: Final = 0.05
 MANAGER: Final = "integration-test"
 LOG: Final = "operator.log"
@@ -77,9 +77,7 @@ class RunningOperator:
         self._owners: set[str] = set()
         """UIDs of what was applied, also of what a test deleted since."""
 
-        own = [kind for controller in operator.controllers for kind in controller.kinds(operator.group)]
-        own += [version.as_kind(operator.group) for version in operator.crds]
-        self._kinds = {(kind.api_version, kind.kind): kind for kind in own}
+        self._kinds = kinds_of(operator)
 
     async def apply(self, resource: Resource) -> Resource:
         """Create or change `resource` by server-side apply; without a namespace it goes to the operator's own."""
@@ -116,12 +114,12 @@ class RunningOperator:
             seen[0] = await self.read(like)
             return seen[0] if seen[0] is not None and holds(seen[0]) else None
 
-        found = await eventually(look, within=within, alive=self.process)
-        if found is None:
+        live = await eventually(look, within=within, alive=self.process)
+        if live is None:
             raise AssertionError(
-                f"{identify(like)} did not become what was waited for within {within} s; it is {seen[0]}\n{self.log()}"
+                f"{identify(like)} did not meet the condition within {within} s; it is {seen[0]}\n{self.log()}"
             )
-        return found
+        return live
 
     async def until_gone(self, like: Resource, *, within: float = UNTIL_SECONDS) -> None:
         """Wait until there is no object with the kind and name of `like`. Raises: as `until`."""
@@ -137,14 +135,14 @@ class RunningOperator:
 
         async def look() -> dict[str, Any] | None:
             lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-            # What is not JSON is a traceback, or a line that is still being written.
-            said = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
-            return next((line for line in said if wanted <= line.items()), None)
+            # Other lines belong to a traceback, or are still being written.
+            logged = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
+            return next((line for line in logged if wanted <= line.items()), None)
 
-        found = await eventually(look, within=within, alive=self.process)
-        if found is None:
+        line = await eventually(look, within=within, alive=self.process)
+        if line is None:
             raise AssertionError(f"the operator did not log {dict(wanted)} within {within} s\n{self.log()}")
-        return found
+        return line
 
     async def stop(self) -> int:
         """Send SIGTERM and return the exit code. Raises: `AssertionError` when it takes more than 5 s."""
@@ -183,8 +181,7 @@ class RunningOperator:
         return await self.read(like) is None
 
     def _placed(self, resource: Resource) -> tuple[Kind, Resource]:
-        named = (resource["apiVersion"], resource["kind"])
-        kind = self._kinds.get(named) or Kind(*named)
+        kind = kind_of(resource, self._kinds)
         if kind.namespaced and not resource["metadata"].get("namespace"):
             metadata = {**resource["metadata"], "namespace": self.operator.name}
             resource = {**resource, "metadata": metadata}
@@ -198,9 +195,10 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
     operator = project.load_operator()
     cluster = find_cluster(kubeconfig=str(sandbox.kubeconfig))
     async with Client(cluster, user_agent=MANAGER) as client:
-        await install(client, operator)
+        documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
+        await install(client, documents, manager=MANAGER)
         identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
-        port = free_port()
+        (port,) = free_ports(1)
         guard = Guard(Path(tempfile.gettempdir()) / f"bonny-operator-{secrets.token_hex(4)}")
         try:
             process = guard.popen(
@@ -210,7 +208,8 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
                 cwd=root,
             )
             at_work = RunningOperator(operator, client, process, guard.folder / LOG)
-            ready = await eventually(lambda: asyncio.to_thread(answers, port), within=START_SECONDS, alive=process)
+            url = f"http://127.0.0.1:{port}/readyz"
+            ready = await eventually(lambda: asyncio.to_thread(answers, url), within=START_SECONDS, alive=process)
             if not ready:
                 raise AssertionError(f"the operator did not become ready\n{at_work.log()}")
             yield at_work
@@ -219,41 +218,21 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             await asyncio.to_thread(guard.close)
 
 
-async def install(client: Client, operator: Operator) -> None:
-    """Apply the operator's manifest without its Deployment, and wait until its kinds are served."""
-    documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
-    for document in documents:
-        await client.apply(Kind(document["apiVersion"], document["kind"]), document, manager=MANAGER)
-    for version in operator.crds:
-        kind = version.as_kind(operator.group)
-        if not await eventually(lambda kind=kind: is_served(client, kind), within=START_SECONDS):  # type: ignore[misc]
-            raise AssertionError(f"{kind.resource} is not served {START_SECONDS} s after its CRD was applied")
-
-
-async def is_served(client: Client, kind: Kind) -> bool:
-    """Whether objects of `kind` can be listed."""
-    try:
-        await client.list(kind)
-    except NotServed:
-        return False
-    return True
-
-
 async def eventually(
     look: Callable[[], Awaitable[T]], *, within: float, alive: subprocess.Popen[Any] | None = None
 ) -> T | None:
-    """What `look` returns as soon as that is true; None after `within` seconds, or when the process `alive` ended."""
+    """The first true result of `look`; None after `within` seconds, or when the process `alive` ended."""
     ends = time.monotonic() + within
     while time.monotonic() < ends and (alive is None or alive.poll() is None):
-        found = await look()
-        if found:
-            return found
+        result = await look()
+        if result:
+            return result
         await asyncio.sleep(LOOK_SECONDS)
     return None
 
 
 def environment(operator: Operator, root: Path, *, kubeconfig: Path, port: int) -> dict[str, str]:
-    """What the operator's container would be given, and where its code is."""
+    """The environment of the operator's container, and where its code is."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BONNY_", "KUBE"))}
     return {
         **kept,
@@ -264,20 +243,3 @@ def environment(operator: Operator, root: Path, *, kubeconfig: Path, port: int) 
         "BONNY_HTTP_PORT": str(port),
         "PYTHONPATH": os.pathsep.join((str(root / "src"), str(root / "vendor"))),
     }
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def answers(port: int) -> bool:
-    """Whether the operator says that it is ready."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2.0) as answer:
-            return bool(answer.status == 200)
-    except (OSError, urllib.error.URLError):
-        return False

@@ -35,15 +35,15 @@ async def schedule(
         cache.see_node(node["metadata"]["name"], _stored(node))
     for other in pods:
         cache.see_pod(PodView(_stored(other)))
-    view, known = PodView(_stored(pod)), Nodes(cache)
+    view, candidates = PodView(_stored(pod)), Nodes(cache)
     select = scheduler().select_node_for_pod
-    choice: Any = select(view, known)
+    choice: Any = select(view, candidates)
     if inspect.iscoroutinefunction(select):
         choice = await choice
     if choice is None:
         return None
     name: str = choice["metadata"]["name"]
-    chosen = known.named(name)
+    chosen = candidates.named(name)
     if chosen is None:
         raise AssertionError(f"{scheduler.__name__} chose {name}, which is not one of {', '.join(cache.nodes)}")
     return name if scheduler.check is None or scheduler.check(view, chosen) else None

@@ -1,15 +1,15 @@
-"""Token: builds an `Axn` for a handler test, without a server, and lets it pass through a handler.
+"""Token: builds an `Axn` for a handler test without a server, and passes it through a handler.
 
     token = await testing.handle(WidgetController, widget(size=3))
     testing.assert_descendant(token, "ConfigMap", "w1", data={"size": "3"})
 
-Nothing is sent: what would be is there to be looked at.
+Nothing is sent: the token holds what a handler registered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from bonny.api import Version
 from bonny.axn import Action, Axn, State
@@ -30,46 +30,23 @@ from bonny.steps.delegate import DelegateToController
 
 __all__ = ["axn", "handle"]
 
-V = TypeVar("V", bound=Version)
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
 
-
-@overload
-def axn(
-    resource: Resource,
-    *,
-    version: type[V],
-    action: Action | str = ...,
-    observed: Iterable[Resource] = ...,
-    reasons: Iterable[Reason | str] = ...,
-    tries: int = ...,
-    options: Mapping[str, Any] | None = ...,
-) -> Axn[V]: ...
-
-
-@overload
-def axn(
-    resource: Resource,
-    *,
-    version: None = None,
-    action: Action | str = ...,
-    observed: Iterable[Resource] = ...,
-    reasons: Iterable[Reason | str] = ...,
-    tries: int = ...,
-    options: Mapping[str, Any] | None = ...,
-) -> Axn[Any]: ...
+    V = TypeVar("V", bound=Version, default=Any)
+    T = TypeVar("T")
 
 
 def axn(
     resource: Resource,
     *,
-    version: type[Version] | None = None,
+    version: type[V] | None = None,
     action: Action | str = Action.ADD,
     observed: Iterable[Resource] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
-) -> Axn[Any]:
+) -> Axn[V]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does

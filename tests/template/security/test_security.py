@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from bonny_dev.manifest.command import render
+from bonny_dev.manifest.bundle import documents, to_yaml
 from tests.support.baking import uninstalled
 from tests.support.pages import SECURITY, rows
 
@@ -65,7 +65,7 @@ def test_the_example_of_the_page_closes_the_policy_further() -> None:
     names: dict[str, Any] = {}
     exec(example, names)
 
-    objects = list(yaml.safe_load_all(render(names["operator"], image="registry.example.com/x:1")))
+    objects = list(yaml.safe_load_all(to_yaml(documents(names["operator"], image="registry.example.com/x:1"))))
 
     (policy,) = [each["spec"] for each in objects if each["kind"] == "NetworkPolicy"]
     assert [rule.get("to") for rule in policy["egress"]] == [

@@ -64,7 +64,7 @@ def test_markers_become_the_keywords_of_kubernetes(annotation: Any, keywords: Re
 @pytest.mark.parametrize(
     ("annotation", "path", "why"),
     [
-        (Annotated[dict[str, str], ListSet()], "", "it is no list, and cannot be of the list type set"),
+        (Annotated[dict[str, str], ListSet()], "", "it is not a list, and cannot have the list type set"),
         (Annotated[list[str], MapAtomic()], "", "MapAtomic is for objects and mappings"),
         (Annotated[list[int | None], ListSet()], r"\[\]", "items of a list of type set cannot be null"),
         (Annotated[list[Item], ListSet()], r"\[\]", "kept whole: mark them with MapAtomic or ListAtomic"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bonny import Axn, Controller
 from bonny.api import Field, Spec, Status, Version
 from bonny.core.lease import LeaseTiming
 from bonny.errors import UsageError
-from bonny.kinds import Kind, Owned, Related
+from bonny.kinds import Owned
+from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.operatorlike import ControllerLike, Customize
-from bonny_dev.manifest.bundle import to_yaml
-from bonny_dev.manifest.command import render, write
+from bonny_dev.manifest.bundle import documents, to_yaml
+from bonny_dev.manifest.command import write
 
 IMAGE = "registry.example.com:5000/widgets-operator:1.0.0"
 
@@ -48,53 +48,28 @@ class Widget(Version):
     status: WidgetStatus
 
 
-class WidgetController:
-    """A controller, as far as manifests go."""
+class WidgetController(Controller[Widget]):
+    """It creates ConfigMaps."""
 
     owns = (Owned("v1", "ConfigMap"),)
-    related: tuple[Related, ...] = ()
-    rules: tuple[Resource, ...] = ()
 
-    def resources(self) -> tuple[type[Version] | Kind, ...]:
-        return (Widget,)
-
-    def kinds(self, default_group: str) -> tuple[Kind, ...]:
-        return tuple(named if isinstance(named, Kind) else named.as_kind(default_group) for named in self.resources())
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        """Not called here."""
 
 
-@dataclass(frozen=True)
-class Declared:
-    """An operator, as far as manifests go."""
-
-    watch: str = "all"
-    name: str = "widgets-operator"
-    group: str = "example.com"
-    controllers: Sequence[ControllerLike] = (WidgetController(),)
-    crds: Sequence[type[Version]] = (Widget,)
-    leader_election: bool = True
-    replicas: int = 1
-    lease: LeaseTiming = field(default_factory=LeaseTiming)
-    grace: float = 25.0
-    labels: Mapping[str, str] = field(default_factory=dict)
-    customize: Customize | None = None
-
-    def finalizers(self, controller: ControllerLike) -> Sequence[str]:
-        return ()
-
-    def rules(self) -> tuple[()]:
-        return ()
-
-    def prunes(self, controller: ControllerLike) -> bool:
-        return False
+def declared(**options: Any) -> Operator:
+    """An operator without the steps that prune and finalize, which take more permissions (test_rbac)."""
+    given = {"name": "widgets-operator", "group": "example.com", "controllers": [WidgetController], "steps": ()}
+    return Operator(**{**given, **options})
 
 
-def objects(operator: Declared | None = None, **options: Any) -> dict[str, Resource]:
+def objects(operator: Operator | None = None, **options: Any) -> dict[str, Resource]:
     """The objects of a manifest by kind, in their order; the roles of people have tests of their own (test_roles)."""
-    parts = yaml.safe_load_all(render(operator or Declared(), **options))
+    parts = yaml.safe_load_all(to_yaml(documents(operator or declared(), **options)))
     return {part["kind"]: part for part in parts if "aggregate-to-" not in str(part["metadata"]["labels"])}
 
 
-def pod(operator: Declared | None = None, **options: Any) -> Resource:
+def pod(operator: Operator | None = None, **options: Any) -> Resource:
     """The pod of the Deployment."""
     spec: Resource = objects(operator, image=IMAGE, **options)["Deployment"]["spec"]["template"]["spec"]
     return spec
@@ -116,7 +91,7 @@ def test_each_object_comes_after_what_it_refers_to() -> None:
 
 
 def test_an_operator_of_one_namespace_gets_no_cluster_role() -> None:
-    assert list(objects(Declared(watch="namespace"), image=IMAGE))[3:5] == ["Role", "RoleBinding"]
+    assert list(objects(declared(watch="namespace"), image=IMAGE))[3:5] == ["Role", "RoleBinding"]
 
 
 @pytest.mark.parametrize("options", [{}, {"image": IMAGE, "local": True}])
@@ -125,7 +100,7 @@ def test_without_an_image_or_for_local_work_there_is_no_deployment(options: dict
 
 
 def test_everything_is_in_the_namespace_of_the_operator_by_default() -> None:
-    found = objects(Declared(watch="namespace"), image=IMAGE)
+    found = objects(declared(watch="namespace"), image=IMAGE)
 
     assert found["Namespace"]["metadata"]["name"] == "widgets-operator"
     assert {found[kind]["metadata"]["namespace"] for kind in ("ServiceAccount", "Role", "Deployment")} == {
@@ -134,7 +109,7 @@ def test_everything_is_in_the_namespace_of_the_operator_by_default() -> None:
 
 
 def test_another_namespace_is_used_throughout() -> None:
-    text = render(Declared(watch="namespace"), image=IMAGE, namespace="elsewhere")
+    text = to_yaml(documents(declared(watch="namespace"), image=IMAGE, namespace="elsewhere"))
 
     assert "namespace: widgets-operator" not in text
     assert "name: elsewhere" in text
@@ -207,32 +182,32 @@ def test_the_pod_is_probed() -> None:
 @pytest.mark.parametrize(
     ("operator", "seconds"),
     [
-        (Declared(), 35),  # handlers 25, what follows them 4.5, and 5 for half a renew deadline
-        (Declared(leader_election=False), 30),
-        (Declared(grace=0.0, leader_election=False), 5),
-        (Declared(lease=LeaseTiming(lease_duration=60, renew_deadline=40.0, retry_period=8.0)), 50),
+        (declared(), 35),  # handlers 25, what follows them 4.5, and 5 for half a renew deadline
+        (declared(leader_election=False), 30),
+        (declared(grace=0.0, leader_election=False), 5),
+        (declared(lease=LeaseTiming(lease_duration=60, renew_deadline=40.0, retry_period=8.0)), 50),
     ],
 )
-def test_the_pod_has_time_to_end_in_order(operator: Declared, seconds: int) -> None:
+def test_the_pod_has_time_to_end_in_order(operator: Operator, seconds: int) -> None:
     assert pod(operator)["terminationGracePeriodSeconds"] == seconds
 
 
 def test_replicas_stand_on_different_nodes_where_there_are_several() -> None:
-    (constraint,) = pod(Declared(replicas=2))["topologySpreadConstraints"]
+    (constraint,) = pod(declared(replicas=2))["topologySpreadConstraints"]
 
     assert (constraint["topologyKey"], constraint["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
-    assert constraint["labelSelector"] == objects(Declared(replicas=2), image=IMAGE)["Deployment"]["spec"]["selector"]
+    assert constraint["labelSelector"] == objects(declared(replicas=2), image=IMAGE)["Deployment"]["spec"]["selector"]
     assert "topologySpreadConstraints" not in pod()
 
 
 def test_without_a_lease_two_replicas_never_run_at_once() -> None:
-    spec = objects(Declared(leader_election=False), image=IMAGE)["Deployment"]["spec"]
+    spec = objects(declared(leader_election=False), image=IMAGE)["Deployment"]["spec"]
 
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
 
 
 def test_with_a_lease_the_new_replica_is_ready_before_the_old_one_goes() -> None:
-    spec = objects(Declared(replicas=2), image=IMAGE)["Deployment"]["spec"]
+    spec = objects(declared(replicas=2), image=IMAGE)["Deployment"]["spec"]
 
     assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
@@ -241,7 +216,7 @@ def test_with_a_lease_the_new_replica_is_ready_before_the_old_one_goes() -> None
 
 @pytest.mark.parametrize(("watch", "value"), [("all", "__ALL__"), ("namespace", "elsewhere")])
 def test_the_operator_is_told_where_it_is_and_what_it_watches(watch: str, value: str) -> None:
-    (container,) = pod(operator=Declared(watch=watch), namespace="elsewhere")["containers"]
+    (container,) = pod(operator=declared(watch=watch), namespace="elsewhere")["containers"]
     env = {
         entry["name"]: entry.get("value") or entry["valueFrom"]["fieldRef"]["fieldPath"] for entry in container["env"]
     }
@@ -263,7 +238,7 @@ def test_services_of_the_namespace_add_no_settings() -> None:
 
 
 def test_a_manifest_is_the_same_every_time_and_short() -> None:
-    texts = {render(Declared(), image=IMAGE) for _ in range(3)}
+    texts = {to_yaml(documents(declared(), image=IMAGE)) for _ in range(3)}
 
     (text,) = texts
     assert len(text.splitlines()) < 300
@@ -271,7 +246,7 @@ def test_a_manifest_is_the_same_every_time_and_short() -> None:
 
 
 def test_a_text_of_several_lines_is_a_block() -> None:
-    assert "description: |-\n" in render(Declared())
+    assert "description: |-\n" in to_yaml(documents(declared()))
 
 
 VALUES = st.recursive(
@@ -317,7 +292,7 @@ def test_a_string_stays_a_string(text: str) -> None:
 )
 def test_what_kubernetes_would_refuse_is_refused_before(options: dict[str, str], why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        render(Declared(), **options)
+        to_yaml(documents(declared(), **options))
 
 
 def test_a_manifest_goes_to_the_standard_output(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,7 @@ from bonny import Operator
 from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
-from bonny_dev.manifest.bundle import documents
-from bonny_dev.manifest.command import render
+from bonny_dev.manifest.bundle import documents, to_yaml
 from bonny_dev.manifest.parts import PARTS
 
 IMAGE = "registry.example.com/widgets-operator:1.0.0"
@@ -44,7 +43,7 @@ def operator(**options: Any) -> Operator:
 
 def objects(declared: Operator | None = None, **options: Any) -> dict[str, Resource]:
     """The objects of a manifest by kind, in their order; those for people are told apart from the operator's own."""
-    text = render(declared or operator(), **{"image": IMAGE, **options})
+    text = to_yaml(documents(declared or operator(), **{"image": IMAGE, **options}))
     return {each["kind"] + _for_people(each): each for each in yaml.safe_load_all(text)}
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations
+from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from bonny.errors import OptionError
 from bonny.kinds import Kind, Owned, Related
 from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, grants
+from bonny.steps import Finalizer, PruneDescendants
 
 
 class WidgetSpec(Spec):
@@ -42,62 +42,38 @@ class Realm(Version):
     spec: WidgetSpec
 
 
-@dataclass(frozen=True)
-class Handling:
-    """A controller, as far as permissions go."""
-
-    handled: tuple[type[Version] | Kind, ...]
-    owns: tuple[Owned, ...] = ()
-    related: tuple[Related, ...] = ()
-    rules: tuple[Resource, ...] = ()
-    finalizers: tuple[str, ...] = ()
-    prunes: bool = False
-
-    @property
-    def __name__(self) -> str:
-        return "WidgetController"
-
-    def resources(self) -> tuple[type[Version] | Kind, ...]:
-        return self.handled
-
-    def kinds(self, default_group: str) -> tuple[Kind, ...]:
-        return tuple(named if isinstance(named, Kind) else named.as_kind(default_group) for named in self.resources())
+async def handler(*_: Any) -> None:
+    """Not called here."""
 
 
-@dataclass(frozen=True)
-class Declared:
-    """An operator, as far as manifests go."""
-
-    controllers: Sequence[Handling]
-    crds: Sequence[type[Version]] = ()
-    watch: str = "all"
-    name: str = "widgets-operator"
-    group: str = "example.com"
-    leader_election: bool = False
-    replicas: int = 1
-
-    def finalizers(self, controller: Handling) -> Sequence[str]:
-        return controller.finalizers
-
-    def rules(self) -> tuple[()]:
-        return ()
-
-    def prunes(self, controller: Handling) -> bool:
-        return controller.prunes
+def handling(kind: type[Version] | Kind, *handlers: str, **attributes: Any) -> type[Controller[Any]]:
+    """A controller of `kind`, which defines these handlers."""
+    attributes |= {"resource": kind, **dict.fromkeys(handlers, handler)}
+    return type(
+        f"{kind.kind}{(kind.namespace or '') if isinstance(kind, Kind) else ''}Controller", (Controller,), attributes
+    )
 
 
 EVENTS = "events.k8s.io/events: create patch"
 
 
-def all_rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
+def granted(*controllers: type[Controller[Any]], **options: Any) -> dict[str, list[Resource]]:
+    """What an operator in the namespace `here` is granted; it has no steps but those that are given."""
+    given: dict[str, Any] = {"leader_election": False, "steps": (), **options}
+    return grants(
+        Operator(name="widgets-operator", group="example.com", controllers=controllers, **given), namespace="here"
+    )
+
+
+def all_rules_of(*controllers: type[Controller[Any]], **options: Any) -> dict[str, list[str]]:
     """The rules in one line each, by place."""
-    found = grants(Declared(controllers, watch=watch), namespace="here")
+    found = granted(*controllers, **options)
     return {place: [_line(rule) for rule in rules] for place, rules in found.items()}
 
 
-def rules_of(*controllers: Handling, watch: str = "all") -> dict[str, list[str]]:
+def rules_of(*controllers: type[Controller[Any]], **options: Any) -> dict[str, list[str]]:
     """The same without those for events, which have tests of their own."""
-    found = all_rules_of(*controllers, watch=watch)
+    found = all_rules_of(*controllers, **options)
     others = {place: [rule for rule in rules if rule != EVENTS] for place, rules in found.items()}
     return {place: rules for place, rules in others.items() if rules}
 
@@ -114,21 +90,21 @@ def test_an_operator_without_controllers_is_granted_nothing() -> None:
 
 
 def test_a_kind_of_ones_own_is_read_and_its_status_written() -> None:
-    assert rules_of(Handling((Widget,))) == {
+    assert rules_of(handling(Widget)) == {
         CLUSTER: ["example.com/widgets: get list watch", "example.com/widgets/status: patch"]
     }
 
 
 def test_a_kind_without_a_status_gets_no_permission_for_one() -> None:
-    assert rules_of(Handling((Realm,))) == {CLUSTER: ["example.com/realms: get list watch"]}
+    assert rules_of(handling(Realm)) == {CLUSTER: ["example.com/realms: get list watch"]}
 
 
 def test_a_kind_of_others_is_only_read() -> None:
-    assert rules_of(Handling((Kind("apps/v1", "Deployment"),))) == {CLUSTER: ["apps/deployments: get list watch"]}
+    assert rules_of(handling(Kind("apps/v1", "Deployment"))) == {CLUSTER: ["apps/deployments: get list watch"]}
 
 
 def test_owned_kinds_are_written_and_their_owner_may_be_named_as_blocking() -> None:
-    assert rules_of(Handling((Widget,), owns=(Owned("v1", "ConfigMap"), Owned("v1", "Secret")))) == {
+    assert rules_of(handling(Widget, owns=(Owned("v1", "ConfigMap"), Owned("v1", "Secret")))) == {
         CLUSTER: [
             "/configmaps,secrets: get list watch create patch",
             "example.com/widgets: get list watch",
@@ -140,18 +116,21 @@ def test_owned_kinds_are_written_and_their_owner_may_be_named_as_blocking() -> N
 
 def test_dropped_children_may_be_deleted_by_those_who_prune_or_clean_up() -> None:
     owns = (Owned("v1", "ConfigMap"),)
-    for asked in (Handling((Realm,), owns=owns, prunes=True), Handling((Realm,), owns=owns, finalizers=("a.b/c",))):
-        assert rules_of(asked)[CLUSTER][0] == "/configmaps: get list watch create patch delete"
+    for asked, step in (("reconcile", PruneDescendants()), ("finalize", Finalizer())):
+        assert (
+            rules_of(handling(Realm, asked, owns=owns), steps=[step])[CLUSTER][0]
+            == "/configmaps: get list watch create patch delete"
+        )
 
 
 def test_finalizers_are_patched_into_the_object_itself() -> None:
-    assert rules_of(Handling((Realm,), finalizers=("a.b/c",))) == {
+    assert rules_of(handling(Realm, "finalize"), steps=[Finalizer()]) == {
         CLUSTER: ["example.com/realms: get list watch patch"]
     }
 
 
 def test_the_lease_of_a_leader_is_its_own_and_in_its_own_namespace() -> None:
-    found = grants(Declared((), leader_election=True), namespace="here")
+    found = granted(leader_election=True)
 
     assert {place: [_line(rule) for rule in rules] for place, rules in found.items()} == {
         "here": ["coordination.k8s.io/leases: create", "coordination.k8s.io/leases 'widgets-operator': get update"]
@@ -161,7 +140,7 @@ def test_the_lease_of_a_leader_is_its_own_and_in_its_own_namespace() -> None:
 def test_related_kinds_are_only_read() -> None:
     related = (Related("v1", "Secret", named_by=lambda widget: ["s"]),)
 
-    assert rules_of(Handling((Realm,), related=related))[CLUSTER][0] == "/secrets: get list watch"
+    assert rules_of(handling(Realm, related=related))[CLUSTER][0] == "/secrets: get list watch"
 
 
 def test_a_controller_of_one_namespace_is_granted_its_kinds_only_there() -> None:
@@ -177,21 +156,21 @@ def test_a_controller_of_one_namespace_is_granted_its_kinds_only_there() -> None
 
 
 def test_what_two_controllers_need_is_granted_once() -> None:
-    reader = Handling((Kind("v1", "ConfigMap"),))
-    writer = Handling((Realm,), owns=(Owned("v1", "ConfigMap"),))
+    reader = handling(Kind("v1", "ConfigMap"))
+    writer = handling(Realm, owns=(Owned("v1", "ConfigMap"),))
 
     assert rules_of(reader, writer)[CLUSTER][0] == "/configmaps: get list watch create patch"
 
 
 def test_an_operator_of_one_namespace_gets_a_role_there_and_a_cluster_role_only_for_cluster_scoped_kinds() -> None:
-    assert rules_of(Handling((Widget,)), Handling((Realm,)), watch="namespace") == {
+    assert rules_of(handling(Widget), handling(Realm), watch="namespace") == {
         CLUSTER: ["example.com/realms: get list watch"],
         "here": ["example.com/widgets: get list watch", "example.com/widgets/status: patch"],
     }
 
 
 def test_a_kind_of_one_namespace_is_granted_only_there() -> None:
-    assert rules_of(Handling((Kind("v1", "Secret", namespace="vault"),))) == {"vault": ["/secrets: get list watch"]}
+    assert rules_of(handling(Kind("v1", "Secret", namespace="vault"))) == {"vault": ["/secrets: get list watch"]}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +190,7 @@ def test_a_kind_of_one_namespace_is_granted_only_there() -> None:
 def test_events_are_written_where_the_handled_objects_are_and_in_default_for_those_without_a_namespace(
     handled: tuple[type[Version] | Kind, ...], watch: str, places: set[str]
 ) -> None:
-    found = all_rules_of(*(Handling((known,)) for known in handled), watch=watch)
+    found = all_rules_of(*(handling(known) for known in handled), watch=watch)
 
     assert {place for place, rules in found.items() if EVENTS in rules} == places
 
@@ -219,7 +198,7 @@ def test_events_are_written_where_the_handled_objects_are_and_in_default_for_tho
 def test_what_is_granted_everywhere_is_not_granted_in_one_place_again() -> None:
     everywhere, vault = Kind("v1", "Secret"), Kind("v1", "Secret", namespace="vault")
 
-    assert all_rules_of(Handling((everywhere,)), Handling((vault,))).keys() == {CLUSTER}
+    assert all_rules_of(handling(everywhere), handling(vault)).keys() == {CLUSTER}
 
 
 def test_extra_rules_are_granted_as_they_are_written() -> None:
@@ -230,7 +209,7 @@ def test_extra_rules_are_granted_as_they_are_written() -> None:
         {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
     )
 
-    assert rules_of(Handling((Widget,), rules=rules), watch="namespace") == {
+    assert rules_of(handling(Widget, rules=rules), watch="namespace") == {
         CLUSTER: ["/metrics: get", "/nodes: get impersonate"],
         "here": [
             "/events: create",
@@ -245,16 +224,16 @@ def test_extra_rules_are_granted_as_they_are_written() -> None:
 def test_a_named_object_is_left_out_where_all_objects_are_granted() -> None:
     named = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["token"], "verbs": ["get", "delete"]}
 
-    assert rules_of(Handling((Kind("v1", "Secret"),), rules=(named,))) == {
+    assert rules_of(handling(Kind("v1", "Secret"), rules=(named,))) == {
         CLUSTER: ["/secrets: get list watch", "/secrets 'token': delete"]
     }
 
 
 def test_the_order_of_controllers_does_not_matter() -> None:
     several = (
-        Handling((Widget,), owns=(Owned("v1", "ConfigMap"),)),
-        Handling((Realm,), rules=({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "get"]},)),
-        Handling((Kind("apps/v1", "Deployment"),)),
+        handling(Widget, owns=(Owned("v1", "ConfigMap"),)),
+        handling(Realm, rules=({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "get"]},)),
+        handling(Kind("apps/v1", "Deployment")),
     )
 
     assert len({str(rules_of(*order)) for order in permutations(several)}) == 1
@@ -276,7 +255,7 @@ def test_the_order_of_controllers_does_not_matter() -> None:
 )
 def test_a_rule_that_cannot_be_granted_is_refused_with_its_controller(rule: Resource, why: str) -> None:
     with pytest.raises(OptionError, match=f"a rule of WidgetController .*{why}"):
-        rules_of(Handling((Widget,), rules=(rule,)))
+        rules_of(handling(Widget, rules=(rule,)))
 
 
 def test_a_watch_of_another_word_is_refused() -> None:

@@ -56,7 +56,7 @@ def test_what_is_asked_for_and_granted_is_no_difference() -> None:
     for place in (CLUSTER, "a"):
         compared = seen.compared_with({place: [rule("configmaps", "get", "patch")]})
         assert (compared.missing, compared.unused) == ({}, {})
-        assert str(compared) == "permissions: what was asked for is what is granted\n"
+        assert str(compared) == "permissions: used and granted are the same\n"
 
 
 def test_what_is_used_but_not_granted_is_a_rule_to_add() -> None:

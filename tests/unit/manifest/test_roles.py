@@ -9,7 +9,7 @@ import yaml
 from bonny import Axn, Controller, Operator
 from bonny.api import Scale, Scope, Spec, Status, Version
 from bonny.kinds import Kind
-from bonny_dev.manifest.command import render
+from bonny_dev.manifest.bundle import documents, to_yaml
 from bonny_dev.manifest.roles import aggregated_roles
 
 
@@ -98,7 +98,7 @@ def test_an_operator_without_kinds_of_its_own_has_no_such_roles() -> None:
 
 
 def test_the_manifest_holds_them_and_gives_them_to_nobody() -> None:
-    parts = list(yaml.safe_load_all(render(operator(Widget))))
+    parts = list(yaml.safe_load_all(to_yaml(documents(operator(Widget)))))
 
     names = [part["metadata"]["name"] for part in parts if part["kind"] == "ClusterRole"]
     assert names == ["widgets", "widgets-view", "widgets-edit", "widgets-admin"]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bonny_dev.sandbox.kubeconfig import kubeconfig, signing_key, write_private
+from bonny_dev import files
+from bonny_dev.sandbox.kubeconfig import kubeconfig, signing_key
 
 
 def test_a_kubeconfig_names_server_authority_user_token_and_namespace() -> None:
@@ -34,7 +35,7 @@ def test_private_files_are_private_also_where_others_could_read_before(tmp_path:
     path.write_text("old", encoding="utf-8")
     path.chmod(0o644)
 
-    assert write_private(path, "new") == path
+    assert files.write(path, "new") == path
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_text(encoding="utf-8") == "new"
@@ -47,7 +48,7 @@ def test_two_signing_keys_differ() -> None:
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is the judge here")
 def test_a_signing_key_is_a_valid_p256_key(tmp_path: Path) -> None:
-    key = write_private(tmp_path / "sa.key", signing_key())
+    key = files.write(tmp_path / "sa.key", signing_key())
 
     shown = subprocess.run(["openssl", "ec", "-in", key, "-text", "-noout"], capture_output=True, text=True, check=True)
 

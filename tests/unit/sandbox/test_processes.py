@@ -10,7 +10,7 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.sandbox.guard import Guard
-from bonny_dev.sandbox.processes import SandboxError, Server, telling_lines
+from bonny_dev.sandbox.processes import SandboxError, ServerProcess, telling_lines
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def guard(tmp_path: Path) -> Iterator[Guard]:
         yield guard
 
 
-def server(guard: Guard, script: str, *, ready: bool = True, start_seconds: float = 5.0) -> Server:
-    return Server("etcd", ["sh", "-c", script], guard=guard, is_ready=lambda: ready, start_seconds=start_seconds)
+def server(guard: Guard, script: str, *, ready: bool = True, start_seconds: float = 5.0) -> ServerProcess:
+    return ServerProcess("etcd", ["sh", "-c", script], guard=guard, is_ready=lambda: ready, start_seconds=start_seconds)
 
 
 def test_a_server_that_stops_at_once_shows_its_own_errors(guard: Guard) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bonny.resource import Resource
-from bonny_dev.testing.faults import Request
+from bonny_dev.testing.faults import ProxiedRequest
 from tests.soak import checks
 from tests.soak.log import OperatorLog
 from tests.soak.process import Census
@@ -128,7 +128,7 @@ def test_what_is_left_over_is_told(left: dict[str, int]) -> None:
 
 def traffic(*times: float, path: str | None = None) -> Traffic:
     taken = Traffic()
-    requests = [Request("GET", path or f"/{number}", {}, time) for number, time in enumerate(times)]
+    requests = [ProxiedRequest("GET", path or f"/{number}", {}, time) for number, time in enumerate(times)]
     taken.take(requests[: len(times) // 2])
     taken.take(requests)
     return taken
@@ -174,8 +174,8 @@ def test_errors_tracebacks_and_stray_lines_in_the_log_are_complaints(tmp_path: P
 
 
 def test_only_the_api_server_itself_can_say_that_an_object_is_gone() -> None:
-    from bonny_dev.sandbox.admin import Answer  # noqa: PLC0415  only here
+    from bonny_dev.sandbox.admin import AdminAnswer  # noqa: PLC0415  only here
 
-    assert is_gone(Answer(404, {"kind": "Status", "reason": "NotFound"}))
-    assert not is_gone(Answer(404, "404 page not found"))
-    assert not is_gone(Answer(503, {"kind": "Status", "reason": "ServiceUnavailable"}))
+    assert is_gone(AdminAnswer(404, {"kind": "Status", "reason": "NotFound"}))
+    assert not is_gone(AdminAnswer(404, "404 page not found"))
+    assert not is_gone(AdminAnswer(503, {"kind": "Status", "reason": "ServiceUnavailable"}))

@@ -1,0 +1,105 @@
+"""Install: reads YAML documents, finds their kinds, and applies them to a cluster.
+
+You need it wherever objects are applied that were not made by a handler: manifests, CRDs, samples.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any, Final
+
+import yaml
+
+from bonny.client.api import ApiRequest, Client, path_of
+from bonny.errors import UsageError
+from bonny.kinds import Kind, Scope, builtin
+from bonny.naming import names_of
+from bonny.operator import Operator
+from bonny.resource import Resource
+
+__all__ = ["CRD", "install", "kind_of", "kinds_of", "read_documents", "served_kind"]
+
+CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+# A new kind is served within a second; the rest is for a loaded machine.
+SERVED_SECONDS: Final = 30.0
+POLL_SECONDS: Final = 0.05
+
+
+def kinds_of(operator: Operator) -> list[Kind]:
+    """The kinds that the operator defines or handles."""
+    handled = [kind for controller in operator.controllers for kind in controller.kinds(operator.group)]
+    return handled + [version.as_kind(operator.group) for version in operator.crds]
+
+
+def kind_of(document: Resource, known: Iterable[Kind] = ()) -> Kind:
+    """The kind of a document: one of `known`, or one of Kubernetes; of any other the plural is the regular one."""
+    api_version, kind = document["apiVersion"], document["kind"]
+    for each in known:
+        if (each.api_version, each.kind) == (api_version, kind):
+            return each
+    if builtin(api_version, kind):
+        return Kind(api_version, kind)
+    scope = Scope.NAMESPACED if "namespace" in document["metadata"] else Scope.CLUSTER
+    return Kind(api_version, kind, plural=names_of(kind).plural, scope=scope)
+
+
+def served_kind(crd: Resource) -> Kind:
+    """The kind that a CRD defines, in a version that is served: the stored one if possible. Raises: `UsageError`."""
+    spec, names = crd["spec"], crd["spec"]["names"]
+    served = [version for version in spec["versions"] if version["served"]]
+    if not served:
+        raise UsageError(
+            f"the cluster serves no version of {crd['metadata']['name']}, so its objects can neither be counted nor "
+            "clean up: set served to true for one of them"
+        )
+    version = max(served, key=itemgetter("storage"))["name"]
+    return Kind(f"{spec['group']}/{version}", names["kind"], plural=names["plural"], scope=Scope(spec["scope"]))
+
+
+def read_documents(name: str, text: str | bytes) -> list[Any]:
+    """The objects in a YAML file called `name`. Raises: `UsageError` when it is not YAML, or holds something else."""
+    try:
+        documents = [document for document in yaml.safe_load_all(text) if document is not None]
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"{name} is not valid YAML ({' '.join(str(error).split())}): fix it") from None
+    for document in documents:
+        match document:
+            case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
+                continue
+        raise UsageError(f"{name} holds something that is not an object: give it apiVersion, kind and metadata.name")
+    return documents
+
+
+async def install(
+    client: Client,
+    documents: Sequence[Resource],
+    *,
+    manager: str,
+    known: Iterable[Kind] = (),
+    applied: Callable[[Resource, bool], None] = lambda *_: None,
+) -> None:
+    """Apply `documents` in their order, as `kubectl apply --server-side --force-conflicts` does, and wait until the
+    kinds that they define are served.
+
+    `applied` is called with each stored object, and whether it was created.
+    Raises: `ApiError` when the cluster refuses one or does not answer; those before it stay applied. `UsageError`.
+    """
+    for document in documents:
+        applied(*await client.apply(kind_of(document, known), document, manager=manager))
+    for crd in (document for document in documents if document["kind"] == CRD.kind):
+        await _served(client, crd)
+
+
+async def _served(client: Client, crd: Resource) -> None:
+    request = ApiRequest("GET", path_of(served_kind(crd)), {"limit": "1"})
+    try:
+        async with asyncio.timeout(SERVED_SECONDS):
+            while (await client.exchange(request)).status == 404:  # noqa: ASYNC110  not an event
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        name = crd["metadata"]["name"]
+        raise UsageError(
+            f"the CRD {name} is not served after {SERVED_SECONDS:.0f} s: see `kubectl describe crd {name}`"
+        ) from None
