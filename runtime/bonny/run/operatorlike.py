@@ -5,18 +5,16 @@ You need it to make manifests from something else, as tests do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from ..api import Version
 from ..core.lease import LeaseTiming
+from ..deploy import Deploy
 from ..kinds import Kind, Owned, Related
 from ..resource import Resource
 
-__all__ = ["ControllerLike", "Customize", "OperatorLike"]
-
-Customize: TypeAlias = Callable[[list[Resource]], list[Resource]]
-"""Gets the objects of a manifest, and returns those to be written."""
+__all__ = ["ControllerLike", "OperatorLike"]
 
 
 class ControllerLike(Protocol):
@@ -57,12 +55,8 @@ class OperatorLike(Protocol):
         """`all` namespaces, or only the `namespace` where it runs."""
 
     @property
-    def leader_election(self) -> bool:
-        """Whether its replicas wait for each other."""
-
-    @property
-    def replicas(self) -> int:
-        """How many there are."""
+    def deploy(self) -> Deploy:
+        """Options of the manifest."""
 
     @property
     def lease(self) -> LeaseTiming:
@@ -71,14 +65,6 @@ class OperatorLike(Protocol):
     @property
     def grace(self) -> float:
         """Seconds for running handlers at the stop."""
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """What marks its objects, beside the recommended labels."""
-
-    @property
-    def customize(self) -> Customize | None:
-        """What has the last word on its manifest."""
 
     @property
     def controllers(self) -> Sequence[ControllerLike]:

@@ -14,9 +14,10 @@ from typing import Any, Final
 import yaml
 from yaml.representer import RepresenterError
 
+from bonny.deploy import Customize
 from bonny.errors import OptionError
 from bonny.resource import Resource
-from bonny.run.operatorlike import Customize, OperatorLike
+from bonny.run.operatorlike import OperatorLike
 from bonny.run.rbac import CLUSTER, grants
 
 from ..crd.definition import crds
@@ -46,7 +47,7 @@ def documents(
 
     Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster. `crds_only`
     leaves out everything but the definitions of its kinds. `include` and `exclude` name parts of `parts.PARTS`.
-    `Operator(customize=...)` has the last word.
+    `Deploy(customize=...)` has the last word.
     Raises: `OptionError` when the declarations do not fit together; `UsageError` for parts that cannot be chosen.
     """
     deployed = image is not None and not (local or crds_only)
@@ -63,7 +64,8 @@ def documents(
     marks = labels(operator)
     for each in objects:
         each["metadata"]["labels"] = {**marks, **each["metadata"].get("labels", {})}
-    return objects if operator.customize is None else _customized(operator.customize, objects, operator.name)
+    customize = operator.deploy.customize
+    return objects if customize is None else _customized(customize, objects, operator.name)
 
 
 def to_yaml(objects: Iterable[Resource]) -> str:

@@ -40,7 +40,7 @@ def deployment(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
         "kind": "Deployment",
         "metadata": {"name": operator.name, "namespace": namespace},
         "spec": {
-            "replicas": operator.replicas,
+            "replicas": operator.deploy.replicas,
             "strategy": _strategy(operator),
             "selector": {"matchLabels": selector(operator)},
             "template": {
@@ -76,7 +76,7 @@ def _container(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
             _from_pod("BONNY_POD_NAMESPACE", "metadata.namespace"),
             _from_pod("BONNY_POD_SERVICE_ACCOUNT", "spec.serviceAccountName"),
             {"name": "BONNY_WATCH_NAMESPACE", "value": "__ALL__" if watched is None else ",".join(watched)},
-            {"name": "BONNY_LEADER_ELECTION", "value": str(operator.leader_election).lower()},
+            {"name": "BONNY_LEADER_ELECTION", "value": str(operator.deploy.leader_election).lower()},
             {"name": "BONNY_HTTP_PORT", "value": str(PORT)},
             {"name": "BONNY_LOG_FORMAT", "value": "json"},
         ],
@@ -97,20 +97,20 @@ def _container(operator: OperatorLike, *, image: str, namespace: str) -> Resourc
 def _strategy(operator: OperatorLike) -> Resource:
     """With a lease the new replica fills its caches while the old one still acts. Without, both would act at once: the
     old one ends before the new one starts."""
-    if not operator.leader_election:
+    if not operator.deploy.leader_election:
         return {"type": "Recreate"}
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
 
 
 def _grace_period(operator: OperatorLike) -> int:
     """How long an orderly stop takes at most. Who is killed before it ends leaves a lease that others must wait for."""
-    release = operator.lease.request_seconds if operator.leader_election else 0.0
+    release = operator.lease.request_seconds if operator.deploy.leader_election else 0.0
     return math.ceil(operator.grace + STOP_SECONDS + release)
 
 
 def _spread(operator: OperatorLike) -> Resource:
     """Replicas on different nodes where there are several, so that the loss of one node leaves a standby."""
-    if operator.replicas == 1:
+    if operator.deploy.replicas == 1:
         return {}
     constraint = {
         "maxSkew": 1,

@@ -48,7 +48,7 @@ PARTS: Final = {
     "roles": Part(lambda operator, **_: aggregated_roles(operator), lambda _: True, needs=""),
     "network-policy": Part(_one(network_policy), lambda _: True),
     "service": Part(_one(service), lambda _: True),
-    "pdb": Part(_one(disruption_budget), lambda operator: operator.replicas > 1),
+    "pdb": Part(_one(disruption_budget), lambda operator: operator.deploy.replicas > 1),
     "service-monitor": Part(_one(service_monitor), needs="service"),
     "alerts": Part(_one(alerts), needs=""),
     "dashboards": Part(_one(dashboards), needs=""),

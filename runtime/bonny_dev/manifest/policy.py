@@ -1,6 +1,6 @@
 """Policy: what the cluster enforces on an operator's pods: where they may connect, and how many may be evicted.
 
-You need it to see which ports are open. `Operator(customize=...)` adds those that your handlers use.
+You need it to see which ports are open. `Deploy(customize=...)` adds those that your handlers use.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from bonny.api import Field, Spec, Status, Version
 from bonny.core.lease import LeaseTiming
+from bonny.deploy import Deploy
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Owned, Related
 from bonny.resource import Resource
-from bonny.run.operatorlike import ControllerLike, Customize
+from bonny.run.operatorlike import ControllerLike
 from bonny_dev.manifest.bundle import to_yaml
 from bonny_dev.manifest.command import render, write
 
@@ -71,12 +72,9 @@ class Declared:
     group: str = "example.com"
     controllers: Sequence[ControllerLike] = (WidgetController(),)
     crds: Sequence[type[Version]] = (Widget,)
-    leader_election: bool = True
-    replicas: int = 1
+    deploy: Deploy = field(default_factory=Deploy)
     lease: LeaseTiming = field(default_factory=LeaseTiming)
     grace: float = 25.0
-    labels: Mapping[str, str] = field(default_factory=dict)
-    customize: Customize | None = None
 
     def finalizers(self, controller: ControllerLike) -> Sequence[str]:
         return ()
@@ -208,8 +206,8 @@ def test_the_pod_is_probed() -> None:
     ("operator", "seconds"),
     [
         (Declared(), 35),  # handlers 25, what follows them 4.5, and 5 for half a renew deadline
-        (Declared(leader_election=False), 30),
-        (Declared(grace=0.0, leader_election=False), 5),
+        (Declared(deploy=Deploy(leader_election=False)), 30),
+        (Declared(grace=0.0, deploy=Deploy(leader_election=False)), 5),
         (Declared(lease=LeaseTiming(lease_duration=60, renew_deadline=40.0, retry_period=8.0)), 50),
     ],
 )
@@ -218,21 +216,22 @@ def test_the_pod_has_time_to_end_in_order(operator: Declared, seconds: int) -> N
 
 
 def test_replicas_stand_on_different_nodes_where_there_are_several() -> None:
-    (constraint,) = pod(Declared(replicas=2))["topologySpreadConstraints"]
+    (constraint,) = pod(Declared(deploy=Deploy(replicas=2)))["topologySpreadConstraints"]
 
     assert (constraint["topologyKey"], constraint["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
-    assert constraint["labelSelector"] == objects(Declared(replicas=2), image=IMAGE)["Deployment"]["spec"]["selector"]
+    deployment = objects(Declared(deploy=Deploy(replicas=2)), image=IMAGE)["Deployment"]
+    assert constraint["labelSelector"] == deployment["spec"]["selector"]
     assert "topologySpreadConstraints" not in pod()
 
 
 def test_without_a_lease_two_replicas_never_run_at_once() -> None:
-    spec = objects(Declared(leader_election=False), image=IMAGE)["Deployment"]["spec"]
+    spec = objects(Declared(deploy=Deploy(leader_election=False)), image=IMAGE)["Deployment"]["spec"]
 
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
 
 
 def test_with_a_lease_the_new_replica_is_ready_before_the_old_one_goes() -> None:
-    spec = objects(Declared(replicas=2), image=IMAGE)["Deployment"]["spec"]
+    spec = objects(Declared(deploy=Deploy(replicas=2)), image=IMAGE)["Deployment"]["spec"]
 
     assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 
 import pytest
 
-from bonny import Axn, Controller, Operator
+from bonny import Axn, Controller, Deploy, Operator
 from bonny.api import Scope, Spec, Status, Version
 from bonny.errors import OptionError
 from bonny.kinds import Kind, Owned, Related
@@ -73,8 +73,7 @@ class Declared:
     watch: str = "all"
     name: str = "widgets-operator"
     group: str = "example.com"
-    leader_election: bool = False
-    replicas: int = 1
+    deploy: Deploy = field(default_factory=lambda: Deploy(leader_election=False))
 
     def finalizers(self, controller: Handling) -> Sequence[str]:
         return controller.finalizers
@@ -151,7 +150,7 @@ def test_finalizers_are_patched_into_the_object_itself() -> None:
 
 
 def test_the_lease_of_a_leader_is_its_own_and_in_its_own_namespace() -> None:
-    found = grants(Declared((), leader_election=True), namespace="here")
+    found = grants(Declared((), deploy=Deploy()), namespace="here")
 
     assert {place: [_line(rule) for rule in rules] for place, rules in found.items()} == {
         "here": ["coordination.k8s.io/leases: create", "coordination.k8s.io/leases 'widgets-operator': get update"]
@@ -171,7 +170,7 @@ def test_a_controller_of_one_namespace_is_granted_its_kinds_only_there() -> None
         async def reconcile(self, axn: Axn[Widget]) -> None:
             """Does nothing."""
 
-    operator = Operator(name="o", group="example.com", controllers=[Widgets], leader_election=False)
+    operator = Operator(name="o", group="example.com", controllers=[Widgets], deploy=Deploy(leader_election=False))
 
     assert list(grants(operator, namespace="here")) == ["vault"]
 
