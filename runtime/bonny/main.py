@@ -111,7 +111,7 @@ def defaults(operator: Operator) -> Config:
 def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
     """Run until SIGTERM or SIGINT; returns the exit code. Raises: `UsageError` when it cannot start."""
     configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
-    # Modules stay: the collector need not look at them again. Streams do the same with what they hold (run.process).
+    # Modules stay: the collector need not look at them again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)

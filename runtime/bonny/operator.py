@@ -146,13 +146,13 @@ class Operator:
         self.tracing = tracing
         self._check_uniqueness()
         for controller in self.controllers:
+            self._check(controller)
             # A controller without handlers makes sense where the operator has steps of its own.
             if steps is None and not controller.steps and not controller.has_handler():
                 raise OptionError(
                     f"{controller.__name__} has no handler: define reconcile(self, axn), or add, modify, delete or "
                     "finalize"
                 )
-            self._check(controller)
 
     def finalizers(self, controller: type[Controller[Any]]) -> tuple[str, ...]:
         """The finalizers that it keeps on the objects of that controller."""

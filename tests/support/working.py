@@ -57,7 +57,6 @@ async def lists(stream: Reflector, *things: Resource) -> None:
 async def at_work(worker: Worker) -> AsyncIterator[None]:
     async with running(worker.run):
         yield
-    await worker.drain(seconds=0)
 
 
 async def says(stream: Reflector, event: str, thing: Resource) -> None:

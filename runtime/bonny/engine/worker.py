@@ -107,13 +107,52 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Hand out keys until `stop`. Run again, it handles everything anew: nobody knows what others did meanwhile."""
+        """Hand out keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
+
+        Cancelled, it cancels them first. Run again, it reconciles every object: another replica may have led meanwhile.
+        """
         if self._stopping:
             self._stopping = False
             self._stopped.clear()
             await self.intake.begin_anew()
         stopping.set(lambda: self._stopping)
-        await self.intake.settled()
+        try:
+            await self._settle()
+            await self._hand_out()
+            if self._running:
+                await asyncio.wait(list(self._running), timeout=self._controller.shutdown_timeout)
+        except asyncio.CancelledError:
+            await self._cancel()
+            raise
+        await self._cancel()
+
+    def stop(self) -> None:
+        """Take no further key."""
+        self._stopping = True
+        self.intake.wake.set()
+
+    async def _cancel(self) -> None:
+        """Cancel the reconciles in progress and wait for them."""
+        self.stop()
+        if self._running:
+            extra = {"controller": self.name, "count": len(self._running)}
+            log.warning("handlers were cancelled: their time was over", extra=extra)
+            for task in self._running:
+                task.cancel()
+            await asyncio.wait(list(self._running))
+
+    async def _settle(self) -> None:
+        """Wait until the streams are in sync, or for `stop`."""
+        settled = asyncio.create_task(self.intake.settled())
+        settled.add_done_callback(lambda _: self.intake.wake.set())
+        try:
+            while not (settled.done() or self._stopping):
+                self.intake.wake.clear()
+                await self.intake.wake.wait()
+        finally:
+            settled.cancel()
+
+    async def _hand_out(self) -> None:
         wake = self.intake.wake
         while not self._stopping:
             wake.clear()
@@ -135,33 +174,6 @@ class Worker:
                 await wake.wait()
             finally:
                 alarm.cancel()
-
-    def stop(self) -> None:
-        """Take no further key; what runs goes on."""
-        self._stopping = True
-        self.intake.wake.set()
-
-    async def drain(self, *, seconds: float) -> bool:
-        """Wait for what runs; cancel what is left after `seconds`, or after the controller's own `shutdown_timeout`.
-
-        Returns: whether everything ended by itself.
-        """
-        self.stop()
-        if self._controller.shutdown_timeout is not None:
-            seconds = min(seconds, self._controller.shutdown_timeout)
-        if not self._running:
-            return True
-        _, pending = await asyncio.wait(list(self._running), timeout=seconds)
-        for task in pending:
-            task.cancel()
-        if pending:
-            await asyncio.wait(pending, timeout=1.0)
-        return not pending
-
-    @property
-    def abandoned(self) -> bool:
-        """After `drain`: whether something still runs that would not be cancelled."""
-        return bool(self._running)
 
     @property
     def running(self) -> Collection[float]:

@@ -15,14 +15,14 @@ from typing import Any, Final, TypeAlias
 from ..core.watch import LONGEST_ADVICE_SECONDS, WatchOptions
 from ..engine.stream import Reflector
 from ..engine.worker import Worker
-from ..servers.reconciler import Reconciler
+from ..servers.server import Server
 from .probes import Report
 
 __all__ = ["liveness", "readiness"]
 
 # A list or watch that gave no sign for so much longer than any request of its may take is stuck.
 STUCK_SECONDS: Final = 60.0
-Slots: TypeAlias = Worker | Reconciler
+Slots: TypeAlias = Worker | Server
 # An API server that is replaced is back within half a minute.
 BEHIND_SECONDS: Final = 30.0
 

@@ -21,9 +21,10 @@ import time
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
 from enum import Enum
+from functools import partial
 from typing import Any, Final
 
-from ..calling import call, comes_from_outside, report, text_of
+from ..calling import call, report, text_of
 from ..client.api import Client
 from ..client.errors import Conflict, NotFound, NotServed, ServerError, Unreachable
 from ..core.conditions import condition, with_condition
@@ -188,29 +189,34 @@ class SchedulerServer:
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Schedule until cancelled. Run again, it tries everything that has no node yet."""
-        self._pending, self._parked, self._running, self._stopping = Pending(), {}, True, False
+        """Schedule until `stop`, then wait for bindings on their way: the next leader has to see them.
+
+        Cancelled, it cancels them first. Run again, it tries all pods that have no node yet.
+        """
+        self._pending, self._parked = Pending(), {}
+        self._running, self._stopping = True, False
         for pod in list(self._pods.values()):
             self.pod_seen(pod)
         try:
-            while True:
+            while not self._stopping:
                 self._wake.clear()
                 ready = await self._ready()
                 if ready:
                     self._unpark_who_may_fit()
                     await self._decide_some()
                 await self._rest(until=self._pending.next_due() if ready else None)
+            if self._tasks:
+                await asyncio.wait(self._tasks)
         finally:
             self._running = False
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def drain(self, *, seconds: float) -> None:
-        """Decide nothing more, and let arrive what is on its way: who decides next has to see it."""
+    def stop(self) -> None:
+        """Decide nothing more."""
         self._stopping = True
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        self._wake.set()
 
     async def _ready(self) -> bool:
         """Whether all that decisions rest on is known, and as new as it can be."""
@@ -222,11 +228,9 @@ class SchedulerServer:
             streams = selected.streams
             error: object = next((stream.trouble.message for stream in streams if stream.trouble is not None), None)
             try:
-                await selected.renew(seconds=self.scheduler.timeout)
-            except BaseException as caught:
-                if comes_from_outside(caught):
-                    raise
-                error = caught  # it is asked again
+                await call(partial(selected.renew, seconds=self.scheduler.timeout))
+            except Exception as caught:  # noqa: BLE001  the list is asked for again
+                error = caught
             ready = ready and error is None and all(stream.current for stream in streams)
             if error is not None or streams[0].synced:
                 told = f"{name}.{'succeeded' if error is None else 'failed'}"
@@ -264,11 +268,8 @@ class SchedulerServer:
                 return
             pod = self._pods[uid]
             try:
-                await self._decide(pod)
-            except BaseException as error:
-                if comes_from_outside(error):
-                    raise
-                # What reporting raises costs this pod alone, too.
+                await call(self._decide, pod)
+            except Exception as error:  # noqa: BLE001  an error of the report costs this pod alone, too
                 self._pending.retry(uid, now=time.monotonic())
                 report(log.error, "a scheduler failed: please report this", error, self._about(pod))
         self._wake.set()
@@ -277,20 +278,19 @@ class SchedulerServer:
     async def _decide(self, pod: PodView) -> None:
         began = time.monotonic()
         try:
-            pod, node = await self._choose(pod)
+            chosen: Any = await call(self._choose, pod)
         except _NoNode as error:
             if pod.uid in self._pods:
                 self._kept_by[pod.uid] = error.plugins
             self._ended(Result.UNSCHEDULABLE if error.parked else Result.ERROR, began)
             self._wait(pod.uid, str(error), parked=error.parked)
-        except BaseException as error:
-            if comes_from_outside(error):
-                raise
+        except Exception as error:  # noqa: BLE001  it costs this pod alone
             self._ended(Result.ERROR, began)
-            # What somebody's code says may be a secret; its kind is none.
+            # The text of the error may hold secrets: the pod's events and status get only its type.
             self._wait(pod.uid, f"{self} failed with {type(error).__name__}", parked=False)
             report(log.warning, "choosing a node failed", error, self._about(pod))
         else:
+            pod, node = chosen
             self._kept_by.pop(pod.uid, None)
             if pod.uid in self._pods and not self._stopping:
                 self._place(pod, node, began)
@@ -408,10 +408,8 @@ class SchedulerServer:
         try:
             await call(self.scheduler.bind, pod, node, seconds=BINDING_SECONDS)
             outcome = _Outcome.BOUND
-        except BaseException as caught:
-            if comes_from_outside(caught):
-                raise
-            error = caught  # the pod comes back, and no other suffers
+        except Exception as caught:  # noqa: BLE001  the pod is tried again
+            error = caught
             outcome = await self._outcome(pod, node, caught)
         about = {**self._about(pod), "node": node.name}
         figures = {"duration": time.monotonic() - began}

@@ -19,6 +19,7 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -29,9 +30,8 @@ from ..errors import BonnyError, OptionError
 from ..resource import Resource
 from ..telemetry import execute
 from ..telemetry.logging import about
-from .timetable import next_tick, pause
 
-__all__ = ["Next", "PeriodicTask", "PeriodicTasks", "Stop", "TaskRun"]
+__all__ = ["Next", "PeriodicTask", "PeriodicTasks", "Stop", "TaskRun", "next_tick", "pause"]
 
 # Ids may be made for each object: what is remembered of those that were halted is bounded.
 REMEMBERED_HALTS: Final = 100
@@ -193,28 +193,9 @@ class PeriodicTasks:
         for entry in list(self._entries.values()):
             entry.ended.set()
 
-    async def drain(self, *, seconds: float) -> bool:
-        """Wait so long for the runs that are for the leader (after `stop`: for all), then cancel what is left of them.
-
-        Returns: whether all ended by themselves. What was cancelled is waited for a second more: see `abandoned`.
-        """
-        runs = self._to_be_drained
-        if not runs:
-            return True
-        _, left = await asyncio.wait(runs, timeout=seconds)
-        for run in left:
-            run.cancel()
-        if left:
-            await asyncio.wait(left, timeout=CANCEL_SECONDS)
-        return not left
-
     @property
-    def abandoned(self) -> bool:
-        """After `drain`: whether something still runs that would not be cancelled."""
-        return bool(self._to_be_drained)
-
-    @property
-    def _to_be_drained(self) -> set[asyncio.Task[None]]:
+    def ending(self) -> set[asyncio.Task[None]]:
+        """The runs to wait for at the end of a term: those of leader tasks, after `stop` all."""
         stopped = self._stopped.is_set()
         return {run for run, task in self._running.items() if stopped or task.leader_only}
 
@@ -292,3 +273,22 @@ class PeriodicTasks:
         entry.ended.set()
         if self._entries.get(entry.task.id) is entry:
             del self._entries[entry.task.id]
+
+
+def next_tick(start: float, interval: float, *, after: float) -> float:
+    """The first of `start + interval`, `start + 2 * interval`, ... that is later than `after`; all in seconds.
+
+    Guarantees: ticks do not drift, however long the work at each takes; after a pause of any length the next one is on
+    time, and those that passed meanwhile are gone.
+    """
+    tick = start + interval * math.floor((after - start) / interval + 1)
+    # Rounding may lead back to `after` itself.
+    return tick if tick > after else tick + interval
+
+
+async def pause(until: float, *, wake: asyncio.Event) -> None:
+    """Wait until the monotonic clock shows `until`, never less; or until `wake` is set."""
+    while (left := until - time.monotonic()) > 0 and not wake.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await wake.wait()

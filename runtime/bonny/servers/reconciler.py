@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import ClassVar
 
-from ..calling import HandlerTimeout, call, comes_from_outside, report, stopping
+from ..calling import HandlerTimeout, call, report, stopping
 from ..client.api import Client
 from ..client.pages import pages
 from ..engine.worker import STUCK_SECONDS
@@ -27,9 +27,8 @@ from ..errors import InvalidObject
 from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
 from ..telemetry.logging import about
-from .periodic import PeriodicTasks
+from .periodic import PeriodicTasks, next_tick, pause
 from .server import EVERYWHERE, Namespaces, Server
-from .timetable import next_tick, pause
 
 __all__ = ["Reconciler"]
 
@@ -51,12 +50,12 @@ class Reconciler(Server):
         self, client: Client, *, namespaces: Namespaces = EVERYWHERE, tasks: PeriodicTasks | None = None
     ) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
-        self._told = {"reconciler": str(self)}
+        self._name = {"reconciler": str(self)}
         self._slots = asyncio.Semaphore(self.max_concurrent)
         self._held: dict[Key, float] = {}
         """What is being handled, also by threads of earlier runs whose time is over, and since when."""
 
-        self._found = self._failed = 0
+        self._listed = self._failed = 0
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
@@ -76,7 +75,7 @@ class Reconciler(Server):
                     try:
                         yield {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
                     except InvalidObject as error:
-                        report(log.warning, "an object was left out", error, self._told)
+                        report(log.warning, "an object was left out", error, self._name)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -84,7 +83,7 @@ class Reconciler(Server):
         """Run at each tick until cancelled, or until what is being handled has ended after `stop`."""
         self._loop = asyncio.get_running_loop()
         start = time.monotonic()
-        with lifetime("bonny.reconciler", self._told):
+        with lifetime("bonny.reconciler", self._name):
             while not self._stopping:
                 self._wake.clear()
                 await self.run_once()
@@ -92,37 +91,40 @@ class Reconciler(Server):
 
     async def run_once(self) -> None:
         """Look at every object once; what goes wrong on the way is reported, not raised."""
-        execute("bonny.reconciler.run.started", {}, self._told)
+        execute("bonny.reconciler.run.started", {}, self._name)
         began, run = time.monotonic(), asyncio.current_task()
-        self._found = self._failed = 0
+        self._listed = self._failed = 0
         stopping.set(lambda: run is not None and run.cancelling() > 0)
         async with asyncio.TaskGroup() as group:
             # In a task of its own, which user code may cancel without an end of the run.
             group.create_task(self._fetch(group))
-        figures = {"duration": time.monotonic() - began, "resources": self._found, "failed": self._failed}
-        execute("bonny.reconciler.run.finished", figures, self._told)
+        measurements = {"duration": time.monotonic() - began, "resources": self._listed, "failed": self._failed}
+        execute("bonny.reconciler.run.finished", measurements, self._name)
 
     async def _fetch(self, group: asyncio.TaskGroup) -> None:
         """Let each resource be reconciled, in a task of `group`."""
-        began = time.monotonic()
+        began, failure = time.monotonic(), None
         try:
-            async for resource in self.reconcilable_resources():
-                if self._stopping:
-                    break
-                self._found += 1
-                key = key_of(resource)
-                if key not in self._held:
-                    await self._slots.acquire()
-                    self._held[key] = time.monotonic()
-                    group.create_task(self._reconcile_one(key, resource))
-            figures = {"duration": time.monotonic() - began, "resources": self._found}
-            execute("bonny.reconciler.fetch.succeeded", figures, self._told)
-        except BaseException as error:
-            if comes_from_outside(error):
-                raise
-            figures = {"duration": time.monotonic() - began, "resources": self._found}
-            execute("bonny.reconciler.fetch.failed", figures, {**self._told, "error": error})
-            report(log.warning, "cannot fetch what is to be reconciled", error, self._told)
+            await call(self._begin_all, group)
+        except Exception as error:  # noqa: BLE001  the next run fetches again
+            failure = error
+            report(log.warning, "cannot list the objects to reconcile", error, self._name)
+        measurements = {"duration": time.monotonic() - began, "resources": self._listed}
+        if failure is None:
+            execute("bonny.reconciler.fetch.succeeded", measurements, self._name)
+        else:
+            execute("bonny.reconciler.fetch.failed", measurements, {**self._name, "error": failure})
+
+    async def _begin_all(self, group: asyncio.TaskGroup) -> None:
+        async for resource in self.reconcilable_resources():
+            if self._stopping:
+                break
+            self._listed += 1
+            key = key_of(resource)
+            if key not in self._held:
+                await self._slots.acquire()
+                self._held[key] = time.monotonic()
+                group.create_task(self._reconcile_one(key, resource))
 
     def schedule(self, seconds: float = 0.0) -> None:
         """Run once more in so many seconds, between the ticks. From any thread; without effect before `run`."""
@@ -141,18 +143,18 @@ class Reconciler(Server):
         return full and time.monotonic() - max(self._held.values()) > self.timeout + STUCK_SECONDS
 
     async def _reconcile_one(self, key: Key, resource: Resource) -> None:
-        told, began = {**self._told, "object": str(key)}, time.monotonic()
-        about(**told)
+        metadata, began = {**self._name, "object": str(key)}, time.monotonic()
+        about(**metadata)
         thread = None
         try:
             await call(self.reconcile, resource, seconds=self.timeout)
-            execute("bonny.reconciler.reconcile.succeeded", {"duration": time.monotonic() - began}, told)
+            execute("bonny.reconciler.reconcile.succeeded", {"duration": time.monotonic() - began}, metadata)
         except Exception as error:  # noqa: BLE001  whatever it is, it is this object's alone
             self._failed += 1
             thread = error.thread if isinstance(error, HandlerTimeout) else None
-            figures = {"duration": time.monotonic() - began}
-            execute("bonny.reconciler.reconcile.failed", figures, {**told, "error": error})
-            report(log.warning, "reconcile failed", error, told)
+            measurements = {"duration": time.monotonic() - began}
+            execute("bonny.reconciler.reconcile.failed", measurements, {**metadata, "error": error})
+            report(log.warning, "reconcile failed", error, metadata)
         finally:
             # A thread cannot be stopped: its object and its slot stay taken until it returns.
             if thread is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ..client.api import Client
+from ..engine.stream import Reflector
 from ..errors import OptionError
 from ..kinds import Kind
 from ..resource import Resource
@@ -46,6 +47,8 @@ class Server:
         self.client = client
         self.tasks = tasks
         self.namespaces = namespaces if kind.namespaced and kind.namespace is None else (kind.namespace,)
+        self.reflectors: Sequence[Reflector] = ()
+        """The streams of the server."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -61,7 +64,12 @@ class Server:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Take up nothing more."""
+        """Call no further handler."""
+        raise NotImplementedError
+
+    @property
+    def stuck(self) -> bool:
+        """Whether every slot is held by a handler that should have ended long ago."""
         raise NotImplementedError
 
     @classmethod

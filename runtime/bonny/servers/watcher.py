@@ -96,21 +96,21 @@ class Watcher(Server):
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Follow and tell until cancelled, or until what runs has ended after `stop`."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.reflectors]
-                await self.worker.run()
-                await self.worker.drain(seconds=self.timeout)
-                for stream in streams:
-                    stream.cancel()
-        except asyncio.CancelledError:
-            await self.worker.drain(seconds=0.0)
-            raise
+        """Watch and call handlers until cancelled, or until the running handlers have ended after `stop`."""
+        async with asyncio.TaskGroup() as group:
+            streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.reflectors]
+            await self.worker.run()
+            for stream in streams:
+                stream.cancel()
 
     def stop(self) -> None:
-        """Tell nothing more; what runs goes on to its end."""
+        """Call no further handler."""
         self.worker.stop()
+
+    @property
+    def stuck(self) -> bool:
+        """Whether every slot is held by a handler that should have ended long ago."""
+        return self.worker.stuck
 
     def _as_controller(self) -> Controller[Any]:
         """Of a class with our name, which goes into the logs of the worker."""
