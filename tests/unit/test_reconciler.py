@@ -302,7 +302,7 @@ def test_without_an_operation_it_is_refused_in_one_sentence() -> None:
     class Nothing(Reconciler): ...
 
     for ask in (Nothing.rules, lambda: Nothing(NO_CLIENT)):
-        with pytest.raises(OptionError, match=r"Nothing looks at nothing: write for example operation = List"):
+        with pytest.raises(OptionError, match=r"Nothing has no operation: write for example operation = List"):
             ask()
 
 

@@ -198,7 +198,7 @@ def test_the_rules_are_what_its_own_requests_need() -> None:
 def test_without_an_operation_it_is_refused_in_one_sentence() -> None:
     class Nothing(Watcher): ...
 
-    with pytest.raises(OptionError, match="Nothing looks at nothing"):
+    with pytest.raises(OptionError, match="Nothing has no operation"):
         Nothing(NO_CLIENT)
 
 

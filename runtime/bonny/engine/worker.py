@@ -116,15 +116,41 @@ class Worker:
             self._stopped.clear()
             await self.intake.begin_anew()
         stopping.set(lambda: self._stopping)
+        wake = self.intake.wake
+        settled = asyncio.create_task(self.intake.settled())
+        settled.add_done_callback(lambda _: wake.set())
         try:
-            await self._settle()
-            await self._hand_out()
+            while not self._stopping:
+                wake.clear()
+                due = self._hand_out() if settled.done() else None
+                if due is None:
+                    await wake.wait()
+                    continue
+                # Half the cost of asyncio.timeout, and this is passed once for each key.
+                alarm = asyncio.get_running_loop().call_later(max(due - time.monotonic(), 0.0), wake.set)
+                try:
+                    await wake.wait()
+                finally:
+                    alarm.cancel()
             if self._running:
                 await asyncio.wait(list(self._running), timeout=self._controller.shutdown_timeout)
-        except asyncio.CancelledError:
+        finally:
+            settled.cancel()
             await self._cancel()
-            raise
-        await self._cancel()
+
+    def _hand_out(self) -> float | None:
+        """Start a reconcile in each free slot.
+
+        Returns: when the next key is due; None when only an event, or the end of a reconcile, brings one.
+        """
+        while len(self._running) < self._controller.max_concurrent:
+            work = self.intake.queue.take(now=time.monotonic())
+            if work is None:
+                return self.intake.queue.next_due()
+            task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
+            self._running[task] = time.monotonic()
+            task.add_done_callback(self._returned)
+        return None
 
     def stop(self) -> None:
         """Take no further key."""
@@ -134,46 +160,13 @@ class Worker:
     async def _cancel(self) -> None:
         """Cancel the reconciles in progress and wait for them."""
         self.stop()
-        if self._running:
-            extra = {"controller": self.name, "count": len(self._running)}
+        late = list(self._running)
+        for task in late:
+            task.cancel()
+        if late:
+            extra = {"controller": self.name, "count": len(late)}
             log.warning("handlers were cancelled: their time was over", extra=extra)
-            for task in self._running:
-                task.cancel()
-            await asyncio.wait(list(self._running))
-
-    async def _settle(self) -> None:
-        """Wait until the streams are in sync, or for `stop`."""
-        settled = asyncio.create_task(self.intake.settled())
-        settled.add_done_callback(lambda _: self.intake.wake.set())
-        try:
-            while not (settled.done() or self._stopping):
-                self.intake.wake.clear()
-                await self.intake.wake.wait()
-        finally:
-            settled.cancel()
-
-    async def _hand_out(self) -> None:
-        wake = self.intake.wake
-        while not self._stopping:
-            wake.clear()
-            while len(self._running) < self._controller.max_concurrent and not self._stopping:
-                work = self.intake.queue.take(now=time.monotonic())
-                if work is None:
-                    break
-                task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
-                self._running[task] = time.monotonic()
-                task.add_done_callback(self._returned)
-            due = self.intake.queue.next_due()
-            # Without a free slot only a returning worker changes anything, and that wakes us.
-            if due is None or len(self._running) >= self._controller.max_concurrent:
-                await wake.wait()
-                continue
-            # Half the cost of asyncio.timeout, and this is passed once for each key.
-            alarm = asyncio.get_running_loop().call_later(max(due - time.monotonic(), 0.0), wake.set)
-            try:
-                await wake.wait()
-            finally:
-                alarm.cancel()
+            await asyncio.wait(late)
 
     @property
     def running(self) -> Collection[float]:

@@ -1,1 +1,1 @@
-"""The long-running parts: `reflector` follows a kind, `intake` queues what it sees, `worker` handles what is queued."""
+"""What users write beside controllers: reconcilers, watchers and periodic tasks."""
