@@ -89,6 +89,29 @@ async def test_a_controller_that_is_not_started_again_makes_the_operator_unready
     await made._cancel()
 
 
+async def test_a_temporary_controller_that_failed_runs_in_the_next_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the replica was unready for good, although the controller ran again."""
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps.configured(restart="temporary")])
+    made = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
+    made._assemble(cast("Any", None))
+    (worker,) = made.workers
+    runs: list[bool] = []
+
+    async def fail_once() -> None:
+        runs.append(True)
+        if len(runs) == 1:
+            raise ValueError
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(worker, "run", fail_once)
+    for number in (1, 2):
+        made._begin_term()
+        await until(lambda: len(runs) == number)  # noqa: B023
+        await asyncio.sleep(0)
+        assert any("is not started again" in line for line in made.readiness().lines) is (number == 1)
+        await made._end_term(grace=0.0)
+
+
 async def test_a_reconciler_whose_slots_are_all_held_for_long_makes_the_operator_dead() -> None:
     """Regression: `def` handlers that never returned held all slots, no run ended, and both probes were green."""
     release = threading.Event()
