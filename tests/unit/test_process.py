@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -143,6 +144,30 @@ async def test_a_reconciler_whose_slots_are_all_held_for_long_makes_the_operator
         release.set()
     await until(lambda: made.health().ok)
     await made._cancel()
+
+
+async def test_a_stop_after_a_lost_term_knows_what_ignores_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such work is abandoned by `main`; a loop that waits for it would never end."""
+    made, go_on = process(), asyncio.Event()
+    made._assemble(cast("Any", None))
+    (worker,) = made.workers
+    monkeypatch.setattr(made.recorder, "drain", AsyncMock())
+    monkeypatch.setattr("bonny.run.supervisor.CANCEL_SECONDS", 0.01)
+
+    async def ignores() -> None:
+        while not go_on.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await go_on.wait()
+
+    monkeypatch.setattr(worker, "run", ignores)
+    made._begin_term()
+    await asyncio.sleep(0)
+    await made._end_term(grace=0.0)
+    await made._finish()
+
+    assert made.abandoned
+    go_on.set()
+    await until(lambda: not made.abandoned)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ class Process:
         """Parts that run while this replica leads."""
 
         self._late: set[asyncio.Task[Any]] = set()
-        """Tasks of the last term that were cancelled; those that are not done ignore it."""
+        """Tasks of the leader that were cancelled; those that are not done ignore it."""
 
         self._once: list[asyncio.Task[None]] = []
         self._leadership: Leadership | None = None
@@ -174,6 +174,7 @@ class Process:
                 await asyncio.sleep(THREAD_SECONDS)
             if not self._still_working:
                 self.servers = self._new_servers()
+                self._late.clear()
                 leadership.stood_down()
         if not (self.tasks.leading or self._still_working):
             # A standby must not take the lease while its last tasks end.
@@ -306,9 +307,10 @@ class Process:
             supervised.retire()
             part.stop()
         runs = self.tasks.ending
-        self._late = await ended([*runs, *(supervised.task for supervised in self._term.values())], seconds=grace)
-        if runs & self._late:
-            log.warning("handlers were cancelled: their time was over", extra={"count": len(runs & self._late)})
+        late = await ended([*runs, *(supervised.task for supervised in self._term.values())], seconds=grace)
+        if runs & late:
+            log.warning("handlers were cancelled: their time was over", extra={"count": len(runs & late)})
+        self._late |= late
         self._term.clear()
 
     @property
