@@ -40,8 +40,11 @@ class Supervised:
     """A running part. An error outside of handlers is logged, and the part is started again as `restart` says."""
 
     def __init__(self, part: Runnable, *, restart: Restart = Restart.PERMANENT) -> None:
-        self.final = self.failed = False
-        """The part is not started again when it ends; it failed and is not started again."""
+        self.final = False
+        """The part is not started again when it ends."""
+
+        self.failed = False
+        """The part failed and is not started again."""
 
         self._part = part
         self._restart = restart
