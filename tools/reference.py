@@ -93,6 +93,7 @@ PAGES: Final = (
             Part("bonny/kinds.py", ("Kind", "Owned", "Related")),
             Part("bonny/errors.py", ("Retry", "Terminal")),
             Part("bonny/operator.py", ("Operator",)),
+            Part("bonny/deploy.py", ("Deploy",)),
         ),
     ),
     Page(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .axn import Axn as Axn
     from .controller import Controller as Controller
     from .core.queue import Reason as Reason
+    from .deploy import Deploy as Deploy
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
     from .kinds import Kind as Kind
@@ -53,6 +54,7 @@ _HOMES = {
     "Column": "api",
     "Config": "run.config",
     "Controller": "controller",
+    "Deploy": "deploy",
     "Field": "api",
     "Kind": "kinds",
     "List": "kinds",

@@ -39,11 +39,16 @@ RECONCILE_EVERY = 36_000.0
 
 
 class Restart(StrEnum):
-    """Whether a controller is restarted after an error in its code outside of handlers."""
+    """When a controller that ended is started again, a second later. Failures of handlers are always tried again."""
 
     PERMANENT = "permanent"
+    """Always: after a failure, and when it ended by itself."""
+
     TRANSIENT = "transient"
+    """After a failure only; a controller that ended by itself stays ended."""
+
     TEMPORARY = "temporary"
+    """Never. /readyz turns red when the controller failed."""
 
 
 class Controller(Generic[V_co]):
@@ -92,8 +97,7 @@ class Controller(Generic[V_co]):
     """Seconds that a handler may take. Default 60."""
 
     restart: ClassVar[Restart | str] = Restart.PERMANENT
-    """Whether it is restarted after an error outside of handlers: `permanent` and `transient` after a second;
-    `temporary`: never restarted, /readyz reports it. Default permanent."""
+    """When it is started again after it failed outside of its handlers or ended by itself. Default `permanent`."""
 
     shutdown_timeout: ClassVar[float | None] = None
     """Seconds that running handlers get at shutdown, 0 for none. Default: the operator's whole grace period."""

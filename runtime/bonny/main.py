@@ -108,7 +108,7 @@ def defaults(operator: Operator) -> Config:
 def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Raises: `UsageError` when the operator cannot start."""
     configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
-    # Modules are never freed: keep the garbage collector from scanning them. Streams do the same with their objects.
+    # Modules stay: the collector need not look at them again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny import Operator
+from bonny import Deploy, Operator
 from bonny_dev.manifest.deployment import deployment
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing.faults import Fault, FaultProxy, Hold
@@ -43,7 +43,7 @@ def test_a_stop_ends_in_time_although_a_handler_hangs_in_a_thread_and_no_request
     name = f"stop-{secrets.token_hex(4)}"
     script = tmp_path / "stuck.py"
     script.write_text(SCRIPT.replace("NAME", name), encoding="utf-8")
-    operator = Operator(name=name, group="example.com", leader_election=leader_election, grace=GRACE)
+    operator = Operator(name=name, group="example.com", deploy=Deploy(leader_election=leader_election), grace=GRACE)
     spec = deployment(operator, image="x:1", namespace="default")["spec"]["template"]["spec"]
     metadata = {"name": name, "namespace": "default", "labels": {"of": name}}
     sandbox.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}])

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from bonny import Controller, Operator
+from bonny import Controller, Deploy, Operator
 from bonny.api import (
     AGE,
     Column,
@@ -144,7 +144,12 @@ class ThingController(Controller[Any]):
 
 def thing_operator(name: str, *, watch: str) -> Operator:
     return Operator(
-        name=name, group=GROUP, watch=watch, controllers=[ThingController], crds=[ThingV1, ThingV2, Realm], replicas=2
+        name=name,
+        group=GROUP,
+        watch=watch,
+        controllers=[ThingController],
+        crds=[ThingV1, ThingV2, Realm],
+        deploy=Deploy(replicas=2),
     )
 
 

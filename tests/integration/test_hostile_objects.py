@@ -401,7 +401,7 @@ def scene(sandbox: Sandbox, _ready: None, caplog: pytest.LogCaptureFixture) -> I
     finalized.clear()
     Even.seen.clear()
     parts = (Things, BuiltIn, OfThings, OfMaps, OfRevisions)
-    operator = Operator(name="hostile", group=GROUP, controllers=parts, schedulers=[Even], leader_election=False)
+    operator = Operator(name="hostile", group=GROUP, controllers=parts, schedulers=[Even])
     with serving(operator, sandbox.kubeconfig, leader_election=False) as at_work:
         yield Scene(sandbox, at_work, caplog)
         for kind in (*FOLLOWED, POD):

@@ -212,7 +212,7 @@ async def test_a_missing_permission_is_named_once_and_waited_for(
 async def test_a_namespace_that_is_missing_is_waited_for(begin: Begin, sandbox: Sandbox) -> None:
     namespace = f"late-{uuid.uuid4().hex[:8]}"
     leadership = begin(namespace=namespace)
-    await until(lambda: leadership._trouble)
+    await until(lambda: leadership._failing)
     sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     await leads(leadership)
 

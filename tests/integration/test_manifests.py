@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bonny import Controller, Operator, Owned
+from bonny import Controller, Deploy, Operator, Owned
 from bonny.api import Field, Model, Scope, Spec, Status, Version, WithConditions
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
@@ -133,8 +133,8 @@ def dry_run(server: Administrator, resource: Resource) -> Answer:
     ("name", "options", "parts"),
     [
         ("gates-small", {}, ()),
-        ("gates-narrow", {"watch": "namespace", "leader_election": False, "grace": 3.0}, ()),
-        ("gates-whole", {"replicas": 3, "labels": {"example.com/team": "tools"}}, PARTS),
+        ("gates-narrow", {"watch": "namespace", "deploy": Deploy(leader_election=False), "grace": 3.0}, ()),
+        ("gates-whole", {"deploy": Deploy(replicas=3, labels={"example.com/team": "tools"})}, PARTS),
     ],
 )
 def test_the_api_server_takes_every_part_strictly_and_without_a_warning(
@@ -177,7 +177,7 @@ def test_kubectl_applies_everything_in_one_pass_and_the_definitions_are_establis
 ) -> None:
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not on PATH")
-    declared = operator("gates-once", replicas=2)
+    declared = operator("gates-once", deploy=Deploy(replicas=2))
     text = to_yaml(documents(declared, image=IMAGE, include=list(PARTS)))
 
     def kubectl(*words: str) -> str:

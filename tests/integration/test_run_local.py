@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bonny import Operator
+from bonny import Deploy, Operator
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
@@ -346,7 +346,7 @@ async def test_an_account_does_without_the_monitors_that_a_manifest_has(sandbox:
         "kind": "ServiceMonitor",
         "metadata": {"name": "monitored", "namespace": "monitored"},
     }
-    operator = Operator(name="monitored", group="example.com", customize=lambda found: [*found, monitor])
+    operator = Operator(name="monitored", group="example.com", deploy=Deploy(customize=lambda found: [*found, monitor]))
 
     account = await install_account(operator, Kubeconfig(str(sandbox.kubeconfig)))
 

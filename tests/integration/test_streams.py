@@ -144,7 +144,7 @@ def test_u3_children_whose_owner_went_while_nobody_looked_are_reported_and_left_
 
     second = start_operator(command()).wait_ready()
 
-    (reported,) = sandbox.eventually(lambda: second.lines("children whose owner is gone"))
+    (reported,) = sandbox.eventually(lambda: second.lines("orphaned children found"))
     assert reported["count"] == 1
     assert reported["examples"] == "configmaps default/goes"
     assert reported["without_owner_reference"] == 0

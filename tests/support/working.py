@@ -58,7 +58,6 @@ async def lists(stream: Stream, *things: Resource) -> None:
 async def at_work(worker: Worker) -> AsyncIterator[None]:
     async with running(worker.run):
         yield
-    await worker.drain(seconds=0)
 
 
 async def says(stream: Stream, event: str, thing: Resource) -> None:

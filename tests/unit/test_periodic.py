@@ -21,8 +21,8 @@ from bonny import telemetry
 from bonny.client.api import Client
 from bonny.client.errors import NotLeading
 from bonny.errors import OptionError
-from bonny.servers.periodic import REMEMBERED_HALTS, Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
-from bonny.servers.timetable import next_tick
+from bonny.run.supervisor import ended
+from bonny.servers.periodic import REMEMBERED_HALTS, Next, PeriodicTask, PeriodicTasks, Stop, TaskRun, next_tick
 from bonny_dev.sandbox.guard import Guard
 from tests.support import ticking
 from tests.support.heard import Heard, heard
@@ -150,7 +150,7 @@ def test_a_run_that_is_under_way_when_the_lease_is_lost_is_cancelled_and_the_nex
         running = asyncio.create_task(tasks.run())
         await asyncio.sleep(6.0)
         tasks.leading = False
-        by_themselves = await tasks.drain(seconds=0.0)
+        by_themselves = not await ended(tasks.ending, seconds=0.0)
         await asyncio.sleep(5.0)
         tasks.leading = True
         await asyncio.sleep(5.0)
@@ -174,7 +174,7 @@ def test_after_a_stop_every_run_is_waited_for_and_cancelled_when_its_time_is_ove
         await asyncio.sleep(5.5)
         tasks.stop()
         began = clock.now
-        by_themselves = await tasks.drain(seconds=seconds)
+        by_themselves = not await ended(tasks.ending, seconds=seconds)
         took = clock.now - began
         await running
         return by_themselves, took
@@ -198,13 +198,13 @@ def test_a_run_that_will_not_be_cancelled_is_abandoned_a_second_later(clock: Clo
         await asyncio.sleep(5.5)
         tasks.stop()
         began = clock.now
-        assert not await tasks.drain(seconds=2.0)
-        drained, abandoned = clock.now - began, tasks.abandoned
+        late = await ended(tasks.ending, seconds=2.0)
+        drained, abandoned = clock.now - began, any(not run.done() for run in late)
         running.cancel()
         await asyncio.wait({running})
         took = clock.now - began
         await asyncio.sleep(60.0)
-        assert not tasks.abandoned
+        assert all(run.done() for run in late)
         return drained, abandoned, took
 
     assert clock.run(main) == (pytest.approx(3.0), True, pytest.approx(4.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
+import contextlib
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -15,17 +15,17 @@ import pytest
 from bonny import Controller, Kind, Operator
 from bonny.calling import HANDLER_THREAD
 from bonny.client.config import Connection
-from bonny.core import watch
+from bonny.controller import Restart
 from bonny.core.watch import WatchOptions
 from bonny.engine.worker import STUCK_SECONDS
 from bonny.errors import UsageError
 from bonny.resource import Resource
-from bonny.run import process as process_module
 from bonny.run.config import Config
 from bonny.run.probes import Report
-from bonny.run.process import Process, cancelled
+from bonny.run.process import Process
+from bonny.run.supervisor import Supervised
 from bonny.servers.reconciler import Reconciler
-from tests.support.core import page, thing
+from tests.support.core import thing
 from tests.support.waiting import until
 
 
@@ -65,9 +65,9 @@ async def test_a_run_that_is_cancelled_leaves_no_tasks() -> None:
     assert {task.get_name() for task in asyncio.all_tasks() - before} == set()
 
 
-@pytest.mark.parametrize("restart", ["temporary", "permanent"])
+@pytest.mark.parametrize("restart", [*Restart])
 async def test_a_controller_that_is_not_started_again_makes_the_operator_unready_and_not_dead(
-    restart: str, monkeypatch: pytest.MonkeyPatch
+    restart: Restart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: the probe had the whole operator killed, and so the controller started again."""
     operator = Operator(name="op", group="example.com", controllers=[ConfigMaps.configured(restart=restart)])
@@ -81,14 +81,36 @@ async def test_a_controller_that_is_not_started_again_makes_the_operator_unready
         raise ValueError
 
     monkeypatch.setattr(worker, "run", fail)
-    task = made._spawn(worker, restart=worker.restart)
-    made._work = [task]
+    made._begin_term()
     await failed.wait()
     await asyncio.sleep(0)
 
     assert made.health().ok
-    assert any("is not started again" in line for line in made.readiness().lines) is (restart == "temporary")
-    task.cancel()
+    assert any("is not started again" in line for line in made.readiness().lines) is (restart is Restart.TEMPORARY)
+    await made._cancel()
+
+
+async def test_a_temporary_controller_that_failed_runs_in_the_next_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the replica was unready for good, although the controller ran again."""
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps.configured(restart="temporary")])
+    made = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
+    made._assemble(cast("Any", None))
+    (worker,) = made.workers
+    runs: list[bool] = []
+
+    async def fail_once() -> None:
+        runs.append(True)
+        if len(runs) == 1:
+            raise ValueError
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(worker, "run", fail_once)
+    for number in (1, 2):
+        made._begin_term()
+        await until(lambda: len(runs) == number)  # noqa: B023
+        await asyncio.sleep(0)
+        assert any("is not started again" in line for line in made.readiness().lines) is (number == 1)
+        await made._end_term(grace=0.0)
 
 
 async def test_a_reconciler_whose_slots_are_all_held_for_long_makes_the_operator_dead() -> None:
@@ -112,7 +134,7 @@ async def test_a_reconciler_whose_slots_are_all_held_for_long_makes_the_operator
     made._assemble(cast("Any", None))
     (server,) = made.servers
     assert isinstance(server, Hangs)
-    made._work = [made._spawn(server)]
+    made._term = {server: Supervised(server)}
     try:
         await until(lambda: len(server._held) == 2)
         assert made.health().ok, "they began just now"
@@ -121,7 +143,31 @@ async def test_a_reconciler_whose_slots_are_all_held_for_long_makes_the_operator
     finally:
         release.set()
     await until(lambda: made.health().ok)
-    await cancelled(made._work)
+    await made._cancel()
+
+
+async def test_a_stop_after_a_lost_term_knows_what_ignores_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such work is abandoned by `main`; a loop that waits for it would never end."""
+    made, go_on = process(), asyncio.Event()
+    made._assemble(cast("Any", None))
+    (worker,) = made.workers
+    monkeypatch.setattr(made.recorder, "drain", AsyncMock())
+    monkeypatch.setattr("bonny.run.supervisor.CANCEL_SECONDS", 0.01)
+
+    async def ignores() -> None:
+        while not go_on.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await go_on.wait()
+
+    monkeypatch.setattr(worker, "run", ignores)
+    made._begin_term()
+    await asyncio.sleep(0)
+    await made._end_term(grace=0.0)
+    await made._finish()
+
+    assert made.abandoned
+    go_on.set()
+    await until(lambda: not made.abandoned)
 
 
 @pytest.mark.parametrize(
@@ -228,19 +274,19 @@ async def test_a_replica_does_not_stand_down_while_a_thread_of_its_term_runs(mon
     leave = threading.Event()
     thread = threading.Thread(target=leave.wait, name=HANDLER_THREAD)
     thread.start()
-    clings = Process._clings.fget
-    assert clings is not None
+    still_working = Process._still_working.fget
+    assert still_working is not None
 
     def look(process: Process) -> bool:
         nonlocal looked
         looked += 1
-        return bool(clings(process))
+        return bool(still_working(process))
 
-    monkeypatch.setattr(Process, "_clings", property(look))
+    monkeypatch.setattr(Process, "_still_working", property(look))
     serving = asyncio.create_task(made._serve(stop))
     try:
         async with asyncio.timeout(10):
-            while not made._work:  # noqa: ASYNC110  the term begins
+            while not made._term:  # noqa: ASYNC110  the term begins
                 await asyncio.sleep(0.01)
             term.lost.set()
             while looked < 5:  # noqa: ASYNC110  it has looked several times, and the thread was there each time
@@ -256,47 +302,3 @@ async def test_a_replica_does_not_stand_down_while_a_thread_of_its_term_runs(mon
         stop.set()
         await serving
         await made._cancel()
-
-
-async def test_a_stream_that_never_comes_into_sync_does_not_freeze_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: while one API answered 503, each cycle that was garbage four times a second was kept for good."""
-    monkeypatch.setattr(process_module, "FREEZE_SECONDS", 0.01)
-    made = process()
-    made._assemble(cast("Any", None))
-    (stream,) = made.streams.values()
-    await stream._step(watch.Reply(503, b""))
-    syncing = asyncio.create_task(made._after_first_sync(time.monotonic()))
-    await asyncio.sleep(0.05)
-    before = gc.get_freeze_count()
-    for _ in range(20):
-        cycle: list[object] = []
-        cycle.append(cycle)
-        await asyncio.sleep(0.01)
-    assert gc.get_freeze_count() <= before
-
-    await stream._step(watch.Tick())
-    await stream._step(watch.Reply(200, page(thing("a"), version=10)))
-    await frozen_beyond(before)
-    syncing.cancel()
-    gc.unfreeze()
-
-
-async def frozen_beyond(count: int) -> None:
-    async with asyncio.timeout(5):
-        while gc.get_freeze_count() <= count:  # noqa: ASYNC110  the collector tells nobody
-            await asyncio.sleep(0.01)
-
-
-async def test_what_a_long_list_has_brought_is_frozen_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_module, "FREEZE_SECONDS", 0.01)
-    made = process()
-    made._assemble(cast("Any", None))
-    (stream,) = made.streams.values()
-    syncing = asyncio.create_task(made._after_first_sync(time.monotonic()))
-    before = gc.get_freeze_count()
-
-    await stream._step(watch.Reply(200, page(thing("a"), version=10, token="t1")))
-
-    await frozen_beyond(before)
-    syncing.cancel()
-    gc.unfreeze()

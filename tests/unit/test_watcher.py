@@ -14,6 +14,7 @@ from bonny.core import watch
 from bonny.errors import OptionError, Retry
 from bonny.kinds import List
 from bonny.resource import Resource
+from bonny.run.supervisor import cancelled
 from bonny.servers.watcher import Watcher
 from tests.support.core import line, page, thing
 from tests.support.heard import Heard, heard
@@ -79,8 +80,7 @@ async def at_work(pods: Watcher) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        running.cancel()
-        await pods.worker.drain(seconds=0)
+        await cancelled([running])
 
 
 async def test_an_object_is_shown_when_it_comes_changes_and_goes(told: Heard) -> None:
@@ -198,7 +198,7 @@ def test_the_rules_are_what_its_own_requests_need() -> None:
 def test_without_an_operation_it_is_refused_in_one_sentence() -> None:
     class Nothing(Watcher): ...
 
-    with pytest.raises(OptionError, match="Nothing looks at nothing"):
+    with pytest.raises(OptionError, match="Nothing has no operation"):
         Nothing(NO_CLIENT)
 
 

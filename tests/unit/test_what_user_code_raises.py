@@ -375,7 +375,7 @@ async def test_reconcilable_resources(raises: Callable[[], None], caplog: pytest
         calls, seconds = reconciler.seen.calls["bad"], asyncio.get_running_loop().time() - began
     assert calls <= seconds / Fails.frequency + 1
     assert reconciler.seen.calls["good"] >= FAILURES
-    lines = logged(caplog, "cannot fetch what is to be reconciled")
+    lines = logged(caplog, "cannot list the objects to reconcile")
     assert [line["reconciler"] for line in lines] == FAILURES * ["Fails"]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import bonny
 import examples
-from bonny import Axn, Controller, Kind, Operator, Owned, Resource, Retry, Scope, Terminal
+from bonny import Axn, Controller, Deploy, Kind, Operator, Owned, Resource, Retry, Scope, Terminal
 from bonny.api import Model
 from bonny.errors import OptionError
 from bonny.kinds import Related
@@ -195,3 +195,9 @@ def operator() -> None:
 
     operator = Operator(name="widgets-operator", group=GROUP, controllers=[WidgetController])
     assert operator.crds == (Widget,)
+
+
+def deploy() -> None:
+    two = Deploy(replicas=2, labels={"example.com/team": "tools"})
+    operator = Operator(name="widgets-operator", group=GROUP, deploy=two)
+    assert operator.deploy.leader_election

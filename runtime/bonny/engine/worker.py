@@ -126,61 +126,66 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Hand out keys until `stop`. A second run reconciles everything again: another leader may have acted since."""
+        """Hand out keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
+
+        Cancelled, it cancels them first. Run again, it reconciles every object: another replica may have led meanwhile.
+        """
         if self._stopping:
             self._stopping = False
             self._stopped.clear()
             await self.router.requeue_all()
         stopping.set(lambda: self._stopping)
-        await self.router.wait_until_synced()
         wake = self.router.wake
-        while not self._stopping:
-            wake.clear()
-            while len(self._running) < self._controller.max_concurrent and not self._stopping:
-                work = self.router.queue.take(now=time.monotonic())
-                if work is None:
-                    break
-                task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
-                self._running[task] = time.monotonic()
-                task.add_done_callback(self._returned)
-            due = self.router.queue.next_due()
-            # Without a free slot only the end of a reconcile changes anything, and that sets `wake`.
-            if due is None or len(self._running) >= self._controller.max_concurrent:
-                await wake.wait()
-                continue
-            # Half the cost of asyncio.timeout, and this runs once per key.
-            alarm = asyncio.get_running_loop().call_later(max(due - time.monotonic(), 0.0), wake.set)
-            try:
-                await wake.wait()
-            finally:
-                alarm.cancel()
+        settled = asyncio.create_task(self.router.wait_until_synced())
+        settled.add_done_callback(lambda _: wake.set())
+        try:
+            while not self._stopping:
+                wake.clear()
+                due = self._hand_out() if settled.done() else None
+                if due is None:
+                    await wake.wait()
+                    continue
+                # Half the cost of asyncio.timeout, and this is passed once for each key.
+                alarm = asyncio.get_running_loop().call_later(max(due - time.monotonic(), 0.0), wake.set)
+                try:
+                    await wake.wait()
+                finally:
+                    alarm.cancel()
+            if self._running:
+                await asyncio.wait(list(self._running), timeout=self._controller.shutdown_timeout)
+        finally:
+            settled.cancel()
+            await self._cancel()
+
+    def _hand_out(self) -> float | None:
+        """Start a reconcile in each free slot.
+
+        Returns: when the next key is due; None when only an event, or the end of a reconcile, brings one.
+        """
+        while len(self._running) < self._controller.max_concurrent:
+            work = self.router.queue.take(now=time.monotonic())
+            if work is None:
+                return self.router.queue.next_due()
+            task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
+            self._running[task] = time.monotonic()
+            task.add_done_callback(self._returned)
+        return None
 
     def stop(self) -> None:
-        """Take no further keys; running reconciles continue."""
+        """Take no further key."""
         self._stopping = True
         self.router.wake.set()
 
-    async def drain(self, *, seconds: float) -> bool:
-        """Wait for running reconciles; cancel the rest after `seconds`, or after the controller's `shutdown_timeout`.
-
-        Returns: whether all ended by themselves.
-        """
+    async def _cancel(self) -> None:
+        """Cancel the reconciles in progress and wait for them."""
         self.stop()
-        if self._controller.shutdown_timeout is not None:
-            seconds = min(seconds, self._controller.shutdown_timeout)
-        if not self._running:
-            return True
-        _, pending = await asyncio.wait(list(self._running), timeout=seconds)
-        for task in pending:
+        late = list(self._running)
+        for task in late:
             task.cancel()
-        if pending:
-            await asyncio.wait(pending, timeout=1.0)
-        return not pending
-
-    @property
-    def abandoned(self) -> bool:
-        """After `drain`: whether a reconcile still runs that ignored its cancellation."""
-        return bool(self._running)
+        if late:
+            extra = {"controller": self.name, "count": len(late)}
+            log.warning("handlers were cancelled: their time was over", extra=extra)
+            await asyncio.wait(late)
 
     @property
     def running(self) -> Collection[float]:

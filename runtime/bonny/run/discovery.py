@@ -17,32 +17,31 @@ __all__ = ["discover"]
 
 
 def discover(package: ModuleType) -> tuple[Any, ...]:
-    """Import every module below `package`; return what they define, in order: controllers, reconcilers, watchers,
-    schedulers and version classes, and periodic tasks.
+    """Import every module below `package`; return its controllers, reconcilers, watchers, schedulers, versions and
+    periodic tasks, ordered by module and name, for `Operator(controllers=...)`.
 
-    A class counts where it is defined, not where it is imported. Bases that others share do not count: classes whose
-    name starts with an underscore, versions without a kind, servers without an operation, schedulers without a name.
+    A class is found where it is defined, not where it is imported. Left out are base classes: names that start with an
+    underscore, versions without a kind, servers without an operation, schedulers without a name.
     Raises: what importing a module raises.
     """
-    names = sorted(found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
-    modules = [package, *map(importlib.import_module, names)]
-    # A dictionary, because a second name for a thing does not make it two.
-    found = {
+    names = sorted(module.name for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
+    # A dictionary, because one object may have several names.
+    parts = {
         id(value): value
-        for module in modules
+        for module in (package, *map(importlib.import_module, names))
         for name, value in sorted(vars(module).items())
-        if not name.startswith("_") and _counts(value, module)
+        if not name.startswith("_") and _is_part(value, module)
     }
-    return tuple(found.values())
+    return tuple(parts.values())
 
 
-def _counts(found: object, module: ModuleType) -> bool:
-    if isinstance(found, PeriodicTask):
+def _is_part(value: object, module: ModuleType) -> bool:
+    if isinstance(value, PeriodicTask):
         return True
-    if not isinstance(found, type) or found.__module__ != module.__name__ or found.__name__.startswith("_"):
+    if not isinstance(value, type) or value.__module__ != module.__name__ or value.__name__.startswith("_"):
         return False
-    if issubclass(found, Version):
-        return hasattr(found, "kind")
-    if is_scheduler(found):
-        return bool(found.name)
-    return issubclass(found, Controller) or (issubclass(found, Server) and hasattr(found, "operation"))
+    if issubclass(value, Version):
+        return hasattr(value, "kind")
+    if is_scheduler(value):
+        return bool(value.name)
+    return issubclass(value, Controller) or (issubclass(value, Server) and hasattr(value, "operation"))

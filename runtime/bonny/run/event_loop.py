@@ -27,11 +27,11 @@ from ..telemetry.logging import reconcile_id
 __all__ = ["EXITS", "LoopMonitor", "create_task", "frames_of", "running"]
 
 EXITS: Final = (SystemExit, KeyboardInterrupt)
-# No step of the runtime takes 0.1 s. The lease (15 s) and the probes (3 failures, 10 s apart) end the process later, so
-# the log line comes first.
+# No step of the runtime takes 0.1 s. The lease (15 s) and the probes (3 failures, 10 s apart) end the process after the
+# log line.
 BLOCKED_SECONDS: Final = 3.0
 LOOK_SECONDS: Final = 0.5
-# The innermost frames of a stack; a recursion is longer and says no more.
+# Innermost frames in the log line; more would only repeat a recursion.
 FRAMES: Final = 20
 
 log = logging.getLogger("bonny.run.event_loop")
@@ -53,7 +53,7 @@ def running(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, Context]:
         if frame.f_code is asyncio.Handle._run.__code__:  # noqa: SLF001
             handle = frame.f_locals["self"]
             context = handle._context  # noqa: SLF001  `get_context` is of Python 3.12
-            # Of a callback that is written in C there is no frame.
+            # A callback that is written in C has no frame.
             stack = stack or [getattr(handle._callback, "__qualname__", "")]  # noqa: SLF001
             break
         stack.append(f"{frame.f_code.co_filename}:{line} {frame.f_code.co_qualname}")
@@ -103,7 +103,7 @@ class LoopMonitor:
                 self.blocked_seconds += blocked
                 stack, context = running(frames_of(thread))
                 extra = {"seconds": round(blocked, 1), "stack": stack}
-                # A copy: nobody may enter a context that another thread has entered.
+                # A copy: a context can be entered by one thread at a time.
                 context.copy().run(log.warning, "the event loop is blocked", extra=extra)
 
 

@@ -15,15 +15,15 @@ from typing import Any, Final, TypeAlias
 from ..core.watch import LONGEST_ADVICE_SECONDS, WatchOptions
 from ..engine.stream import Stream
 from ..engine.worker import Worker
-from ..servers.reconciler import Reconciler
+from ..servers.server import Server
 from .probes import Report
 
 __all__ = ["liveness", "readiness"]
 
 # A list or watch that is silent for this much longer than any of its requests may take is stuck.
 STUCK_SECONDS: Final = 60.0
-Slots: TypeAlias = Worker | Reconciler
-# A restart of the API server takes less than half a minute.
+Slots: TypeAlias = Worker | Server
+# An API server that is replaced is back within half a minute.
 BEHIND_SECONDS: Final = 30.0
 
 

@@ -10,11 +10,11 @@
         ...                                # stop it
         leadership.stood_down()
 
-You need it to gate work of your own. You do not need it in handlers: their client is fenced.
+You need it for work of your own that only the leader may do. You do not need it in handlers: their client is fenced.
 
 Guarantees, as long as the assumptions of `core.lease` hold: a fenced client starts no write outside of a term; and the
-process ends, with `EXPIRED_EXIT_CODE`, when its work has not stopped by the moment from which somebody else may lead,
-be it that the loop is blocked, that a thread cannot be stopped, or that the process stood still.
+process exits with `EXPIRED_EXIT_CODE` if its work has not stopped when another replica may lead: the loop is blocked, a
+thread cannot be stopped, or the process was suspended.
 RBAC: get, create and update leases in the namespace.
 """
 
@@ -52,15 +52,15 @@ VERBS: Final = ("get", "create", "update")
 # 1 and 2 are taken (bonny.main).
 EXPIRED_EXIT_CODE: Final = 3
 TIMING: Final = LeaseTiming()
-# A thread's wait does not count the time that a machine sleeps; so soon after that it looks at the clock.
+# Thread waits stop while the machine is suspended: look at the clock at least this often.
 WATCHDOG_SECONDS: Final = 1.0
-TROUBLE: Final = (ApiError, UsageError, TimeoutError, msgspec.ValidationError)
+REQUEST_ERRORS: Final = (ApiError, UsageError, TimeoutError, msgspec.ValidationError)
 
 log = logging.getLogger("bonny.run.leader")
 
 
 def own_identity() -> str:
-    """The pod's name, or the machine's, and a suffix that no other process has."""
+    """The name of the pod or the host, and a suffix that no other process has."""
     return f"{os.environ.get('BONNY_POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
 
 
@@ -84,26 +84,26 @@ class Leadership:
         self._idle = asyncio.Event()
         self._idle.set()
         self._watchdog = _Watchdog(self._name)
-        self._trouble: set[tuple[str, bool]] = set()
-        """The verbs that failed when they were last used, and whether that was for want of a permission."""
+        self._failing: set[tuple[str, bool]] = set()
+        """Verbs that failed when they were last used, and whether a permission was missing."""
 
     async def acquired(self) -> None:
-        """Return when leading."""
+        """Wait until this replica leads."""
         await self._acquired.wait()
 
     def remaining(self) -> float:
-        """Seconds in which a request may be started and answered; 0.0 when not leading. Any thread may ask."""
+        """Seconds in which a request may be started and answered; 0.0 when not leading. Thread-safe."""
         return max(self._candidate.until - clock(), 0.0) if self._acquired.is_set() else 0.0
 
     def stood_down(self) -> None:
-        """Say that all work of the term that was lost has stopped. No other term begins before that."""
+        """Report that all work of the lost term has stopped. No other term begins before that."""
         self._watchdog.disarm()
         self._stood_down.set()
 
     async def release(self) -> None:
-        """Leave for good, so that somebody else leads at once. All work must have stopped.
+        """Give the Lease up for good, so that another replica leads at once. All work must have stopped.
 
-        Guarantees: returns within half a renew deadline. Where no answer comes until then, the Lease expires by itself.
+        Guarantees: returns within half a renew deadline. Without an answer until then, the Lease expires by itself.
         """
         self._leaving.set()
         self._end_term()
@@ -113,7 +113,7 @@ class Leadership:
                 await self._idle.wait()
 
     async def run(self) -> None:
-        """Campaign for one term after the other, until `release`. Whatever the API server says, it goes on."""
+        """Try to lead, term after term, until `release`; errors of the API server are tried again."""
         self._idle.clear()
         try:
             command = self._step(lease.LeaseTick())
@@ -136,7 +136,7 @@ class Leadership:
         return command
 
     def _go_on(self) -> None:
-        """Begin the term, or prolong it, if there is one."""
+        """Begin or prolong the term if the Lease was stored."""
         if clock() < self._candidate.until:
             self._watchdog.arm(self._candidate.expires)
             if not self._acquired.is_set():
@@ -146,7 +146,7 @@ class Leadership:
                 log.info("leading", extra={"lease": self._name, "identity": self._candidate.identity})
 
     async def _settle(self) -> None:
-        """If the term is over, say so, and return when its work has stopped."""
+        """End the term if its time is over, and wait until its work has stopped."""
         if self.remaining() <= 0.0:
             self._end_term()
         if self.lost.is_set():
@@ -185,40 +185,40 @@ class Leadership:
         try:
             async with asyncio.timeout(command.seconds):
                 record = self._understood(verb, await request)
-        except TROUBLE as error:
+        except REQUEST_ERRORS as error:
             if verb == "get" and isinstance(error, NotFound):
                 return lease.Found(lease.Record())
             return self._failed(verb, error)
         return lease.Found(record) if verb == "get" else lease.Stored(record, sent)
 
     def _body(self, command: lease.Write) -> Resource:
-        """What others wrote into the Lease stays as it is."""
+        """The Lease to write; fields that other clients wrote are kept."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec: Resource = msgspec.to_builtins(command.record) | {"renewTime": now}
         if command.acquires:
             spec["acquireTime"] = now
         if not spec.pop("version"):
-            named = {"name": self._key.name, "namespace": self._key.namespace}
-            return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": named, "spec": spec}
+            metadata = {"name": self._key.name, "namespace": self._key.namespace}
+            return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
         return {**self._live, "spec": {**self._live.get("spec", {}), **spec}}
 
     def _understood(self, verb: str, live: Resource) -> lease.Record:
-        """Raises: `msgspec.ValidationError` when it is no Lease."""
-        told = msgspec.convert(live, _Lease)
+        """Raises: `msgspec.ValidationError` when `live` is not a Lease."""
+        decoded = msgspec.convert(live, _Lease)
         self._live = live
-        self._trouble -= {(verb, False), (verb, True)}
-        return replace(told.spec, version=told.metadata.resourceVersion)
+        self._failing -= {(verb, False), (verb, True)}
+        return replace(decoded.spec, version=decoded.metadata.resourceVersion)
 
     def _failed(self, verb: str, error: Exception) -> lease.Failed:
         if isinstance(error, Conflict):
-            return lease.Failed()  # two who want the same Lease is what it is there for
-        trouble = verb, isinstance(error, Forbidden)
+            return lease.Failed()  # expected: another candidate was faster
+        failure = verb, isinstance(error, Forbidden)
         extra = {"lease": self._name, "verb": verb, "error": str(error) or "no answer in time"}
         if isinstance(error, Forbidden):
             extra["missing_rule"] = missing_rule(group=LEASE.group, plural=LEASE.plural, verbs=VERBS)
-        level = logging.DEBUG if trouble in self._trouble else logging.WARNING
+        level = logging.DEBUG if failure in self._failing else logging.WARNING
         log.log(level, "the lease cannot be used", extra=extra)
-        self._trouble.add(trouble)
+        self._failing.add(failure)
         return lease.Failed()
 
 
@@ -232,11 +232,10 @@ class _Lease(msgspec.Struct):
 
 
 class _Watchdog:
-    """A thread that ends the process at a moment which is put off again and again, unless it is disarmed before.
+    """A thread that ends the process at a deadline, which `arm` postpones and `disarm` cancels.
 
-    It looks once a second, also because its wait does not count the time that a machine sleeps. Its last words name the
-    code that the event loop runs. The monitor of `run.event_loop` is another thread: it may have to wait for whoever
-    reads the log, and this one must not.
+    Its last line names the code that the event loop runs. The monitor of `run.event_loop` is another thread because it
+    logs: that may block while nobody reads the log, and the watchdog must not block.
     """
 
     def __init__(self, name: str) -> None:
@@ -246,7 +245,7 @@ class _Watchdog:
         self._disarmed: threading.Event | None = None
 
     def arm(self, at: float) -> None:
-        """End the process at `at`, not at the moment that was named before; at once if it has passed."""
+        """End the process at `at`, which replaces an earlier deadline; at once if it has passed."""
         self._at = at
         self._loop_thread = threading.get_ident()
         self._look()
@@ -255,7 +254,7 @@ class _Watchdog:
             threading.Thread(target=self._watch, args=(self._disarmed,), name="lease watchdog", daemon=True).start()
 
     def disarm(self) -> None:
-        """Harmless when it is not armed."""
+        """Cancel the deadline; without effect when there is none."""
         if self._disarmed is not None:
             self._disarmed.set()
             self._disarmed = None
@@ -266,7 +265,7 @@ class _Watchdog:
 
     def _look(self) -> None:
         if clock() >= self._at:
-            # No logging, and no waiting for whoever reads this: either may be what blocks the process.
+            # No logging, and no wait for a reader of stderr: either may be what blocks the process.
             with suppress(Exception):
                 if select.select([], [2], [], 0)[1]:
                     line = f"{self._line}; the event loop runs {running(frames_of(self._loop_thread))[0]}\n"

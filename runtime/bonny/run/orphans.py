@@ -1,8 +1,8 @@
-"""Orphans: children whose owner is gone, found when the streams are in sync for the first time.
+"""Orphans: children whose owner does not exist, looked for when the streams are in sync for the first time.
 
-An owner that was deleted while no process ran is never seen again, and neither is its deletion. What carries an owner
-reference is removed by the garbage collector; the rest stays until a person removes it. So it is reported, and nothing
-else is done: a name in a log is no harm if this process does not see all that its predecessor saw.
+Nobody sees the deletion of an owner while no process runs. The garbage collector removes children that have an owner
+reference; the others stay until a person removes them. They are only reported: this process may see less than the one
+that created them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import Final, NamedTuple
 
 from ..core.objects import Item
 from ..engine.router import UID_INDEX, Router
-from ..engine.stream import Stream
 from ..resource import OWNER_UID
 
 __all__ = ["Orphan", "find_orphans"]
 
-# After so many children others get their turn on the loop.
-LOOKED_AT_ONCE: Final = 1_000
+# Children per turn of the event loop.
+BATCH: Final = 1_000
 
 
 class Orphan(NamedTuple):
@@ -30,42 +29,41 @@ class Orphan(NamedTuple):
 
     owner_uid: str
     collected: bool
-    """It has an owner reference: the cluster's garbage collector removes it."""
+    """The child has an owner reference, so the garbage collector removes it."""
 
 
 async def find_orphans(routers: Sequence[Router]) -> list[Orphan]:
-    """The children of owners that none of the complete streams shows; of others nothing is said."""
-    sources = {id(source): source for router in routers for source in router.owned_streams}
-    children = [(source.kind.resource, item) for source in sources.values() for item in source.store]
-    found = []
+    """Children whose owner is missing in complete streams; children whose owner may be unseen are left out."""
+    streams = dict.fromkeys(stream for router in routers for stream in router.owned_streams)
+    children = [(stream.kind.resource, item) for stream in streams for item in stream.store]
+    orphans = []
     for number, (resource, item) in enumerate(children):
-        if number % LOOKED_AT_ONCE == 0:
+        if number % BATCH == 0:
             await asyncio.sleep(0)
         uid = (item.meta.labels or {}).get(OWNER_UID)
         if uid is not None and _owner_is_gone(item, uid, routers):
-            named = any(reference.uid == uid for reference in item.meta.owner_references)
-            found.append(Orphan(f"{resource} {item.key}", uid, named))
-    return found
+            collected = any(reference.uid == uid for reference in item.meta.owner_references)
+            orphans.append(Orphan(f"{resource} {item.key}", uid, collected))
+    return orphans
 
 
 def _owner_is_gone(child: Item, uid: str, routers: Iterable[Router]) -> bool:
-    """Whether every stream that could show the owner is complete, and none does."""
-    reference = next((known for known in child.meta.owner_references if known.uid == uid), None)
-    group = None if reference is None else reference.api_version.rpartition("/")[0]
-    asked = [
-        source
-        for router in routers
-        if router.owns
-        for source in router.primary
-        if reference is None or (source.kind.group, source.kind.kind) == (group, reference.kind)
-    ]
-    if reference is not None:
-        # By reference the owner of a child is in its namespace, or in none; by label it can be anywhere.
-        asked = [source for source in asked if source.namespace in (None, child.meta.namespace)]
-    elif any(source.namespace is not None for source in asked):
-        return False
-    return bool(asked) and all(_is_complete(source) and not source.store.lookup(UID_INDEX, uid) for source in asked)
-
-
-def _is_complete(source: Stream) -> bool:
-    return source.current and not source.narrowed
+    """Whether every stream that could show the owner is complete and does not show it."""
+    reference = next((each for each in child.meta.owner_references if each.uid == uid), None)
+    streams = [stream for router in routers if router.owns for stream in router.primary]
+    if reference is None:
+        # The label alone names no kind and no namespace: every owner of the cluster must be visible.
+        if any(stream.namespace is not None for stream in streams):
+            return False
+    else:
+        # An owner that is referred to is in the namespace of the child, or in none.
+        kind = (reference.api_version.rpartition("/")[0], reference.kind)
+        namespaces = (None, child.meta.namespace)
+        streams = [
+            stream
+            for stream in streams
+            if (stream.kind.group, stream.kind.kind) == kind and stream.namespace in namespaces
+        ]
+    return bool(streams) and all(
+        stream.current and not stream.narrowed and not stream.store.lookup(UID_INDEX, uid) for stream in streams
+    )

@@ -1,22 +1,21 @@
 """Process: one run of an operator.
 
-Start order: probes, streams, the lease, work. A standby is everything but work: its caches are warm and it is ready, so
-that taking over is a matter of the lease alone. Who loses the lease stops its work and stands by again. Stop order:
-no new keys, running handlers within the grace period, events, the lease, streams, probes.
+Start order: probes, streams, the lease, work. A standby does everything but the work: its caches are warm and it is
+ready, so taking over depends on the lease alone. A replica that loses the lease stops its work and stands by again.
+Stop order: new work, running handlers within the grace period, events, the lease, streams, probes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from ..axn import Action
 from ..calling import HANDLER_THREAD
@@ -32,10 +31,8 @@ from ..kinds import Kind, Owned
 from ..operator import Operator
 from ..pipeline import Pipeline
 from ..resource import MANAGED_BY
-from ..servers.periodic import CANCEL_SECONDS, PeriodicTasks
-from ..servers.reconciler import Reconciler
+from ..servers.periodic import PeriodicTasks
 from ..servers.server import EVERYWHERE, Server
-from ..servers.watcher import Watcher
 from ..telemetry import tracing
 from . import health
 from .config import Config
@@ -44,29 +41,20 @@ from .leader import Leadership, own_identity
 from .orphans import find_orphans
 from .permissions import PermissionCheck
 from .probes import Probes, Report
+from .supervisor import CANCEL_SECONDS, Stoppable, Supervised, cancelled, ended, first_of
 
 if TYPE_CHECKING:
     from ..scheduler.server import SchedulerServer
 
 __all__ = ["Process"]
 
-# So much of a list is few enough objects to be scanned for cycles without harm.
-FREEZE_SECONDS: Final = 0.25
-# 100,000 objects are handled in half of that; a queue that is never empty must not go on for ever.
-FIRST_WAVE_SECONDS: Final = 60.0
-# The last events of a process are not worth more of a pod's grace period (manifest.deployment counts on it).
+# The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
 EVENTS_SECONDS: Final = 2.0
-# How often it is asked whether the last handler has returned; a second of a lease is long.
+# Poll this often for the end of handler threads, which notify nobody; the lease may be lost by seconds.
 THREAD_SECONDS: Final = 0.05
-ORPHANS_NAMED: Final = 5
+ORPHAN_EXAMPLES: Final = 5
 
 log = logging.getLogger("bonny.run.process")
-
-
-class Part(Protocol):
-    """Something that runs by itself."""
-
-    async def run(self) -> None: ...
 
 
 class Process:
@@ -91,24 +79,18 @@ class Process:
         )
         self.monitor = LoopMonitor()
         self._started = False
-        self._following: dict[Stream, asyncio.Task[None]] = {}
-        self._shown_to_schedulers: list[Stream] = []
-        self._parts: list[asyncio.Task[None]] = []
-        """What else goes on until the stop."""
+        self._streams: dict[Stream, Supervised] = {}
+        self._scheduler_streams: list[Stream] = []
+        self._lasting: list[Supervised] = []
+        """Other parts that run until the process stops."""
 
-        self._work: list[asyncio.Task[None]] = []
-        """What goes on while this replica leads."""
+        self._term: dict[Stoppable, Supervised] = {}
+        """Parts that run while this replica leads."""
 
-        self._ending: list[asyncio.Task[None]] = []
-        """What of it ends by itself when it is told to stop."""
-
-        self._left: list[asyncio.Task[None]] = []
-        """What of it would not be cancelled."""
+        self._late: set[asyncio.Task[Any]] = set()
+        """Tasks of the leader that were cancelled; those that are not done ignore it."""
 
         self._once: list[asyncio.Task[None]] = []
-        self._dropped: list[str] = []
-        """What failed and is not to be started again."""
-
         self._leadership: Leadership | None = None
         self._permissions = PermissionCheck(
             operator,
@@ -142,11 +124,11 @@ class Process:
                 return
             await self.probes.start()
             closing.push_async_callback(self.probes.stop)
-            # After an error or a cancellation nothing may go on with a client that is closed.
+            # After an error or a cancellation nothing may go on with a closed client.
             closing.push_async_callback(self._cancel)
             self._assemble(client)
             self._start()
-            # A standby asks, too, and a fenced client would not: to ask is to POST.
+            # Asking is a POST, which a fenced client refuses to a standby.
             asking = self._permissions.run(voter or client)
             self._once.append(asyncio.create_task(asking, name="the permissions"))
             await self._serve(stop)
@@ -172,28 +154,29 @@ class Process:
             await stop.wait()
             await self._finish()
             return
-        self._parts.append(self._spawn(leadership))
+        self._lasting.append(Supervised(leadership, restart=Restart.TRANSIENT))
         while not stop.is_set():
-            standing_by = asyncio.create_task(self._forget_what_the_leader_does())
+            standing_by = asyncio.create_task(self._forget_deletions())
             await first_of(stop.wait(), leadership.acquired())
             standing_by.cancel()
             if stop.is_set():
                 break
-            await self._list_anew()
+            await self._list_again()
             self._begin_term()
             await first_of(stop.wait(), leadership.lost.wait())
             if stop.is_set():
                 break
-            # Nobody else acts before the lease expires, and no write is sent any more. What has not stopped by then
-            # ends the process (the watchdog of `bonny.run.leader`).
+            # No other replica acts before the lease expires, and no write is sent any more. Work that still runs when
+            # it expires ends the process (the watchdog of `bonny.run.leader`).
             await self._end_term(grace=0.0)
-            while self._clings and not stop.is_set():  # noqa: ASYNC110  a thread tells nobody
+            while self._still_working and not stop.is_set():  # noqa: ASYNC110  threads notify nobody
                 await asyncio.sleep(THREAD_SECONDS)
-            if not self._clings:
+            if not self._still_working:
                 self.servers = self._new_servers()
+                self._late.clear()
                 leadership.stood_down()
-        if not (self.tasks.leading or self._clings):
-            # A standby: it would take the lease over while its last tasks end.
+        if not (self.tasks.leading or self._still_working):
+            # A standby must not take the lease while its last tasks end.
             await leadership.release()
         await self._finish()
         await leadership.release()
@@ -211,9 +194,9 @@ class Process:
             _warn(controller_class, operator.group)
             for kind in controller_class.kinds(operator.group):
                 router = Router(
-                    primary=self._followed(client, kind),
-                    owned={owned: self._followed(client, self._ours(owned)) for owned in controller_class.owns},
-                    related={related: self._followed(client, related) for related in controller_class.related},
+                    primary=self._streams_of(client, kind),
+                    owned={owned: self._streams_of(client, self._ours(owned)) for owned in controller_class.owns},
+                    related={related: self._streams_of(client, related) for related in controller_class.related},
                     options=QueueOptions(),
                     on_status=controller_class.on_status,
                 )
@@ -236,20 +219,19 @@ class Process:
             from ..scheduler.server import SchedulerServer  # noqa: PLC0415
             from ..scheduler.streams import SchedulerStreams  # noqa: PLC0415
 
-            # Of all namespaces, whatever is watched: what is not seen would be overcommitted.
-            streams = SchedulerStreams(partial(self._shown, client))
+            shared = SchedulerStreams(partial(self._stream_for_schedulers, client))
             self.schedulers = [
-                SchedulerServer(scheduler(), client, streams=streams, recorder=self.recorder)
+                SchedulerServer(scheduler(), client, streams=shared, recorder=self.recorder)
                 for scheduler in operator.schedulers
             ]
 
     def _new_servers(self) -> list[Server]:
-        """For one term: what was stopped is not run again."""
+        """Servers for one term; a server that was stopped cannot run again."""
         namespaces = self.config.watch_namespaces or EVERYWHERE
         return [server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers]
 
-    def _followed(self, client: Client, kind: Kind) -> list[Stream]:
-        """The streams of a kind: one, or one for each watched namespace; shared by all who ask for the same."""
+    def _streams_of(self, client: Client, kind: Kind) -> list[Stream]:
+        """The streams of a kind: one, or one for each watched namespace. Equal streams are shared."""
         namespaces: Sequence[str | None] = self.config.watch_namespaces or (None,)
         if not kind.namespaced or kind.namespace is not None:
             namespaces = (kind.namespace,)
@@ -261,22 +243,22 @@ class Process:
             self.streams[name] = Stream(client, kind, namespace=namespace, options=self.operator.watch_options)
         return self.streams[name]
 
-    def _shown(self, client: Client, kind: Kind) -> Stream:
-        """A stream of all namespaces, for schedulers."""
+    def _stream_for_schedulers(self, client: Client, kind: Kind) -> Stream:
+        """The stream of all namespaces, even if fewer are watched: pods of the others take room on nodes, too."""
         stream = self._stream(client, kind, None)
-        if stream not in self._shown_to_schedulers:
-            self._shown_to_schedulers.append(stream)
+        if stream not in self._scheduler_streams:
+            self._scheduler_streams.append(stream)
         return stream
 
     def _ours(self, owned: Owned) -> Owned:
-        """Only what this operator manages: the cluster's other Secrets stay out of its memory."""
+        """Select the objects that this operator manages: the cluster's other Secrets stay out of its memory."""
         ours = f"{MANAGED_BY}={self.operator.name}"
         return replace(owned, label_selector=f"{owned.label_selector},{ours}" if owned.label_selector else ours)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """Everything that a standby does, too."""
+        """Start the parts that a standby runs, too."""
         log.info(
             "started",
             extra={
@@ -288,118 +270,83 @@ class Process:
                 "port": self.probes.port,
             },
         )
-        self._following = {stream: self._spawn(stream) for stream in self.streams.values()}
-        self._parts = [self._spawn(self.recorder), self._spawn(self.tasks)]
-        self._once.append(asyncio.create_task(self._after_first_sync(time.monotonic()), name="the first sync"))
-        self._started = True  # told apart from having parts: an operator without controllers is ready, too
+        self._streams = {stream: Supervised(stream) for stream in self.streams.values()}
+        self._lasting = [Supervised(self.recorder), Supervised(self.tasks, restart=Restart.TRANSIENT)]
+        self._once.append(asyncio.create_task(self._report_first_sync(time.monotonic()), name="the first sync"))
+        self._started = True
 
     def _begin_term(self) -> None:
-        """What only the leader does."""
+        """Start the parts that only the leader runs."""
         self.tasks.leading = True
-        for worker in self.workers:
-            self._work.append(self._spawn(worker, restart=worker.restart))
-        self._ending = [self._spawn(server) for server in self.servers]
-        self._work += [*self._ending, *map(self._spawn, self.schedulers)]
+        servers: list[Stoppable] = [*self.servers, *self.schedulers]
+        self._term = {server: Supervised(server) for server in servers}
+        self._term |= {worker: Supervised(worker, restart=worker.restart) for worker in self.workers}
 
-    async def _list_anew(self) -> None:
-        """Bindings rest on streams alone, and those of a standby may have fallen silent without notice.
+    async def _list_again(self) -> None:
+        """List what schedulers rely on: a standby's streams may have fallen silent without notice.
 
-        Everything else that is done on what a stream shows names the version or the UID that it showed, or reads first.
+        All other writes name the version or the UID that a stream showed, or read the object first.
         """
-        for stream in self._shown_to_schedulers:
-            await cancelled([self._following[stream]])
+        for stream in self._scheduler_streams:
+            await cancelled([self._streams[stream].task])
             stream.prepare_relist()
-            self._following[stream] = self._spawn(stream)
+            self._streams[stream] = Supervised(stream)
 
     async def _finish(self) -> None:
-        """The end of the last term, or of a standby: nothing follows it."""
+        """End the last term, or a standby."""
         self.tasks.stop()
         await self._end_term(grace=self.config.grace)
         await self.recorder.drain(seconds=EVENTS_SECONDS)
 
     async def _end_term(self, *, grace: float) -> None:
-        """Take up nothing more, let what runs end, and cancel what is left after `grace` seconds."""
+        """Take no new work, give the work in progress `grace` seconds to end, and cancel the rest."""
         log.info("stopping", extra={"grace_seconds": grace})
-        ends = time.monotonic() + grace
         self.tasks.leading = False
-        for worker in self.workers:
-            worker.stop()
-        for server in self.servers:
-            server.stop()
-        drained, _ = await asyncio.gather(
-            asyncio.gather(self.tasks.drain(seconds=grace), *(worker.drain(seconds=grace) for worker in self.workers)),
-            asyncio.gather(*(scheduler.drain(seconds=grace) for scheduler in self.schedulers)),
-        )
-        if self._ending:
-            await asyncio.wait(self._ending, timeout=max(ends - time.monotonic(), 0.0))
-        if not all(drained):
-            log.warning("handlers were cancelled: their time was over")
-        await cancelled(self._work, seconds=CANCEL_SECONDS)
-        self._left = [part for part in self._work if not part.done()]
-        self._work.clear()
+        for part, supervised in self._term.items():
+            supervised.retire()
+            part.stop()
+        runs = self.tasks.ending
+        late = await ended([*runs, *(supervised.task for supervised in self._term.values())], seconds=grace)
+        if runs & late:
+            log.warning("handlers were cancelled: their time was over", extra={"count": len(runs & late)})
+        self._late |= late
+        self._term.clear()
 
     @property
     def abandoned(self) -> bool:
-        """After a term, or the stop: whether a handler still runs that would not be cancelled."""
-        left = any(not part.done() for part in self._left)
-        return left or self.tasks.abandoned or any(worker.abandoned for worker in self.workers)
+        """After a term, or the stop: whether work goes on that ignores its cancellation."""
+        return any(not task.done() for task in self._late)
 
     @property
-    def _clings(self) -> bool:
-        """After a term: whether anything of it goes on, in a thread or on the loop."""
+    def _still_working(self) -> bool:
+        """After a term: whether its work goes on, on the loop or in a thread."""
         return self.abandoned or any(thread.name == HANDLER_THREAD for thread in threading.enumerate())
 
-    def _spawn(self, part: Part, *, restart: Restart = Restart.PERMANENT) -> asyncio.Task[None]:
-        return asyncio.create_task(self._forever(part, restart), name=str(part))
-
-    async def _forever(self, part: Part, restart: Restart) -> None:
-        """Run a part that never ends by itself; an error outside of handlers is reported, and it goes on."""
-        while True:
-            try:
-                return await part.run()
-            except Exception:
-                log.exception("a part of the operator failed: please report this", extra={"part": str(part)})
-            if restart is Restart.TEMPORARY:
-                self._dropped.append(f"{part}: failed, and is not started again")
-                # It has not ended, for the probes: that is what `temporary` asks for.
-                await asyncio.Event().wait()
-            # A pause, so that an error which comes at once does not fill the log.
-            await asyncio.sleep(1.0)
-
-    async def _after_first_sync(self, began: float) -> None:
-        """Once every stream is in sync, or waits for a person: say so, and report what was left behind."""
+    async def _report_first_sync(self, began: float) -> None:
+        """Wait until every stream is in sync or blocked, then log that, and children that are left without an owner."""
         streams = self.streams.values()
-        unsettled = {asyncio.create_task(stream.wait_until_synced()) for stream in streams}
-        listed = 0
-        try:
-            while unsettled:
-                settled, unsettled = await asyncio.wait(unsettled, timeout=FREEZE_SECONDS)
-                before, listed = listed, sum(len(stream.store) for stream in streams if not stream.synced)
-                # What is listed lives long; looking for cycles in 100,000 objects would hold the loop for 130 ms. Only
-                # when there is more of it: garbage that is frozen is never freed.
-                if settled or listed > before:
-                    gc.freeze()
-        finally:
-            await cancelled(unsettled)
-        figures = {
-            "objects": sum(len(stream.store) for stream in streams),
-            "seconds": round(time.monotonic() - began, 3),
-        }
-        log.info("in sync", extra={**figures, "blocked": sum(stream.blocked for stream in streams)})
+        await asyncio.gather(*(stream.wait_until_synced() for stream in streams))
+        log.info(
+            "in sync",
+            extra={
+                "objects": sum(len(stream.store) for stream in streams),
+                "seconds": round(time.monotonic() - began, 3),
+                "blocked": sum(stream.blocked for stream in streams),
+            },
+        )
         orphans = await find_orphans([worker.router for worker in self.workers])
         if orphans:
-            named = ", ".join(orphan.child for orphan in orphans[:ORPHANS_NAMED])
-            left = sum(not orphan.collected for orphan in orphans)
-            extra = {"count": len(orphans), "without_owner_reference": left, "examples": named}
-            log.warning("children whose owner is gone", extra=extra)
-        # So does what is remembered of having handled all that.
-        ends = time.monotonic() + FIRST_WAVE_SECONDS
-        while time.monotonic() < ends and any(worker.router.queue.ready for worker in self.workers):
-            await asyncio.sleep(FREEZE_SECONDS)
-            gc.freeze()
+            log.warning(
+                "orphaned children found",
+                extra={
+                    "count": len(orphans),
+                    "without_owner_reference": sum(not orphan.collected for orphan in orphans),
+                    "examples": ", ".join(orphan.child for orphan in orphans[:ORPHAN_EXAMPLES]),
+                },
+            )
 
-    async def _forget_what_the_leader_does(self) -> None:
-        """A standby keeps the ends of objects for as long as it may take to become the leader, and no longer."""
+    async def _forget_deletions(self) -> None:
+        """On a standby: keep deletions for as long as it may take to become the leader, and no longer."""
         kept = 2.0 * self.operator.lease.lease_duration
         while True:
             await asyncio.sleep(kept / 2)
@@ -407,34 +354,34 @@ class Process:
                 worker.router.remove_tombstones(before=time.monotonic() - kept)
 
     async def _cancel(self) -> None:
-        await cancelled([*self._work, *self._following.values(), *self._parts, *self._once], seconds=CANCEL_SECONDS)
-        await asyncio.gather(*(worker.drain(seconds=0.0) for worker in self.workers))
+        await cancelled([*(part.task for part in self._supervised()), *self._once], seconds=CANCEL_SECONDS)
+
+    def _supervised(self) -> list[Supervised]:
+        return [*self._streams.values(), *self._lasting, *self._term.values()]
 
     # --- probes -------------------------------------------------------------------------------------------------------
 
     def health(self) -> Report:
-        """What /healthz answers."""
-        watchers = self._watchers()
-        reconcilers = [server for server in self.servers if isinstance(server, Reconciler) and self._work]
-        workers: list[Worker | Reconciler] = [*self.workers, *(watcher.worker for watcher in watchers), *reconcilers]
-        parts = [*self._following.values(), *self._parts, *self._work]
-        return health.liveness(self.operator.watch_options, self._streams(), workers, parts)
+        """The answer of /healthz."""
+        tasks = [part.task for part in self._supervised() if not part.final]
+        slots: list[Worker | Server] = [*self.workers, *self._running_servers()]
+        return health.liveness(self.operator.watch_options, self._all_streams(), slots, tasks)
 
     def readiness(self) -> Report:
-        """What /readyz answers."""
+        """The answer of /readyz."""
         notes = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
         notes += [f"a permission is missing: {line}" for line in self._permissions.missing]
         if self._started:
-            # Without the error: a user's may hold anything, and whoever reaches the port may ask.
+            # Without the error, which may hold secrets: anyone who reaches the port may ask.
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
-        return health.readiness(self._streams(), started=self._started, notes=notes, dropped=self._dropped)
+        dropped = [f"{part}: failed, and is not started again" for part, task in self._term.items() if task.failed]
+        return health.readiness(self._all_streams(), started=self._started, notes=notes, dropped=dropped)
 
-    def _streams(self) -> list[Stream]:
-        return [*self.streams.values(), *(stream for watcher in self._watchers() for stream in watcher.streams)]
+    def _all_streams(self) -> list[Stream]:
+        return [*self.streams.values(), *(stream for each in self._running_servers() for stream in each.streams)]
 
-    def _watchers(self) -> list[Watcher]:
-        """Those that run: they have streams and workers of their own."""
-        return [server for server in self.servers if isinstance(server, Watcher)] if self._work else []
+    def _running_servers(self) -> list[Server]:
+        return self.servers if self._term else []
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Answer /metrics: the text and its content type."""
@@ -445,36 +392,18 @@ class Process:
         return exposition(families(self) if self._started else (), accept)
 
 
-async def cancelled(tasks: Collection[asyncio.Task[Any]], *, seconds: float | None = None) -> None:
-    """Cancel them all, and return when they have ended, or after `seconds` (None: without end)."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait({asyncio.gather(*tasks, return_exceptions=True)}, timeout=seconds)
-
-
-async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of them returns, and give up the others. Raises: what that one raises."""
-    tasks = [asyncio.ensure_future(wait) for wait in waits]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        await cancelled(tasks)
-
-
 def _warn(controller: type[Controller[Any]], group: str) -> None:
-    """Say what a controller's own definition keeps it from doing."""
+    """Log what the definition of a controller prevents."""
     name = {"controller": controller.__name__}
     if not controller.finalizes():
         if controller.handles(Action.DELETE):
-            missed = "objects that vanish while no process runs get no `delete`: define `finalize` to miss none"
+            missed = "`delete` is not called for objects that vanish while no process runs: define `finalize` as well"
             log.warning("delete without finalize", extra={**name, "because": missed})
         if any(kind.namespaced for kind in controller.kinds(group)):
             for owned in controller.owns:
                 if not owned.namespaced:
-                    told = {**name, "kind": owned.resource, "then": "define `finalize`, which deletes them"}
-                    log.warning("cluster-scoped children stay when their owner is deleted", extra=told)
+                    extra = {**name, "kind": owned.resource, "then": "define `finalize`, which deletes them"}
+                    log.warning("cluster-scoped children stay when their owner is deleted", extra=extra)
     if controller.owns and not controller.prunes():
-        because = "add or modify is defined, which may register others than reconcile does"
+        because = "add or modify is defined and may register other children than reconcile"
         log.info("children that are no longer registered are not pruned", extra={**name, "because": because})

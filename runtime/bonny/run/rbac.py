@@ -71,7 +71,7 @@ def grants(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
     """
     watched = watched_namespaces(operator, namespace=namespace)
-    return needs(operator, namespace=namespace, watched=watched, leader_election=operator.leader_election)
+    return needs(operator, namespace=namespace, watched=watched, leader_election=operator.deploy.leader_election)
 
 
 def needs(

@@ -10,9 +10,10 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
-from ..calling import call, comes_from_outside, report, text_of
+from ..calling import call, report, text_of
 from ..client.api import Client
 from ..client.errors import Conflict, NotFound
 from ..core.conditions import condition, with_condition
@@ -161,29 +162,34 @@ class SchedulerServer:
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Schedule until cancelled. A later run starts with all pods that have no node yet."""
-        self._pending, self._parked, self._running, self._stopping = Pending(), {}, True, False
+        """Schedule until `stop`, then wait for bindings on their way: the next leader has to see them.
+
+        Cancelled, it cancels them first. Run again, it tries all pods that have no node yet.
+        """
+        self._pending, self._parked = Pending(), {}
+        self._running, self._stopping = True, False
         for pod in list(self._pods.values()):
             self.pod_seen(pod)
         try:
-            while True:
+            while not self._stopping:
                 self._wake.clear()
                 ready = await self._ready()
                 if ready:
                     self._unpark_fitting()
                     await self._decide_some()
                 await self._rest(until=self._pending.next_due() if ready else None)
+            if self._tasks:
+                await asyncio.wait(self._tasks)
         finally:
             self._running = False
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def drain(self, *, seconds: float) -> None:
-        """Make no more decisions, and wait for the requests under way: the next leader has to see their results."""
+    def stop(self) -> None:
+        """Decide nothing more."""
         self._stopping = True
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        self._wake.set()
 
     async def _ready(self) -> bool:
         """Whether the selected nodes and pods are known and current."""
@@ -195,11 +201,9 @@ class SchedulerServer:
             streams = selected.streams
             error: object = next((stream.error.message for stream in streams if stream.error is not None), None)
             try:
-                await selected.renew(seconds=self.scheduler.timeout)
-            except BaseException as caught:
-                if comes_from_outside(caught):
-                    raise
-                error = caught  # the next round repeats the request
+                await call(partial(selected.renew, seconds=self.scheduler.timeout))
+            except Exception as caught:  # noqa: BLE001  the next round repeats the request
+                error = caught
             ready = ready and error is None and all(stream.current for stream in streams)
             if error is not None or streams[0].synced:
                 event = f"{name}.{'succeeded' if error is None else 'failed'}"
@@ -237,11 +241,8 @@ class SchedulerServer:
                 return
             pod = self._pods[uid]
             try:
-                await self._decide(pod)
-            except BaseException as error:
-                if comes_from_outside(error):
-                    raise
-                # An error while reporting affects only this pod, too.
+                await call(self._decide, pod)
+            except Exception as error:  # noqa: BLE001  an error while reporting affects only this pod, too
                 self._pending.retry(uid, now=time.monotonic())
                 report(log.error, "a scheduler failed: please report this", error, self._about(pod))
         self._wake.set()
@@ -250,20 +251,19 @@ class SchedulerServer:
     async def _decide(self, pod: PodView) -> None:
         began = time.monotonic()
         try:
-            pod, node = await self._choose(pod)
+            chosen: Any = await call(self._choose, pod)
         except NoNode as error:
             if pod.uid in self._pods:
                 self._failed_plugins[pod.uid] = error.plugins
             self._ended(Result.UNSCHEDULABLE if error.parked else Result.ERROR, began)
             self._wait(pod.uid, str(error), parked=error.parked)
-        except BaseException as error:
-            if comes_from_outside(error):
-                raise
+        except Exception as error:  # noqa: BLE001  it costs this pod alone
             self._ended(Result.ERROR, began)
             # The text of the exception may contain secrets: report only its type.
             self._wait(pod.uid, f"{self} failed with {type(error).__name__}", parked=False)
             report(log.warning, "choosing a node failed", error, self._about(pod))
         else:
+            pod, node = chosen
             self._failed_plugins.pop(pod.uid, None)
             if pod.uid in self._pods and not self._stopping:
                 self._assign(pod, node, began)
@@ -346,10 +346,8 @@ class SchedulerServer:
         try:
             await call(self.scheduler.bind, pod, node, seconds=BINDING_SECONDS)
             outcome = BindingOutcome.BOUND
-        except BaseException as caught:
-            if comes_from_outside(caught):
-                raise
-            error = caught  # only this pod is tried again
+        except Exception as caught:  # noqa: BLE001  only this pod is tried again
+            error = caught
             outcome = await outcome_of(caught, client=self._client, pod=pod, node=node)
         about = {**self._about(pod), "node": node.name}
         measured = {"duration": time.monotonic() - began}

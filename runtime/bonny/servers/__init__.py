@@ -1,1 +1,1 @@
-"""The long-running parts: `stream` follows a kind, `router` queues what it sees, `worker` handles what is queued."""
+"""What users write beside controllers: reconcilers, watchers and periodic tasks."""

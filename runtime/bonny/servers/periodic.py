@@ -1,4 +1,4 @@
-"""Periodic tasks: functions that run again and again, by id, registered at the start or while the operator runs.
+"""Periodic tasks: functions that run at an interval, registered at the start or while the operator runs.
 
     async def evict(run: TaskRun, namespace: str) -> Next | Stop | None:
         ...
@@ -6,8 +6,8 @@
 
     PeriodicTask("evictor", evict, arguments=("default",), interval=5.0, jitter=0.1, state=0)
 
-You need it for what is due by time and not by a change: lifetimes, schedules, polling of what is outside of Kubernetes.
-You do not need it to look at an object again: `axn.requeue_after`.
+You need it for work that is due by time and not by a change: lifetimes, schedules, polling of external systems.
+You do not need it to reconcile an object again: `axn.requeue_after`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -29,13 +30,12 @@ from ..errors import BonnyError, OptionError
 from ..resource import Resource
 from ..telemetry import execute
 from ..telemetry.logging import about
-from .timetable import next_tick, pause
 
-__all__ = ["Next", "PeriodicTask", "PeriodicTasks", "Stop", "TaskRun"]
+__all__ = ["Next", "PeriodicTask", "PeriodicTasks", "Stop", "TaskRun", "next_tick", "pause"]
 
-# Ids may be made for each object: what is remembered of those that were halted is bounded.
+# Ids may be made for each object, so the record of halted tasks is bounded.
 REMEMBERED_HALTS: Final = 100
-# A run that was cancelled ends at once, or does not mean to.
+# A run that handles its cancellation ends within milliseconds.
 CANCEL_SECONDS: Final = 1.0
 
 log = logging.getLogger("bonny.servers.periodic")
@@ -43,7 +43,7 @@ log = logging.getLogger("bonny.servers.periodic")
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """A handler's result: run again, and find `state` in `run.state` then."""
+    """A handler's result: run again, with `state` in `run.state`."""
 
     state: Any
 
@@ -55,18 +55,18 @@ class Stop:
     reason: str
 
 
-Result: TypeAlias = Next | Stop | None
+TaskResult: TypeAlias = Next | Stop | None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRun:
-    """What a handler is given for one run."""
+    """The argument of a handler."""
 
     id: str
     state: Any
     client: Client
     tasks: PeriodicTasks
-    """Where to `register` further tasks, or to `unregister` any, this one included."""
+    """The registry: `register` further tasks, or `unregister` any, this one included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class PeriodicTask:
     """A function that runs every `interval`.
 
     Guarantees: it never runs twice at the same time, and the interval does not drift: ticks that pass while it runs, or
-    while the process stands still, are left out; then it runs at once, and from then on as if nothing had happened.
+    while the process is suspended, are skipped; later ticks are on time.
     An `async def` runs on the loop, a `def` in a thread. It has no timeout.
     Raises: `OptionError` for impossible values.
     """
@@ -82,9 +82,9 @@ class PeriodicTask:
     id: str
     """Names the task; one id is registered once."""
 
-    handler: Callable[..., Result | Awaitable[Result]]
-    """Called with a `TaskRun` and the `arguments`. It returns None or `Next` to be run again, or `Stop`. Anything else,
-    and any error, halts the task: it is reported, and does not run again until it is registered anew."""
+    handler: Callable[..., TaskResult | Awaitable[TaskResult]]
+    """Called with a `TaskRun` and the `arguments`. Returns None or `Next` to run again, or `Stop`. Any other result and
+    any error halt the task: it is reported, and does not run until it is registered again."""
 
     _: KW_ONLY
 
@@ -94,14 +94,14 @@ class PeriodicTask:
     """Seconds from one run to the next, and to the first. Default 5 s."""
 
     jitter: float = 0.0
-    """Each run is late by up to this fraction of the interval, by chance. Default 0."""
+    """Random delay of each run, as a fraction of the interval. Default 0."""
 
     state: Any = None
-    """What the first run finds in `run.state`. Default None."""
+    """`run.state` of the first run. Default None."""
 
     leader_only: bool = True
-    """Run only where the operator leads. Default True. A run that is under way when the lease is lost is cancelled; it
-    counts as not having been."""
+    """Run only on the leader. Default True. A run in progress is cancelled when the lease is lost, and its result is
+    ignored."""
 
     rules: tuple[Resource, ...] = ()
     """The RBAC rules that the handler needs, as a Role writes them."""
@@ -114,7 +114,7 @@ class PeriodicTask:
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
+class _Registered:
     task: PeriodicTask
     state: Any
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -128,18 +128,18 @@ class PeriodicTasks:
         """Raises: `OptionError` when two tasks have one id."""
         self.client = client
         self.leading = True
-        """Whether tasks that are for the leader run; while they do not, their ticks are left out."""
+        """Whether this process leads; otherwise the ticks of leader tasks are skipped."""
 
         self.failed = 0
-        """How many tasks were halted so far."""
+        """Tasks halted since the start."""
 
         self.halted: dict[str, str] = {}
-        """Why tasks were halted, by id, the last hundred; until they are registered anew or unregistered."""
+        """Errors of the last hundred halted tasks by id, until they are registered again or unregistered."""
 
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _Registered] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: dict[asyncio.Task[None], PeriodicTask] = {}
-        # A task that a handler registers lives on, and is no part of the handler's trace.
+        # A task that a handler registers outlives the handler and is not a part of its trace.
         self._context = contextvars.copy_context()
         self._stopped = asyncio.Event()
         for task in tasks:
@@ -151,12 +151,12 @@ class PeriodicTasks:
 
     @property
     def registered(self) -> int:
-        """How many there are; those that were halted or stopped are none."""
+        """Tasks that run; halted and stopped tasks do not count."""
         return len(self._entries)
 
     def register(self, task: PeriodicTask) -> bool:
-        """Let `task` run from now on; returns whether it was new. A task whose id is taken changes nothing."""
-        entry = _Entry(task, task.state)
+        """Run `task` from now on. Returns: False, without effect, when its id is taken."""
+        entry = _Registered(task, task.state)
         if self._entries.setdefault(task.id, entry) is not entry:
             return False
         self.halted.pop(task.id, None)
@@ -166,7 +166,7 @@ class PeriodicTasks:
         return True
 
     def unregister(self, id: str) -> bool:  # noqa: A002  the name of the field
-        """Let the task end; returns whether there was one. A run that is under way goes on to its end."""
+        """End the task after a run in progress. Returns: whether there was such a task."""
         self.halted.pop(id, None)
         entry = self._entries.pop(id, None)
         if entry is None:
@@ -177,7 +177,7 @@ class PeriodicTasks:
         return True
 
     async def run(self) -> None:
-        """Run the tasks until cancelled, or until what runs has ended after `stop`."""
+        """Run the tasks until cancelled, or until the runs in progress have ended after `stop`."""
         self._loop = asyncio.get_running_loop()
         try:
             async with asyncio.TaskGroup() as self._group:
@@ -188,45 +188,26 @@ class PeriodicTasks:
             self._loop = None
 
     def stop(self) -> None:
-        """Run nothing more; what runs goes on to its end."""
+        """Begin no further run."""
         self._stopped.set()
         for entry in list(self._entries.values()):
             entry.ended.set()
 
-    async def drain(self, *, seconds: float) -> bool:
-        """Wait so long for the runs that are for the leader (after `stop`: for all), then cancel what is left of them.
-
-        Returns: whether all ended by themselves. What was cancelled is waited for a second more: see `abandoned`.
-        """
-        runs = self._to_be_drained
-        if not runs:
-            return True
-        _, left = await asyncio.wait(runs, timeout=seconds)
-        for run in left:
-            run.cancel()
-        if left:
-            await asyncio.wait(left, timeout=CANCEL_SECONDS)
-        return not left
-
     @property
-    def abandoned(self) -> bool:
-        """After `drain`: whether something still runs that would not be cancelled."""
-        return bool(self._to_be_drained)
-
-    @property
-    def _to_be_drained(self) -> set[asyncio.Task[None]]:
+    def ending(self) -> set[asyncio.Task[None]]:
+        """The runs to wait for at the end of a term: those of leader tasks, after `stop` all."""
         stopped = self._stopped.is_set()
         return {run for run, task in self._running.items() if stopped or task.leader_only}
 
     # --- one task -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, entry: _Entry) -> None:
-        """Once for each run of ours, although a thread may ask for what was just begun at the start."""
+    def _begin(self, entry: _Registered) -> None:
+        """Begin to repeat the task, unless it has begun: a thread may register it while `run` starts."""
         begun = entry.repeating is not None and not entry.repeating.done()
         if self._entries.get(entry.task.id) is entry and self._loop and not begun and not self._stopped.is_set():
             entry.repeating = self._group.create_task(self._repeat(entry), name=f"task {entry.task.id}")
 
-    async def _repeat(self, entry: _Entry) -> None:
+    async def _repeat(self, entry: _Registered) -> None:
         task, start = entry.task, time.monotonic()
         execute("bonny.task.initialized", {}, {"task": task.id})
         while True:
@@ -237,8 +218,8 @@ class PeriodicTasks:
             if self.leading or not task.leader_only:
                 await self._run(entry)
 
-    async def _run(self, entry: _Entry) -> None:
-        """One run, which can be cancelled without an end of those that follow."""
+    async def _run(self, entry: _Registered) -> None:
+        """One run in a task of its own: its cancellation does not end the later runs."""
         run = asyncio.create_task(self._run_once(entry), name=f"task {entry.task.id}")
         self._running[run] = entry.task
         run.add_done_callback(self._running.pop)
@@ -249,10 +230,10 @@ class PeriodicTasks:
                 run.cancel()
                 await asyncio.wait({run}, timeout=CANCEL_SECONDS)
 
-    async def _run_once(self, entry: _Entry) -> None:
+    async def _run_once(self, entry: _Registered) -> None:
         task, began = entry.task, time.monotonic()
-        told: dict[str, object] = {"task": task.id}
-        about(**told)
+        metadata: dict[str, object] = {"task": task.id}
+        about(**metadata)
         stopping.set(lambda: self._ends(entry))
         try:
             run = TaskRun(task.id, entry.state, self.client, self)
@@ -260,9 +241,9 @@ class PeriodicTasks:
             result = await call(task.handler, run, *task.arguments, thread=thread)
             if not (result is None or isinstance(result, Next | Stop)):
                 raise BonnyError(f"it returned {type(result).__name__}: return None, Next(state) or Stop(reason)")
-        except Exception as error:  # noqa: BLE001  whatever it is, it halts this task and no other
+        except Exception as error:  # noqa: BLE001  it halts this task alone
             if task.leader_only and (isinstance(error, NotLeading) or not self.leading):
-                report(log.warning, "task interrupted: not leading any more", error, told)
+                report(log.warning, "task interrupted: not leading any more", error, metadata)
                 return
             self.failed += 1
             if self._entries.get(task.id) is entry:
@@ -270,25 +251,43 @@ class PeriodicTasks:
             self._end(entry)
             if len(self.halted) > REMEMBERED_HALTS:
                 del self.halted[next(iter(self.halted))]
-            report(log.error, "task halted", error, told)
-            execute("bonny.task.failed", {"duration": time.monotonic() - began}, {**told, "error": error})
+            report(log.error, "task halted", error, metadata)
+            execute("bonny.task.failed", {"duration": time.monotonic() - began}, {**metadata, "error": error})
             return
         name = "bonny.task.succeeded"
         if isinstance(result, Next):
             entry.state = result.state
         elif isinstance(result, Stop):
             self._end(entry)
-            name, told = "bonny.task.stopped", {**told, "reason": result.reason}
-            log.info("task stopped", extra=told)
-        execute(name, {"duration": time.monotonic() - began}, told)
+            name, metadata = "bonny.task.stopped", {**metadata, "reason": result.reason}
+            log.info("task stopped", extra=metadata)
+        execute(name, {"duration": time.monotonic() - began}, metadata)
 
-    def _ends(self, entry: _Entry) -> bool:
-        """Whether its runs are cancelled from here: by `drain`, or with `run`."""
-        drained = self._stopped.is_set() or (entry.task.leader_only and not self.leading)
-        return drained or (entry.repeating is not None and entry.repeating.cancelling() > 0)
+    def _ends(self, entry: _Registered) -> bool:
+        """Whether the runtime cancels its runs: at the end of a term, or with `run`."""
+        ending = self._stopped.is_set() or (entry.task.leader_only and not self.leading)
+        return ending or (entry.repeating is not None and entry.repeating.cancelling() > 0)
 
-    def _end(self, entry: _Entry) -> None:
-        """Let it not run again, and free its id, unless that means another one by now."""
+    def _end(self, entry: _Registered) -> None:
+        """End the task and free its id, unless another task has taken the id."""
         entry.ended.set()
         if self._entries.get(entry.task.id) is entry:
             del self._entries[entry.task.id]
+
+
+def next_tick(start: float, interval: float, *, after: float) -> float:
+    """The first of `start + interval`, `start + 2 * interval`, ... that is later than `after`; all in seconds.
+
+    Guarantees: ticks do not drift, however long the work at each takes; ticks that passed meanwhile are skipped.
+    """
+    tick = start + interval * math.floor((after - start) / interval + 1)
+    # Rounding may lead back to `after` itself.
+    return tick if tick > after else tick + interval
+
+
+async def pause(until: float, *, wake: asyncio.Event) -> None:
+    """Wait until the monotonic clock shows `until`, or until `wake` is set."""
+    while (left := until - time.monotonic()) > 0 and not wake.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await wake.wait()

@@ -1,4 +1,4 @@
-"""Reconciler: looks at all objects of a kind again and again, every so many seconds, whether they changed or not.
+"""Reconciler: calls a handler for every object of a kind at an interval, whether the object changed or not.
 
     class PodPrinter(Reconciler):
         frequency = 15.0
@@ -7,7 +7,7 @@
         async def reconcile(self, pod: Resource) -> None:
             print(pod["metadata"]["name"])
 
-You need it where time is the reason to look: chaos, reports, clean-ups. It keeps no objects in memory.
+You need it for work that is due by time: chaos, reports, clean-ups. It keeps no objects in memory.
 You do not need it to react to changes: `Controller`, or `Watcher`.
 """
 
@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import ClassVar
 
-from ..calling import HandlerTimeout, call, comes_from_outside, report, stopping
+from ..calling import HandlerTimeout, call, report, stopping
 from ..client.api import Client
 from ..client.pages import pages
 from ..engine.worker import STUCK_SECONDS
@@ -27,9 +27,8 @@ from ..errors import InvalidObject
 from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
 from ..telemetry.logging import about
-from .periodic import PeriodicTasks
+from .periodic import PeriodicTasks, next_tick, pause
 from .server import EVERYWHERE, Namespaces, Server
-from .timetable import next_tick, pause
 
 __all__ = ["Reconciler"]
 
@@ -39,24 +38,24 @@ log = logging.getLogger("bonny.servers.reconciler")
 class Reconciler(Server):
     """Calls `reconcile` for every object of its `operation`, at once and then every `frequency` seconds.
 
-    Guarantees: runs do not overlap; a tick that comes while one is under way is left out, and the others stay on time.
-    An object that fails, hangs or exits holds up no other, and comes again with the next run.
-    RBAC: list of the kind; what `reconcile` asks for is added to `rules`.
+    Guarantees: runs do not overlap; a tick during a run is skipped, and later ticks are on time. A handler that fails,
+    hangs or calls sys.exit affects its own object only, which is tried again in the next run.
+    RBAC: list of the kind; add the permissions of `reconcile` to `rules`.
     """
 
     frequency: ClassVar[float] = 30.0
-    """Seconds from the beginning of one run to that of the next. Default 30."""
+    """Seconds from the start of one run to the start of the next. Default 30."""
 
     def __init__(
         self, client: Client, *, namespaces: Namespaces = EVERYWHERE, tasks: PeriodicTasks | None = None
     ) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
-        self._told = {"reconciler": str(self)}
+        self._name = {"reconciler": str(self)}
         self._slots = asyncio.Semaphore(self.max_concurrent)
         self._held: dict[Key, float] = {}
-        """What is being handled, also by threads of earlier runs whose time is over, and since when."""
+        """Start times of running handlers, including threads that exceeded their timeout in an earlier run."""
 
-        self._found = self._failed = 0
+        self._listed = self._failed = 0
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
@@ -64,11 +63,11 @@ class Reconciler(Server):
     # --- what users define --------------------------------------------------------------------------------------------
 
     def reconcile(self, resource: Resource, /) -> object:
-        """Look at one object; `async def`, or `def` in a thread. An error is reported, any result means success."""
+        """The handler: `async def`, or `def` in a thread. An error is logged; any result means success."""
         raise NotImplementedError
 
     async def reconcilable_resources(self) -> AsyncIterator[Resource]:
-        """The objects of one run, as an async generator. Default: all of `operation`, page by page."""
+        """The objects of one run, as an async generator. Default: all objects of `operation`, page by page."""
         kind = self.kind()
         for namespace in self.namespaces:
             async for page in pages(self.client, kind, namespace=namespace):
@@ -76,83 +75,86 @@ class Reconciler(Server):
                     try:
                         yield {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
                     except InvalidObject as error:
-                        report(log.warning, "an object was left out", error, self._told)
+                        report(log.warning, "an object was left out", error, self._name)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Run at each tick until cancelled, or until what is being handled has ended after `stop`."""
+        """Run at each tick until cancelled, or until the running handlers have ended after `stop`."""
         self._loop = asyncio.get_running_loop()
         start = time.monotonic()
-        with lifetime("bonny.reconciler", self._told):
+        with lifetime("bonny.reconciler", self._name):
             while not self._stopping:
                 self._wake.clear()
                 await self.run_once()
                 await pause(next_tick(start, self.frequency, after=time.monotonic()), wake=self._wake)
 
     async def run_once(self) -> None:
-        """Look at every object once; what goes wrong on the way is reported, not raised."""
-        execute("bonny.reconciler.run.started", {}, self._told)
+        """Call the handler for every object once. Errors are logged, not raised."""
+        execute("bonny.reconciler.run.started", {}, self._name)
         began, run = time.monotonic(), asyncio.current_task()
-        self._found = self._failed = 0
+        self._listed = self._failed = 0
         stopping.set(lambda: run is not None and run.cancelling() > 0)
         async with asyncio.TaskGroup() as group:
-            # In a task of its own, which user code may cancel without an end of the run.
+            # In a task of its own: user code that cancels its task does not end the run.
             group.create_task(self._fetch(group))
-        figures = {"duration": time.monotonic() - began, "resources": self._found, "failed": self._failed}
-        execute("bonny.reconciler.run.finished", figures, self._told)
+        measurements = {"duration": time.monotonic() - began, "resources": self._listed, "failed": self._failed}
+        execute("bonny.reconciler.run.finished", measurements, self._name)
 
     async def _fetch(self, group: asyncio.TaskGroup) -> None:
-        """Let each resource be reconciled, in a task of `group`."""
-        began = time.monotonic()
+        """List the objects, and reconcile each in a task of `group`."""
+        began, failure = time.monotonic(), None
         try:
-            async for resource in self.reconcilable_resources():
-                if self._stopping:
-                    break
-                self._found += 1
-                key = key_of(resource)
-                if key not in self._held:
-                    await self._slots.acquire()
-                    self._held[key] = time.monotonic()
-                    group.create_task(self._reconcile_one(key, resource))
-            figures = {"duration": time.monotonic() - began, "resources": self._found}
-            execute("bonny.reconciler.fetch.succeeded", figures, self._told)
-        except BaseException as error:
-            if comes_from_outside(error):
-                raise
-            figures = {"duration": time.monotonic() - began, "resources": self._found}
-            execute("bonny.reconciler.fetch.failed", figures, {**self._told, "error": error})
-            report(log.warning, "cannot fetch what is to be reconciled", error, self._told)
+            await call(self._begin_all, group)
+        except Exception as error:  # noqa: BLE001  the next run fetches again
+            failure = error
+            report(log.warning, "cannot list the objects to reconcile", error, self._name)
+        measurements = {"duration": time.monotonic() - began, "resources": self._listed}
+        if failure is None:
+            execute("bonny.reconciler.fetch.succeeded", measurements, self._name)
+        else:
+            execute("bonny.reconciler.fetch.failed", measurements, {**self._name, "error": failure})
+
+    async def _begin_all(self, group: asyncio.TaskGroup) -> None:
+        async for resource in self.reconcilable_resources():
+            if self._stopping:
+                break
+            self._listed += 1
+            key = key_of(resource)
+            if key not in self._held:
+                await self._slots.acquire()
+                self._held[key] = time.monotonic()
+                group.create_task(self._reconcile_one(key, resource))
 
     def schedule(self, seconds: float = 0.0) -> None:
-        """Run once more in so many seconds, between the ticks. From any thread; without effect before `run`."""
+        """Add a run in `seconds`, between the ticks. Thread-safe; without effect before `run`."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.call_later, seconds, self._wake.set)
 
     def stop(self) -> None:
-        """Take up no further object and no further run; what is being handled goes on to its end."""
+        """Call no further handler."""
         self._stopping = True
         self._wake.set()
 
     @property
     def stuck(self) -> bool:
-        """Whether every slot is held by a handler that should have ended long ago: no run ends any more."""
+        """Whether every slot is held by a handler that should have ended long ago."""
         full = len(self._held) >= self.max_concurrent
         return full and time.monotonic() - max(self._held.values()) > self.timeout + STUCK_SECONDS
 
     async def _reconcile_one(self, key: Key, resource: Resource) -> None:
-        told, began = {**self._told, "object": str(key)}, time.monotonic()
-        about(**told)
+        metadata, began = {**self._name, "object": str(key)}, time.monotonic()
+        about(**metadata)
         thread = None
         try:
             await call(self.reconcile, resource, seconds=self.timeout)
-            execute("bonny.reconciler.reconcile.succeeded", {"duration": time.monotonic() - began}, told)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is this object's alone
+            execute("bonny.reconciler.reconcile.succeeded", {"duration": time.monotonic() - began}, metadata)
+        except Exception as error:  # noqa: BLE001  it affects this object alone
             self._failed += 1
             thread = error.thread if isinstance(error, HandlerTimeout) else None
-            figures = {"duration": time.monotonic() - began}
-            execute("bonny.reconciler.reconcile.failed", figures, {**told, "error": error})
-            report(log.warning, "reconcile failed", error, told)
+            measurements = {"duration": time.monotonic() - began}
+            execute("bonny.reconciler.reconcile.failed", measurements, {**metadata, "error": error})
+            report(log.warning, "reconcile failed", error, metadata)
         finally:
             # A thread cannot be stopped: its object and its slot stay taken until it returns.
             if thread is None:

@@ -1,4 +1,4 @@
-"""Server: what `Reconciler` and `Watcher` have in common: which objects, how many at a time, with which rights."""
+"""Server: base of `Reconciler` and `Watcher`: their objects, limits and permissions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ..client.api import Client
+from ..engine.stream import Stream
 from ..errors import OptionError
 from ..kinds import Kind
 from ..resource import Resource
@@ -18,34 +19,33 @@ EVERYWHERE: Final[Namespaces] = (None,)
 
 
 class Server:
-    """Looks at the objects of one kind by itself. The runtime makes it, runs it, and ends it by cancelling `run`.
-
-    What was stopped or cancelled is not run again: make another one.
-    """
+    """Calls handlers for the objects of one kind. The runtime creates an instance for each term of leadership."""
 
     operation: ClassVar[Kind]
     """The objects: `List("v1", "Pod", namespace="default")`. Without a namespace: where the operator watches."""
 
     max_concurrent: ClassVar[int] = 10
-    """Objects handled at the same time. Default 10."""
+    """Handlers that run at the same time. Default 10."""
 
     timeout: ClassVar[float] = 60.0
     """Seconds that a handler may take. Default 60."""
 
     verbs: ClassVar[tuple[str, ...]] = ("list",)
-    """What is asked of the kind, for RBAC; a base of yours need not change it."""
+    """Verbs of the kind that RBAC grants."""
 
     def __init__(
         self, client: Client, *, namespaces: Namespaces = EVERYWHERE, tasks: PeriodicTasks | None = None
     ) -> None:
-        """`namespaces`: what the operator watches. `tasks`: where handlers register periodic tasks.
+        """`namespaces` are those that the operator watches; handlers register periodic tasks in `tasks`.
 
-        Raises: `OptionError` when the class does not say what it looks at.
+        Raises: `OptionError` when the class has no `operation`.
         """
         kind = self.kind()
         self.client = client
         self.tasks = tasks
         self.namespaces = namespaces if kind.namespaced and kind.namespace is None else (kind.namespace,)
+        self.streams: Sequence[Stream] = ()
+        """The streams of the server."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -57,22 +57,27 @@ class Server:
         return type(self).__name__
 
     async def run(self) -> None:
-        """Go on until cancelled, or until what is being handled has ended after `stop`."""
+        """Call handlers until cancelled, or until the running handlers have ended after `stop`."""
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Take up nothing more."""
+        """Call no further handler."""
+        raise NotImplementedError
+
+    @property
+    def stuck(self) -> bool:
+        """Whether every slot is held by a handler that should have ended long ago."""
         raise NotImplementedError
 
     @classmethod
     def kind(cls) -> Kind:
-        """What it looks at. Raises: `OptionError` when nothing is named."""
+        """The kind of `operation`. Raises: `OptionError` when there is none."""
         kind = getattr(cls, "operation", None)
         if not isinstance(kind, Kind):
-            raise OptionError(f"{cls.__name__} looks at nothing: write for example operation = List('v1', 'Pod')")
+            raise OptionError(f"{cls.__name__} has no operation: write for example operation = List('v1', 'Pod')")
         return kind
 
     @classmethod
     def rules(cls) -> list[Resource]:
-        """The RBAC rules that it needs, as a Role writes them. Override it to add what handlers ask for."""
+        """RBAC rules, as a Role has them. Override it to add the permissions of your handlers."""
         return [{"apiGroups": [cls.kind().group], "resources": [cls.kind().plural], "verbs": list(cls.verbs)}]

@@ -1,4 +1,4 @@
-"""Watcher: tells of every object of a kind that is added, changed or gone, its status included.
+"""Watcher: calls a handler for every object of a kind that is added, changed or deleted.
 
     class PodLifecycleLogger(Watcher):
         operation = List("v1", "Pod")
@@ -7,7 +7,7 @@
         async def modify(self, pod: Resource) -> None: ...
         async def delete(self, pod: Resource) -> None: ...
 
-You need it to look on: logs, audits, mirrors outside of the cluster.
+You need it to observe: logs, audits, mirrors outside of the cluster.
 You do not need it to own children or to write a status: `Controller`.
 """
 
@@ -37,27 +37,27 @@ __all__ = ["Watcher"]
 
 
 class _Shown(Controller[Any]):
-    """What a worker asks its controller for; the handlers are called by the one step of the pipeline."""
+    """The controller of the worker; the only step of the pipeline calls the handlers."""
 
     on_status = True
 
     async def delete(self, axn: Axn[Any]) -> None:
-        """There is one: deletions are waited for and shown."""
+        """Defined, so the worker processes deletions."""
 
 
 class Watcher(Server):
     """Calls `add`, `modify` and `delete` with the objects of its `operation`; those that are not defined do nothing.
 
-    Guarantees: the last state of each object is shown, and its end; states in between may be left out, and an object
-    that came and went meanwhile is only shown to `delete`. Calls for one name come one after the other, in order, the
-    end of an object before another one of its name. What raised is called again as a controller's handlers are
-    (`Retry` and `Terminal` included). A change of nothing but managedFields and resourceVersion is none.
-    Does not: remember. After a restart everything is added anew, and what went meanwhile is not shown.
-    RBAC: get, list and watch of the kind; what handlers ask for is added to `rules`.
+    Guarantees: handlers get the last state of each object, and its deletion; states in between may be left out, and an
+    object that existed for a moment may reach only `delete`. Calls for one name come one after the other, in order, the
+    deletion before a new object of the same name. A handler that raises is called again, as in a controller; `Retry`
+    and `Terminal` work, too. A change of only managedFields or resourceVersion is ignored.
+    Does not: remember. After a restart every object is added again, and deletions in between are not noticed.
+    RBAC: get, list and watch of the kind; add the permissions of your handlers to `rules`.
     """
 
     watch_options: ClassVar[WatchOptions] = WatchOptions()
-    """How the kind is followed. Default: as an operator's kinds are."""
+    """How the kind is listed and watched."""
 
     verbs = ("get", "list", "watch")
 
@@ -67,7 +67,6 @@ class Watcher(Server):
         super().__init__(client, namespaces=namespaces, tasks=tasks)
         kind, options = self.kind(), self.watch_options
         self.streams = [Stream(client, kind, namespace=name, options=options) for name in self.namespaces]
-        """Its streams, for the probes."""
 
         self.worker = Worker(
             operator=str(self),
@@ -79,56 +78,56 @@ class Watcher(Server):
             router=Router(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
             pipeline=Pipeline((self._show,)),
         )
-        """What calls the handlers, for the probes."""
 
     # --- what users define --------------------------------------------------------------------------------------------
 
     def add(self, resource: Resource, /) -> object:
-        """The object is new, or new to this process; `async def`, or `def` in a thread."""
+        """The object is new, or new to this process. `async def`, or `def` in a thread."""
 
     def modify(self, resource: Resource, /) -> object:
-        """The object changed, be it only its status."""
+        """The object or its status changed."""
 
     def delete(self, resource: Resource, /) -> object:
-        """The object is gone; `resource` is its last known state."""
+        """The object was deleted; `resource` is its last known state."""
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Follow and tell until cancelled, or until what runs has ended after `stop`."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.streams]
-                await self.worker.run()
-                await self.worker.drain(seconds=self.timeout)
-                for stream in streams:
-                    stream.cancel()
-        except asyncio.CancelledError:
-            await self.worker.drain(seconds=0.0)
-            raise
+        """Watch and call handlers until cancelled, or until the running handlers have ended after `stop`."""
+        async with asyncio.TaskGroup() as group:
+            streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.streams]
+            await self.worker.run()
+            for stream in streams:
+                stream.cancel()
 
     def stop(self) -> None:
-        """Tell nothing more; what runs goes on to its end."""
+        """Call no further handler."""
         self.worker.stop()
 
+    @property
+    def stuck(self) -> bool:
+        """Whether every slot is held by a handler that should have ended long ago."""
+        return self.worker.stuck
+
     def _as_controller(self) -> Controller[Any]:
-        """Of a class with our name, which goes into the logs of the worker."""
+        """A controller whose class has the name of the watcher, for the logs of the worker."""
         settings = {"resource": self.kind(), "max_concurrent": self.max_concurrent, "timeout": self.timeout}
         made: type[Controller[Any]] = type(str(self), (_Shown,), settings)
         return made()
 
     async def _show(self, axn: Axn[Any]) -> None:
-        """The step: call the handler for the action, where one is defined."""
+        """The step: call the handler of the action, if it is defined."""
         handlers = {Action.ADD: self.add, Action.MODIFY: self.modify, Action.DELETE: self.delete}
         handler = handlers.get(axn.action)
         if handler is None or getattr(handler, "__func__", None) is getattr(Watcher, axn.action.value):
             return
-        told, began = {"watcher": str(self), "object": str(axn.key), "action": axn.action.value}, time.monotonic()
+        metadata = {"watcher": str(self), "object": str(axn.key), "action": axn.action.value}
+        began = time.monotonic()
         try:
             await call(handler, axn.resource, seconds=self.timeout)
-            execute("bonny.watcher.handle.succeeded", {"duration": time.monotonic() - began}, told)
+            execute("bonny.watcher.handle.succeeded", {"duration": time.monotonic() - began}, metadata)
         except Exception as error:
             if not isinstance(error, Retry):
-                figures = {"duration": time.monotonic() - began}
-                execute("bonny.watcher.handle.failed", figures, {**told, "error": error})
+                measurements = {"duration": time.monotonic() - began}
+                execute("bonny.watcher.handle.failed", measurements, {**metadata, "error": error})
             raise

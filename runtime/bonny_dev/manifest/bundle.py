@@ -49,7 +49,7 @@ def documents(
 
     Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster. `crds_only`
     leaves out everything but the definitions of its kinds. `include` and `exclude` name parts of `parts.PARTS`.
-    `Operator(customize=...)` has the last word.
+    `Deploy(customize=...)` has the last word.
     `namespace` is where the operator is deployed (default: its own name).
     Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
     part.
@@ -97,9 +97,9 @@ def to_yaml(objects: Iterable[Resource]) -> str:
 
 def _customized(operator: Operator, objects: list[Resource]) -> list[Resource]:
     """The objects that the hook `customize` returns."""
-    if operator.customize is None:
+    if operator.deploy.customize is None:
         return objects
-    customized: object = operator.customize(objects)
+    customized: object = operator.deploy.customize(objects)
     where = f"customize of operator {operator.name} returned"
     if not isinstance(customized, list):
         raise OptionError(f"{where} {type(customized).__name__}: return the list of objects")

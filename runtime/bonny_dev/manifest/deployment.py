@@ -27,16 +27,16 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
         operator,
         namespace,
         image=image,
-        replicas=operator.replicas,
+        replicas=operator.deploy.replicas,
         watched="__ALL__" if watched is None else ",".join(watched),
-        leader_election=str(operator.leader_election).lower(),
+        leader_election=str(operator.deploy.leader_election).lower(),
         grace_period=_grace_period(operator),
     )
     template = made["spec"]["template"]
     template["metadata"]["labels"] = labels(operator)
-    if operator.replicas == 1:
+    if operator.deploy.replicas == 1:
         del template["spec"]["topologySpreadConstraints"]
-    if not operator.leader_election:
+    if not operator.deploy.leader_election:
         # Without a lease two replicas would both act: the old one ends before the new one starts.
         made["spec"]["strategy"] = {"type": "Recreate"}
     return made
@@ -44,5 +44,5 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
 
 def _grace_period(operator: Operator) -> int:
     """The longest time of an orderly stop. A pod that is killed before its end leaves a lease that others wait for."""
-    release = operator.lease.request_seconds if operator.leader_election else 0.0
+    release = operator.lease.request_seconds if operator.deploy.leader_election else 0.0
     return math.ceil(operator.grace + STOP_SECONDS + release)

@@ -22,7 +22,7 @@ def labels(operator: Operator) -> dict[str, str]:
 
     Raises: `OptionError` for a label that Kubernetes refuses, or that selects the pods.
     """
-    for key, value in operator.labels.items():
+    for key, value in operator.deploy.labels.items():
         where = f"the label {key}: {value} of operator {operator.name}"
         if key in selector(operator):
             raise OptionError(f"{where} would change which pods are its own: use another key")
@@ -31,7 +31,7 @@ def labels(operator: Operator) -> dict[str, str]:
                 f"{where} is not one that Kubernetes takes: use up to 63 letters and digits, with - _ . between them, "
                 "in a key also a domain and a slash before them"
             )
-    return {**selector(operator), "app.kubernetes.io/managed-by": "bonny", **operator.labels}
+    return {**selector(operator), "app.kubernetes.io/managed-by": "bonny", **operator.deploy.labels}
 
 
 def selector(operator: Operator) -> dict[str, str]:

@@ -52,7 +52,7 @@ PARTS: Final = {
     "roles": ManifestPart(lambda operator, _: aggregated_roles(operator), lambda _: True, needs=""),
     "network-policy": ManifestPart(_file("network-policy"), lambda _: True),
     "service": ManifestPart(_service, lambda _: True),
-    "pdb": ManifestPart(_file("pdb"), lambda operator: operator.replicas > 1),
+    "pdb": ManifestPart(_file("pdb"), lambda operator: operator.deploy.replicas > 1),
     "service-monitor": ManifestPart(_file("service-monitor"), needs="service"),
     "alerts": ManifestPart(alerts, needs=""),
     "dashboards": ManifestPart(dashboards, needs=""),

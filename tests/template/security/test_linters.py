@@ -37,7 +37,9 @@ def manifest(replicas: str, with_widgets: Path, tmp_path_factory: pytest.TempPat
     project = Path(shutil.copytree(with_widgets, tmp_path_factory.mktemp("linted") / with_widgets.name))
     operator = project / "src" / "widgets_operator" / "operator.py"
     said = operator.read_text("utf-8")
-    operator.write_text(said.replace("    watch=", f"    replicas={REPLICAS[replicas]},\n    watch="), encoding="utf-8")
+    deploy = f"    deploy=Deploy(replicas={REPLICAS[replicas]}),\n"
+    said = said.replace("import Operator", "import Deploy, Operator").replace("    watch=", f"{deploy}    watch=")
+    operator.write_text(said, encoding="utf-8")
     uninstalled(project, "manifest", "--image", "registry.example.com/widgets-operator:1.0.0")
     return project / "manifest.yaml"
 

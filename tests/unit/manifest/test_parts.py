@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bonny import Operator
+from bonny import Deploy, Operator
 from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
@@ -76,20 +76,38 @@ def test_what_is_not_asked_for_is_not_there() -> None:
 )
 def test_a_part_is_there_with_its_name_and_not_without(part: str, kind: str) -> None:
     assert kind in objects(include=[part])
-    assert kind not in objects(operator(replicas=2), exclude=[part])
+    assert kind not in objects(operator(deploy=Deploy(replicas=2)), exclude=[part])
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"replicas": "two"}, "replicas of operator widgets-operator is 'two': write a whole number"),
-        ({"grace": "5"}, "grace of operator widgets-operator is '5': use 0 to"),
-        ({"customize": "x"}, "customize of operator widgets-operator is 'x': name a function"),
+        ({"replicas": "two"}, "Deploy.replicas is 'two': write a whole number"),
+        ({"replicas": 0}, "Deploy.replicas is 0: use 1, or more with leader_election=True"),
+        ({"replicas": 2, "leader_election": False}, "Deploy.replicas is 2: use 1, or more with leader_election=True"),
+        ({"customize": "x"}, "Deploy.customize is 'x': name a function"),
     ],
 )
 def test_what_is_no_number_or_function_is_refused_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
-        operator(**options)
+        Deploy(**options)
+
+
+def test_a_grace_period_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(OptionError, match="grace of operator widgets-operator is '5': use 0 to 3600 seconds"):
+        operator(grace="5")
+
+
+@pytest.mark.parametrize("option", ["leader_election", "replicas", "labels", "customize"])
+def test_options_that_moved_to_deploy_are_refused_with_their_new_spelling(option: str) -> None:
+    spelling = rf"write Operator\(deploy=Deploy\({option}=...\)\), with Deploy from bonny"
+    with pytest.raises(OptionError, match=spelling):
+        operator(**{option: None})
+
+
+def test_an_option_that_never_existed_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'replica'"):
+        operator(replica=2)
 
 
 def test_every_part_is_in_the_list_above() -> None:
@@ -115,7 +133,7 @@ def test_the_example_of_the_reference_page_changes_the_pod() -> None:
 
 
 def test_several_replicas_have_a_disruption_budget() -> None:
-    spec = objects(operator(replicas=2))["PodDisruptionBudget"]["spec"]
+    spec = objects(operator(deploy=Deploy(replicas=2)))["PodDisruptionBudget"]["spec"]
 
     assert (spec["maxUnavailable"], spec["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
     assert spec["selector"] == {"matchLabels": SELECTOR}
@@ -156,7 +174,7 @@ def test_alerts_and_dashboard_ask_for_the_job_that_the_service_monitor_makes() -
 
 
 def test_parts_about_pods_are_left_out_where_there_are_none() -> None:
-    local = objects(operator(replicas=2), local=True)
+    local = objects(operator(deploy=Deploy(replicas=2)), local=True)
 
     assert {"Namespace", "CustomResourceDefinition", "ServiceAccount", "Role", "RoleBinding"} <= local.keys()
     assert not {"Deployment", "NetworkPolicy", "Service", "PodDisruptionBudget"} & local.keys()
@@ -198,8 +216,9 @@ def test_a_name_that_no_service_can_have_is_refused_in_a_sentence() -> None:
 
 
 def test_labels_of_the_user_are_on_every_object_and_select_nothing() -> None:
+    labels = {"example.com/team": "tools", "app.kubernetes.io/managed-by": "argo"}
     found = objects(
-        operator(labels={"example.com/team": "tools", "app.kubernetes.io/managed-by": "argo"}, replicas=2),
+        operator(deploy=Deploy(labels=labels, replicas=2)),
         include=["service-monitor", "alerts", "dashboards"],
     )
     template = found["Deployment"]["spec"]["template"]
@@ -225,12 +244,12 @@ def test_labels_of_the_user_are_on_every_object_and_select_nothing() -> None:
 )
 def test_a_label_that_cannot_be_is_refused_with_its_key(key: str, value: str, why: str) -> None:
     with pytest.raises(OptionError, match=f"the label {key}: {value} of operator widgets-operator {why}"):
-        objects(operator(labels={key: value}))
+        objects(operator(deploy=Deploy(labels={key: value})))
 
 
 @pytest.mark.parametrize(("key", "value"), [("team", ""), ("x" * 63, "y" * 63), ("a.b-c/D_e.f", "1")])
 def test_a_label_that_kubernetes_takes_is_taken(key: str, value: str) -> None:
-    assert objects(operator(labels={key: value}))["Role"]["metadata"]["labels"][key] == value
+    assert objects(operator(deploy=Deploy(labels={key: value})))["Role"]["metadata"]["labels"][key] == value
 
 
 def test_the_hook_has_the_last_word() -> None:
@@ -240,7 +259,7 @@ def test_the_hook_has_the_last_word() -> None:
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registry"}, "stringData": {}}
         return [*found[:-1], secret, deployment]
 
-    found = objects(operator(customize=privately))
+    found = objects(operator(deploy=Deploy(customize=privately)))
 
     assert list(found)[-2:] == ["Secret", "Deployment"]
     assert found["Deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "registry"}]
@@ -255,11 +274,12 @@ def test_what_the_hook_changes_is_changed_for_one_manifest_only() -> None:
         if isinstance(value, dict | list):
             value.clear()
 
-    before = documents(operator(replicas=2), image=IMAGE, namespace="here", include=["alerts", "service-monitor"])
-    for each in documents(operator(replicas=2), image=IMAGE, namespace="here", include=["alerts", "service-monitor"]):
+    declared = operator(deploy=Deploy(replicas=2))
+    before = documents(declared, image=IMAGE, namespace="here", include=["alerts", "service-monitor"])
+    for each in documents(declared, image=IMAGE, namespace="here", include=["alerts", "service-monitor"]):
         wreck(each)
 
-    again = documents(operator(replicas=2), image=IMAGE, namespace="here", include=["alerts", "service-monitor"])
+    again = documents(declared, image=IMAGE, namespace="here", include=["alerts", "service-monitor"])
     assert again == before
 
 
@@ -281,7 +301,7 @@ def test_a_hook_that_returns_something_else_is_told_in_a_sentence(
     hook: Callable[[list[Resource]], list[Resource]], why: str
 ) -> None:
     with pytest.raises(OptionError, match=why):
-        objects(operator(customize=hook))
+        objects(operator(deploy=Deploy(customize=hook)))
 
 
 @pytest.mark.parametrize("grace", [-1.0, 3601.0, float("nan")])

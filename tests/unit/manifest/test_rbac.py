@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Operator
+from bonny import Axn, Controller, Deploy, Operator
 from bonny.api import Scope, Spec, Status, Version
 from bonny.errors import OptionError
 from bonny.kinds import Kind, Owned, Related
@@ -150,7 +150,7 @@ def test_a_controller_of_one_namespace_is_granted_its_kinds_only_there() -> None
         async def reconcile(self, axn: Axn[Widget]) -> None:
             """Does nothing."""
 
-    operator = Operator(name="o", group="example.com", controllers=[Widgets], leader_election=False)
+    operator = Operator(name="o", group="example.com", controllers=[Widgets], deploy=Deploy(leader_election=False))
 
     assert list(grants(operator, namespace="here")) == ["vault"]
 

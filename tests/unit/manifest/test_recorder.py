@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from bonny import Axn, Operator
+from bonny import Axn, Deploy, Operator
 from bonny.api import Spec, Version
 from bonny.client.metering import Requests
 from bonny.controller import Controller
@@ -34,7 +34,7 @@ class Watching(Controller[Widget]):
 
 
 def operator() -> Operator:
-    return Operator(name="o", group="example.com", controllers=[Watching], leader_election=False)
+    return Operator(name="o", group="example.com", controllers=[Watching], deploy=Deploy(leader_election=False))
 
 
 def rule(resource: str, *verbs: str, group: str = "", names: tuple[str, ...] = ()) -> Resource:

@@ -18,6 +18,7 @@ from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
 from bonny.kinds import Kind
 from bonny.resource import Resource
+from bonny.run.supervisor import ended
 from bonny.scheduler import Scheduler, least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.pending import PodState
@@ -401,17 +402,17 @@ async def test_who_stops_decides_nothing_more_and_waits_for_what_is_on_its_way()
     choosy.go_on.clear()
     bench = Bench(choosy)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
-    async with At(at_work):
+    async with At(at_work) as (run,):
         await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
-        stopping = asyncio.create_task(at_work.drain(seconds=WITHIN_SECONDS))
+        at_work.stop()
         await asyncio.sleep(0)
         bench.shows(POD, "ADDED", waiting("p2"))
-        assert not stopping.done()
+        assert not run.done()
+        assert at_work.statistics()[PodState.READY] == 1
         choosy.go_on.set()
-        await stopping
+        await asyncio.wait({run}, timeout=WITHIN_SECONDS)
 
         assert choosy.bound == [("p1", "n1")]
-        assert at_work.statistics()[PodState.READY] == 1
 
     async with At(at_work):
         await until(lambda: len(choosy.bound) == 2)
@@ -430,13 +431,13 @@ async def test_a_choice_that_is_made_while_it_stops_is_not_bound() -> None:
     slow.go_on.clear()
     bench = Bench(slow)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
-    async with At(at_work):
+    async with At(at_work) as (run,):
         await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
-        await at_work.drain(seconds=WITHIN_SECONDS)
+        at_work.stop()
         slow.go_on.set()
         await slow.chosen.wait()
         bench.shows(POD, "ADDED", waiting("p2"))
-        await until(lambda: not at_work._wake.is_set())
+        await asyncio.wait({run}, timeout=WITHIN_SECONDS)
 
     assert slow.bound == []
 
@@ -446,9 +447,10 @@ async def test_what_does_not_arrive_in_time_is_not_waited_for() -> None:
     choosy.go_on.clear()
     bench = Bench(choosy)
     at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
-    async with At(at_work):
+    async with At(at_work) as (run,):
         await until(lambda: at_work.statistics()[PodState.TAKEN] == 1)
-        await at_work.drain(seconds=0.01)
+        at_work.stop()
+        assert await ended([run], seconds=0.01) == {run}
 
     assert choosy.bound == []
 

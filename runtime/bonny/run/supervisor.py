@@ -1,0 +1,101 @@
+"""Supervisor: keeps one part of an operator running until it is stopped.
+
+A part has `run` and `stop`. After `stop` it takes no new work, and `run` returns when the work in progress has ended. A
+`run` that is cancelled cancels that work and waits for it, so a task that is not done has work that ignores it. Parts
+without work of users, such as streams, have only `run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Coroutine
+from typing import Any, Final, Protocol
+
+from ..controller import Restart
+
+__all__ = ["Runnable", "Stoppable", "Supervised", "cancelled", "ended", "first_of"]
+
+# A pause, so that an error that repeats at once does not fill the log.
+RESTART_SECONDS: Final = 1.0
+# A task that handles its cancellation ends within milliseconds.
+CANCEL_SECONDS: Final = 1.0
+
+log = logging.getLogger("bonny.run.supervisor")
+
+
+class Runnable(Protocol):
+    """A part that runs until it is cancelled."""
+
+    async def run(self) -> None: ...
+
+
+class Stoppable(Runnable, Protocol):
+    """A part that ends by itself after `stop`."""
+
+    def stop(self) -> None: ...
+
+
+class Supervised:
+    """A running part. An error outside of handlers is logged, and the part is started again as `restart` says."""
+
+    def __init__(self, part: Runnable, *, restart: Restart = Restart.PERMANENT) -> None:
+        self.final = False
+        """The part is not started again when it ends."""
+
+        self.failed = False
+        """The part failed and is not started again."""
+
+        self._part = part
+        self._restart = restart
+        self.task = asyncio.create_task(self._run(), name=str(part))
+
+    def retire(self) -> None:
+        """Do not start the part again when it ends."""
+        self.final = True
+
+    async def _run(self) -> None:
+        while not self.final and await self._run_once():  # noqa: ASYNC110  a pause between two runs
+            await asyncio.sleep(RESTART_SECONDS)
+        self.final = True
+
+    async def _run_once(self) -> bool:
+        """Run the part until it ends. Returns: whether to start it again."""
+        try:
+            await self._part.run()
+            again = self._restart is Restart.PERMANENT
+        except Exception:
+            log.exception("a part of the operator failed: please report this", extra={"part": str(self._part)})
+            again = self._restart is not Restart.TEMPORARY
+            self.failed = not again
+        return again and not self.final
+
+
+async def ended(tasks: Collection[asyncio.Task[Any]], *, seconds: float) -> set[asyncio.Task[Any]]:
+    """Wait `seconds` for the tasks, then cancel those that still run.
+
+    Returns: the tasks that were cancelled; those that ignore it are not done.
+    """
+    late = set(tasks)
+    if late:
+        _, late = await asyncio.wait(late, timeout=seconds)
+    await cancelled(late, seconds=CANCEL_SECONDS)
+    return late
+
+
+async def cancelled(tasks: Collection[asyncio.Task[Any]], *, seconds: float | None = None) -> None:
+    """Cancel the tasks; return when they have ended, or after `seconds` (None: no limit)."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait({asyncio.gather(*tasks, return_exceptions=True)}, timeout=seconds)
+
+
+async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
+    """Wait until one of the coroutines returns and cancel the others. Raises: what that one raises."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        await cancelled(tasks)
