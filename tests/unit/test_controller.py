@@ -305,3 +305,14 @@ def test_a_controller_of_several_versions_works_with_the_hub() -> None:
 
     with pytest.raises(OptionError, match="Widgets handles Widget v1, but its hub is v2"):
         Operator(name="o", group="example.com", controllers=[Widgets], crds=[Hub])
+
+
+def test_a_controller_that_is_given_twice_is_served_once() -> None:
+    """Regression: it had two workers, and each object was reconciled twice."""
+
+    class Once(Controller[Any]):
+        resource = Kind("v1", "ConfigMap")
+
+        async def reconcile(self, axn: Axn[Any]) -> None: ...
+
+    assert Operator(name="o", group="example.com", controllers=[Once, Once]).controllers == (Once,)
