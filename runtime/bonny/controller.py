@@ -145,7 +145,7 @@ class Controller(Generic[V_co]):
                 raise OptionError(f"{cls.__name__}.configured({name}=...): controllers have no such attribute")
         return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **attributes})
 
-    # --- for the runtime ----------------------------------------------------------------------------------------------
+    # --- what the runtime asks ----------------------------------------------------------------------------------------
 
     version: ClassVar[type[Version] | None] = None
     """The version class in brackets, if there is one."""
