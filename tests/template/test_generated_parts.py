@@ -174,7 +174,7 @@ def test_the_tasks_say_what_they_wrote_and_what_comes_next(project: Path) -> Non
         wrote = [line.removeprefix("wrote ") for line in first.stdout.splitlines()[:-1]]
         assert [line[6:] for line in shown.stdout.splitlines() if line.startswith("+++ b/")] == wrote
         assert first.stdout.splitlines()[-1].startswith("Next: edit src/widgets_operator/controllers/")
-        assert (again.returncode, again.stdout) == (0, "it is all there already\n")
+        assert (again.returncode, again.stdout) == (0, "nothing to do: all files exist\n")
 
 
 @pytest.mark.parametrize(

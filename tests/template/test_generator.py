@@ -226,7 +226,11 @@ def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project:
         (["widget", "widgets"], 2, "'widget' is not a kind"),
         (["Widget", "widgets", "--version", "two"], 2, "'two' is not an API version"),
         (["Widget"], 1, "did not receive"),
-        (["Widget", "widgets", "--short-name", "wd,wg", "--short-name", "wi", "--finalizer"], 0, "Next: say in src/"),
+        (
+            ["Widget", "widgets", "--short-name", "wd,wg", "--short-name", "wi", "--finalizer"],
+            0,
+            "Next: edit the fields in",
+        ),
         (["Widget", "widgets", "--short-name", "wd,"], 2, "'' is not a short name"),
         (["Deployment", "deployments", "--for", "apps/v1/Deployment"], 0, "wrote tests/unit/test_deployment.py"),
         (["Deployment", "deployments", "--for", "apps/v1"], 2, "--for is 'apps/v1': use API version and kind"),

@@ -54,7 +54,7 @@ def test_generating_only_added_files_and_the_same_again_changes_nothing(
 
     for words in GENERATED:
         assert run_task(furnished, words) == 0
-        assert capsys.readouterr().out == "it is all there already\n"
+        assert capsys.readouterr().out == "nothing to do: all files exist\n"
 
     assert (changes(furnished), state(furnished)) == (added, before)
 
