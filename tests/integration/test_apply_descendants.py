@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bonny.axn import Observation
+from bonny.engine.context import Observation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import Conflict

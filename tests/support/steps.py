@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from bonny import Axn, Kind, Owned, Resource
-from bonny.axn import Observation
+from bonny.engine.context import Observation
 from bonny.client.errors import Refusal, refusal
 from bonny.core.fights import Fights
 from bonny.core.ledger import AppliedRecord
