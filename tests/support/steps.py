@@ -13,11 +13,11 @@ from typing import Any, cast
 import msgspec
 
 from bonny import Axn, Kind, Owned, Resource
-from bonny.engine.context import Observation
 from bonny.client.errors import Refusal, refusal
 from bonny.core.fights import Fights
 from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Failure, Item, decode_item
+from bonny.engine.context import Observation
 from bonny.events import Event
 from bonny.kinds import Scope
 from bonny.resource import Key
