@@ -43,6 +43,7 @@ from ..core.lease import LeaseTiming
 from ..errors import ApiError, UsageError
 from ..kinds import Kind
 from ..resource import Key, Resource
+from ..telemetry.logging import subject_of
 from .event_loop import frames_of, running
 
 __all__ = ["EXPIRED_EXIT_CODE", "LEASE", "VERBS", "Leadership", "clock", "own_identity"]
@@ -235,7 +236,7 @@ class _Watchdog:
     """A thread that ends the process at a moment which is put off again and again, unless it is disarmed before.
 
     It looks once a second, also because its wait does not count the time that a machine sleeps. Its last words name the
-    code that the event loop runs. The monitor of `run.event_loop` is another thread: it may have to wait for whoever
+    code that the event loop runs, with its controller and object. The monitor of `run.event_loop` is another thread: it may have to wait for whoever
     reads the log, and this one must not.
     """
 
@@ -269,7 +270,9 @@ class _Watchdog:
             # No logging, and no waiting for whoever reads this: either may be what blocks the process.
             with suppress(Exception):
                 if select.select([], [2], [], 0)[1]:
-                    line = f"{self._line}; the event loop runs {running(frames_of(self._loop_thread))[0]}\n"
+                    stack, context = running(frames_of(self._loop_thread))
+                    subject = subject_of(context)
+                    line = f"{self._line}{'; ' if subject else ''}{subject}; the event loop runs {stack}\n"
                     # A longer write may block although the pipe has room.
                     os.write(2, line.encode(errors="backslashreplace")[: select.PIPE_BUF])
             os._exit(EXPIRED_EXIT_CODE)
