@@ -7,6 +7,7 @@ import gc
 import threading
 import time
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
@@ -17,16 +18,18 @@ from bonny.calling import HANDLER_THREAD
 from bonny.client.config import Connection
 from bonny.core import watch
 from bonny.core.watch import WatchOptions
+from bonny.engine.stream import Stream
 from bonny.engine.worker import STUCK_SECONDS
 from bonny.errors import UsageError
-from bonny.resource import Resource
+from bonny.resource import Key, Resource
 from bonny.run import process as process_module
 from bonny.run.config import Config
 from bonny.run.probes import Report
 from bonny.run.process import Process, cancelled
 from bonny.servers.reconciler import Reconciler
-from tests.support.core import page, thing
+from tests.support.core import line, page, thing
 from tests.support.waiting import until
+from tests.support.working import lists
 
 
 class ConfigMaps(Controller[Any]):
@@ -194,18 +197,19 @@ async def test_credentials_that_cannot_be_read_at_the_start_are_an_error_and_rea
 
 
 class Term:
-    """A leadership that was won, and is lost when the test says so."""
+    """A leadership that was won, or is won when the test says so, and is lost when it says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, won: bool = True) -> None:
+        self.won = asyncio.Event()
+        if won:
+            self.won.set()
         self.lost = asyncio.Event()
         self.ended = asyncio.Event()
         self.calls: list[str] = []
-        self._won = [True]
 
     async def acquired(self) -> None:
-        if not self._won:
-            await asyncio.Event().wait()
-        self._won.clear()
+        await self.won.wait()
+        self.won.clear()
 
     async def run(self) -> None:
         await asyncio.Event().wait()
@@ -255,6 +259,37 @@ async def test_a_replica_does_not_stand_down_while_a_thread_of_its_term_runs(mon
         leave.set()
         stop.set()
         await serving
+        await made._cancel()
+
+
+async def deleted(stream: Stream, resource: Resource) -> None:
+    await stream._step(watch.Line(line("DELETED", {"apiVersion": "v1", "kind": "ConfigMap", **resource})))
+
+
+async def test_a_standby_forgets_a_deletion_after_two_leases_and_a_leader_never() -> None:
+    """Within that time it leads, or the leader has seen to it; a standby that kept them all would grow for ever."""
+    made, stop = process(), asyncio.Event()
+    made.operator.lease = cast("Any", SimpleNamespace(lease_duration=0.02))
+    made._assemble(cast("Any", None))
+    made._leadership = cast("Any", term := Term(won=False))
+    (worker,), (stream,) = made.workers, made.streams.values()
+    ledger = worker.router.ledger
+    await lists(stream, thing("a"), thing("b"))
+    serving = asyncio.create_task(made._serve(stop))
+    try:
+        await deleted(stream, thing("a", version=11))
+        assert ledger.tombstones(Key("default", "a"))
+        await until(lambda: not ledger.tombstones(Key("default", "a")))
+
+        term.won.set()
+        await until(lambda: made._work)
+        await cancelled(made._work)
+        await deleted(stream, thing("b", version=12))
+        await asyncio.sleep(0.2)  # ten leases
+        assert ledger.tombstones(Key("default", "b"))
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
         await made._cancel()
 
 
