@@ -6,30 +6,36 @@ import asyncio
 import gc
 import threading
 import time
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
 import pytest
 
-from bonny import Controller, Kind, Operator
+from bonny import Controller, Kind, Operator, Owned
 from bonny.calling import HANDLER_THREAD
 from bonny.client.config import Connection
+from bonny.client.transport import Answer
 from bonny.core import watch
+from bonny.core.backoff import Backoff
 from bonny.core.watch import WatchOptions
 from bonny.engine.stream import Stream
 from bonny.engine.worker import STUCK_SECONDS
 from bonny.errors import UsageError
+from bonny.kinds import List
 from bonny.resource import Key, Resource
 from bonny.run import process as process_module
 from bonny.run.config import Config
 from bonny.run.probes import Report
 from bonny.run.process import Process, cancelled
 from bonny.servers.reconciler import Reconciler
+from bonny.servers.watcher import Watcher
 from tests.support.core import line, page, thing
 from tests.support.waiting import until
-from tests.support.working import lists
+from tests.support.working import WIDGET, lists
 
 
 class ConfigMaps(Controller[Any]):
@@ -335,3 +341,78 @@ async def test_what_a_long_list_has_brought_is_frozen_before_its_end(monkeypatch
     await frozen_beyond(before)
     syncing.cancel()
     gc.unfreeze()
+
+
+# --- a server that is restored from a backup --------------------------------------------------------------------------
+
+
+class Parents(Controller[Any]):
+    resource = WIDGET
+    owns = (Owned("v1", "ConfigMap"),)
+
+    async def reconcile(self, axn: Any) -> None: ...
+
+
+class Pods(Watcher):
+    operation = List("v1", "Pod")
+    watch_options = WatchOptions(backoff=Backoff(base=0.001, cap=0.01))
+
+
+class Backup:
+    """An API server without a socket; each watch is silent until the test says something, or refuses it."""
+
+    def __init__(self) -> None:
+        self.versions = Counter({"widgets": 100, "configmaps": 10, "pods": 10})
+        self.things: dict[str, tuple[Resource, ...]] = {"configmaps": (thing("c"),), "pods": (thing("p"),)}
+        self.lists: Counter[str] = Counter()
+        self.said: defaultdict[str, asyncio.Queue[bytes]] = defaultdict(asyncio.Queue)
+
+    async def exchange(self, verb: str, path: str, **_: Any) -> Answer:
+        plural = path.rpartition("/")[2]
+        self.lists[plural] += 1
+        return Answer(200, {}, page(*self.things.get(plural, ()), version=self.versions[plural]))
+
+    @asynccontextmanager
+    async def stream(self, path: str, **_: Any) -> AsyncIterator[Any]:
+        said = self.said[path.rpartition("/")[2]]
+
+        async def chunks() -> AsyncIterator[bytes]:
+            while True:
+                yield await said.get() + b"\n"
+
+        yield SimpleNamespace(status=200, headers={}, chunks=chunks())
+
+
+async def test_a_restore_that_one_stream_notices_makes_all_others_list_again_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Regression: a stream whose version the restored server had passed watched on in silence, and showed a child that
+    did not exist: each apply to it was refused.
+
+    The second restore is noticed by the stream of a watcher.
+    """
+    operator = Operator(name="op", group="example.com", controllers=[Parents, Pods], watch_options=Pods.watch_options)
+    made, server = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere()), Backup()
+    made._assemble(cast("Any", server))
+    made._following = {stream: made._spawn(stream) for stream in made.streams.values()}
+    made._begin_term()
+    streams = {stream.kind.plural: stream for stream in made._streams()}
+    try:
+        await until(lambda: all(stream.opened for stream in streams.values()))
+        assert server.lists == {"widgets": 1, "configmaps": 1, "pods": 1}
+        assert len(streams["configmaps"].store) == len(streams["pods"].store) == 1
+
+        for number, noticing in enumerate(("widgets", "pods"), start=2):
+            server.things.clear()
+            server.versions = Counter(dict.fromkeys(streams, 100 - 10 * number))
+            server.said[noticing].put_nowait(line("ERROR", {"kind": "Status", "code": 410, "reason": "Expired"}))
+
+            await until(lambda number=number: server.lists.total() >= 3 * number)
+            await until(lambda: all(stream.opened for stream in streams.values()))
+            assert server.lists == dict.fromkeys(streams, number)
+            assert not streams["configmaps"].store
+            assert not streams["pods"].store
+        noticed = [vars(record) for record in caplog.records if "went backwards" in record.getMessage()]
+        assert [said["stream"] for said in noticed] == ["widgets.example.com", "pods"]
+    finally:
+        await made._cancel()

@@ -236,8 +236,8 @@ class _Watchdog:
     """A thread that ends the process at a moment which is put off again and again, unless it is disarmed before.
 
     It looks once a second, also because its wait does not count the time that a machine sleeps. Its last words name the
-    code that the event loop runs, with its controller and object. The monitor of `run.event_loop` is another thread: it may have to wait for whoever
-    reads the log, and this one must not.
+    code that the event loop runs, with its controller and object. The monitor of `run.event_loop` is another thread: it
+    may have to wait for whoever reads the log, and this one must not.
     """
 
     def __init__(self, name: str) -> None:

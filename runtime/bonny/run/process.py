@@ -247,7 +247,14 @@ class Process:
     def _new_servers(self) -> list[Server]:
         """For one term: what was stopped is not run again."""
         namespaces = self.config.watch_namespaces or EVERYWHERE
-        return [server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers]
+        servers = [
+            server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers
+        ]
+        for server in servers:
+            if isinstance(server, Watcher):
+                for stream in server.streams:
+                    stream.on_restore = self._restored
+        return servers
 
     def _followed(self, client: Client, kind: Kind) -> list[Stream]:
         """The streams of a kind: one, or one for each watched namespace; shared by all who ask for the same."""
@@ -259,7 +266,9 @@ class Process:
     def _stream(self, client: Client, kind: Kind, namespace: str | None) -> Stream:
         name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector, kind.metadata_only)
         if name not in self.streams:
-            self.streams[name] = Stream(client, kind, namespace=namespace, options=self.operator.watch_options)
+            stream = Stream(client, kind, namespace=namespace, options=self.operator.watch_options)
+            stream.on_restore = self._restored
+            self.streams[name] = stream
         return self.streams[name]
 
     def _shown(self, client: Client, kind: Kind) -> Stream:
@@ -309,8 +318,18 @@ class Process:
         """
         for stream in self._shown_to_schedulers:
             await cancelled([self._following[stream]])
-            stream.distrust()
+            stream.list_again()
             self._following[stream] = self._spawn(stream)
+
+    def _restored(self, noticed: Stream) -> None:
+        """The server was restored from a backup, as one stream noticed.
+
+        The others may be watching from a version that the restored server has passed already, or has not reached yet:
+        they would show the old history, in silence.
+        """
+        for stream in self._streams():
+            if stream is not noticed:
+                stream.distrust()
 
     async def _finish(self) -> None:
         """The end of the last term, or of a standby: nothing follows it."""

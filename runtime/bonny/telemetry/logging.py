@@ -88,8 +88,10 @@ def reconcile_id() -> str:
 
 def subject_of(context: Context) -> str:
     """What the code with this context handles, as `controller=... object=...`; empty where it handles nothing."""
-    _, fields = context.get(_handled) or (0, {})
-    return " ".join(f"{name}={value}" for name, value in fields.items() if name not in FOR_MACHINES)
+    handled = context.get(_handled, None)
+    if handled is None:
+        return ""
+    return " ".join(f"{name}={value}" for name, value in handled[1].items() if name not in FOR_MACHINES)
 
 
 def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | None = None) -> None:
