@@ -159,16 +159,18 @@ def newest(sandbox: Sandbox) -> int:
     return int(sandbox.request("GET", WIDGETS).body["metadata"]["resourceVersion"])
 
 
-@pytest.mark.parametrize("passed", [False, True], ids=["behind", "passed"])
+@pytest.mark.parametrize("at", ["behind", "between", "passed"])
 def test_w3_a_server_that_is_restored_from_a_backup_is_noticed_also_when_it_has_passed_our_version(
-    start_operator: Start, tmp_path: Path, passed: bool
+    start_operator: Start, tmp_path: Path, at: str
 ) -> None:
     """Regression: a watch was resumed at a version of the server's future and stayed silent for 204 s; and a list in
     which a user's change had the generation that was handled before left that change for the next period.
 
     Behind our version, the operator is frozen meanwhile, so that it sees one broken connection. Where the API server is
-    to pass it, the operator is refused until then, and lists.
+    to pass it, the operator is refused until then, and lists. Between: the server has passed the version of the stream
+    of children, which watched on in silence and showed a child that did not exist, and not that of the widgets' stream.
     """
+    passed = at == "passed"
     with Sandbox() as own:
         own.apply([*crds(operator.crds, GROUP), MARK])
         own.eventually(lambda: own.request("GET", WIDGETS).status == 200)
@@ -181,8 +183,11 @@ def test_w3_a_server_that_is_restored_from_a_backup_is_noticed_also_when_it_has_
             scene.until("w", 5)
             scene.until("lost", 5)
             # An API server writes some objects of its own as it starts; the lost history is longer than that.
+            children = newest(own)
             for number in range(LOST_VERSIONS):
-                own.apply({**MARK, "data": {"at": str(number)}})
+                noted = widget("w", size=5)
+                noted["metadata"]["annotations"] = {"at": str(number)}
+                own.apply(noted if at == "between" else {**MARK, "data": {"at": str(number)}})
             before = newest(own)
             refused = Fault(Respond(503), on=of_widgets, times=None)
             if passed:
@@ -195,8 +200,10 @@ def test_w3_a_server_that_is_restored_from_a_backup_is_noticed_also_when_it_has_
                 shutil.copytree(tmp_path / "backup", data)
             assert newest(own) < before
             scene.apply("w", size=7)
-            while passed and newest(own) <= before:
+            overtaken = {"behind": 0, "between": children, "passed": before}[at]
+            while newest(own) <= overtaken:
                 own.apply({**MARK, "data": {"at": str(time.monotonic())}})
+            assert passed or newest(own) < before
             own.eventually(lambda: not passed or refused.hits >= 3, within_seconds=SEEN_SECONDS)
             scene.proxy.remove(refused)
             scene.operator.process.send_signal(signal.SIGCONT)

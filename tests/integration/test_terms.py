@@ -91,6 +91,41 @@ def test_a_handlers_task_that_calls_exit_costs_its_own_object_and_a_callback_sto
     sandbox.delete("v1", "ConfigMap", "callback")
 
 
+BLOCKING: Final = """
+import sys, time
+from bonny import Controller, Kind, Operator
+from bonny.main import main
+
+class Blocking(Controller):
+    resource = Kind("v1", "ConfigMap", namespace="default", label_selector="of=terms")
+
+    async def reconcile(self, axn):
+        time.sleep(4.5)
+
+sys.exit(main(Operator(name="terms", group="example.com", controllers=[Blocking]), ["run"]))
+"""
+
+
+def test_a_handler_that_blocks_the_event_loop_is_logged_with_its_object_and_counted(
+    sandbox: Sandbox, start_operator: Start, tmp_path: Path
+) -> None:
+    script = tmp_path / "blocking.py"
+    script.write_text(BLOCKING, encoding="utf-8")
+    at_work = start_operator([sys.executable, str(script)]).wait_ready()
+
+    metadata = {"namespace": "default", "labels": {"of": "terms"}}
+    sandbox.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "name": "slow"}}])
+    Sandbox.eventually(lambda: at_work.lines("reconciled"))
+
+    (line,) = at_work.lines("the event loop is blocked")
+    assert (line["controller"], line["object"]) == ("Blocking", "default/slow")
+    assert str(script) in line["stack"]
+    _, exposed = at_work.probe("/metrics")
+    (blocked,) = [text for text in exposed.splitlines() if text.startswith("bonny_event_loop_blocked_seconds_total")]
+    assert float(blocked.split()[-1]) >= 3.0
+    sandbox.delete("v1", "ConfigMap", "slow")
+
+
 def test_handlers_that_swallow_their_cancellation_do_not_hold_up_the_stop(
     sandbox: Sandbox, start_operator: Start
 ) -> None:

@@ -35,7 +35,12 @@ class Quiet(Controller[Any]):
     async def reconcile(self, axn: Axn[Any]) -> None: ...
 
 
-def worker_of(*steps: Step, controller: Controller[Any] | None = None, client: object = None) -> Worker:
+def worker_of(
+    *steps: Step,
+    controller: Controller[Any] | None = None,
+    client: object = None,
+    recorder: KeptEvents | None = None,
+) -> Worker:
     stream = Stream(NO_CLIENT, WIDGET, namespace=None, options=watch.WatchOptions())
     return Worker(
         operator="op",
@@ -43,7 +48,7 @@ def worker_of(*steps: Step, controller: Controller[Any] | None = None, client: o
         controller=controller or Quiet(),
         kind=WIDGET,
         client=cast("Client", client),
-        recorder=KeptEvents(),
+        recorder=recorder or KeptEvents(),
         router=Router(primary=[stream], owned={}, options=QUICK, on_status=False),
         pipeline=Pipeline(steps),
     )

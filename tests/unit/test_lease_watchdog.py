@@ -13,7 +13,8 @@ import pytest
 from bonny.run.leader import EXPIRED_EXIT_CODE
 from tests.support.processes import RUNTIME
 
-LINE = "the lease default/w expired before all work had stopped: the process ends; the event loop runs "
+ENDS = "the lease default/w expired before all work had stopped: the process ends; "
+LINE = f"{ENDS}the event loop runs "
 PATIENCE = 20.0
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(RUNTIME)}
 BEGIN = """
@@ -48,6 +49,19 @@ def test_a_process_that_is_blocked_is_ended_with_one_line_that_names_the_code(bl
     assert said.startswith(LINE)
     assert said.removeprefix(LINE).partition(" < ")[0].rstrip("\n").endswith(innermost)
     assert seconds < PATIENCE / 2
+
+
+def test_the_line_names_the_controller_and_the_object_of_the_code_that_blocks_the_loop() -> None:
+    code, said, _ = run("""
+from bonny.telemetry.logging import about
+async def handler():
+    about(controller="Widgets", object="default/w1", reasons=frozenset({"changed"}))
+    time.sleep(60)
+asyncio.run(handler())
+""")
+
+    assert code == EXPIRED_EXIT_CODE
+    assert said.startswith(f"{ENDS}controller=Widgets object=default/w1; the event loop runs <string>:10 handler")
 
 
 def test_the_line_fits_into_one_write_that_does_not_block_whatever_the_code_is_called() -> None:

@@ -6,27 +6,38 @@ import asyncio
 import contextlib
 import threading
 import time
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
 import pytest
 
-from bonny import Controller, Kind, Operator
+from bonny import Controller, Kind, Operator, Owned
 from bonny.calling import HANDLER_THREAD
+from bonny.client.api import ApiRequest
 from bonny.client.config import Connection
+from bonny.client.transport import Answer
 from bonny.controller import Restart
+from bonny.core import watch
+from bonny.core.backoff import Backoff
 from bonny.core.watch import WatchOptions
+from bonny.engine.stream import Stream
 from bonny.engine.worker import STUCK_SECONDS
 from bonny.errors import UsageError
-from bonny.resource import Resource
+from bonny.kinds import List
+from bonny.resource import Key, Resource
 from bonny.run.config import Config
 from bonny.run.probes import Report
 from bonny.run.process import Process
-from bonny.run.supervisor import Supervised
+from bonny.run.supervisor import Supervised, cancelled
 from bonny.servers.reconciler import Reconciler
-from tests.support.core import thing
+from bonny.servers.watcher import Watcher
+from tests.support.core import line, page, thing
 from tests.support.waiting import until
+from tests.support.working import WIDGET, lists
 
 
 class ConfigMaps(Controller[Any]):
@@ -240,18 +251,19 @@ async def test_credentials_that_cannot_be_read_at_the_start_are_an_error_and_rea
 
 
 class Term:
-    """A leadership that was won, and is lost when the test says so."""
+    """A leadership that was won, or is won when the test says so, and is lost when it says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, won: bool = True) -> None:
+        self.won = asyncio.Event()
+        if won:
+            self.won.set()
         self.lost = asyncio.Event()
         self.ended = asyncio.Event()
         self.calls: list[str] = []
-        self._won = [True]
 
     async def acquired(self) -> None:
-        if not self._won:
-            await asyncio.Event().wait()
-        self._won.clear()
+        await self.won.wait()
+        self.won.clear()
 
     async def run(self) -> None:
         await asyncio.Event().wait()
@@ -301,4 +313,110 @@ async def test_a_replica_does_not_stand_down_while_a_thread_of_its_term_runs(mon
         leave.set()
         stop.set()
         await serving
+        await made._cancel()
+
+
+async def deleted(stream: Stream, resource: Resource) -> None:
+    await stream._step(watch.Line(line("DELETED", {"apiVersion": "v1", "kind": "ConfigMap", **resource})))
+
+
+async def test_a_standby_forgets_a_deletion_after_two_leases_and_a_leader_never() -> None:
+    """Within that time it leads, or the leader has seen to it; a standby that kept them all would grow for ever."""
+    made, stop = process(), asyncio.Event()
+    made.operator.lease = cast("Any", SimpleNamespace(lease_duration=0.02))
+    made._assemble(cast("Any", None))
+    made._leadership = cast("Any", term := Term(won=False))
+    (worker,), (stream,) = made.workers, made.streams.values()
+    ledger = worker.router.ledger
+    await lists(stream, thing("a"), thing("b"))
+    serving = asyncio.create_task(made._serve(stop))
+    try:
+        await deleted(stream, thing("a", version=11))
+        assert ledger.tombstones(Key("default", "a"))
+        await until(lambda: not ledger.tombstones(Key("default", "a")))
+
+        term.won.set()
+        await until(lambda: made._term)
+        await cancelled([each.task for each in made._term.values()])
+        await deleted(stream, thing("b", version=12))
+        await asyncio.sleep(0.2)  # ten leases
+        assert ledger.tombstones(Key("default", "b"))
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+        await made._cancel()
+
+
+# --- a server that is restored from a backup --------------------------------------------------------------------------
+
+
+class Parents(Controller[Any]):
+    resource = WIDGET
+    owns = (Owned("v1", "ConfigMap"),)
+
+    async def reconcile(self, axn: Any) -> None: ...
+
+
+class Pods(Watcher):
+    operation = List("v1", "Pod")
+    watch_options = WatchOptions(backoff=Backoff(base=0.001, cap=0.01))
+
+
+class Backup:
+    """An API server without a socket; each watch is silent until the test says something, or refuses it."""
+
+    def __init__(self) -> None:
+        self.versions = Counter({"widgets": 100, "configmaps": 10, "pods": 10})
+        self.things: dict[str, tuple[Resource, ...]] = {"configmaps": (thing("c"),), "pods": (thing("p"),)}
+        self.lists: Counter[str] = Counter()
+        self.said: defaultdict[str, asyncio.Queue[bytes]] = defaultdict(asyncio.Queue)
+
+    async def exchange(self, request: ApiRequest, **_: Any) -> Answer:
+        plural = request.path.rpartition("/")[2]
+        self.lists[plural] += 1
+        return Answer(200, {}, page(*self.things.get(plural, ()), version=self.versions[plural]))
+
+    @asynccontextmanager
+    async def stream(self, path: str, **_: Any) -> AsyncIterator[Any]:
+        said = self.said[path.rpartition("/")[2]]
+
+        async def chunks() -> AsyncIterator[bytes]:
+            while True:
+                yield await said.get() + b"\n"
+
+        yield SimpleNamespace(status=200, headers={}, chunks=chunks())
+
+
+async def test_a_restore_that_one_stream_notices_makes_all_others_list_again_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Regression: a stream whose version the restored server had passed watched on in silence, and showed a child that
+    did not exist: each apply to it was refused.
+
+    The second restore is noticed by the stream of a watcher.
+    """
+    operator = Operator(name="op", group="example.com", controllers=[Parents, Pods], watch_options=Pods.watch_options)
+    made, server = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere()), Backup()
+    made._assemble(cast("Any", server))
+    made._streams = {stream: Supervised(stream) for stream in made.streams.values()}
+    made._begin_term()
+    streams = {stream.kind.plural: stream for stream in made._all_streams()}
+    try:
+        await until(lambda: all(stream.opened for stream in streams.values()))
+        assert server.lists == {"widgets": 1, "configmaps": 1, "pods": 1}
+        assert len(streams["configmaps"].store) == len(streams["pods"].store) == 1
+
+        for number, noticing in enumerate(("widgets", "pods"), start=2):
+            server.things.clear()
+            server.versions = Counter(dict.fromkeys(streams, 100 - 10 * number))
+            server.said[noticing].put_nowait(line("ERROR", {"kind": "Status", "code": 410, "reason": "Expired"}))
+
+            await until(lambda number=number: server.lists.total() >= 3 * number)
+            await until(lambda: all(stream.opened for stream in streams.values()))
+            assert server.lists == dict.fromkeys(streams, number)
+            assert not streams["configmaps"].store
+            assert not streams["pods"].store
+        noticed = [vars(record) for record in caplog.records if "went backwards" in record.getMessage()]
+        assert [said["stream"] for said in noticed] == ["widgets.example.com", "pods"]
+    finally:
         await made._cancel()

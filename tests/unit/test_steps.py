@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,6 +14,8 @@ from bonny.axn import Action, Axn
 from bonny.client.api import Client
 from bonny.client.errors import Conflict, Invalid, Unreachable, refusal
 from bonny.client.transport import Answer
+from bonny.core.fields import overridden, project
+from bonny.core.fights import AT_ONCE
 from bonny.core.objects import Cause, Failure
 from bonny.events import EventType
 from bonny.kinds import Kind
@@ -21,7 +25,7 @@ from bonny.steps import Finalizer
 from bonny.steps.apply_descendants import ApplyDescendants
 from bonny.steps.apply_status import ApplyStatus
 from bonny.steps.prune_descendants import PruneDescendants
-from tests.support.steps import CONFIG_MAP, Script, conflict, owned, token
+from tests.support.steps import CONFIG_MAP, MANAGER, Script, conflict, owned, token
 from tests.support.widget import Widget, widget
 
 PHASE = {"f:status": {"f:phase": {}}}
@@ -94,9 +98,10 @@ async def test_after_a_conflict_the_status_is_decided_on_what_stands_there_then(
 
 
 async def test_a_status_that_a_handler_wrote_into_its_copy_is_written() -> None:
-    """Regression: it was compared with the copy, and was always there already."""
+    """Regression: it was compared with the copy, so it looked as if it were there already."""
     script = Script(live(version="8"))
     axn = token(script, owned({**live(), "status": {"phase": "a"}}, PHASE, subresource="status"))
+    axn._version = None  # no `Reconciled` condition either, so the phase alone is a reason to write
     status = axn.resource["status"]
     status["phase"] = "b"
     axn.update_status(lambda _: status)
@@ -254,6 +259,61 @@ async def test_a_child_that_cannot_be_recreated_fails_with_the_same_text_each_ti
         texts.add(failure_of(caught.value).message)
 
     assert texts == {"cannot apply configmaps default/c (422): spec.template: Invalid: field is immutable"}
+
+
+def listed(owner: str, *, items: int, phase: str) -> Resource:
+    """A child with a list map, all of which `owner` applied."""
+    entries = [{"name": f"item-{number}", "phase": phase} for number in range(items)]
+    paths = {f'k:{{"name":"{entry["name"]}"}}': {".": {}, "f:name": {}, "f:phase": {}} for entry in entries}
+    entry = {"manager": owner, "operation": "Apply", "fieldsV1": {"f:items": paths}}
+    return {**config_map(managedFields=[entry]), "items": entries}
+
+
+def threads_of(monkeypatch: pytest.MonkeyPatch, module: str, work: Callable[..., Any]) -> list[int]:
+    """The threads in which `work` is called by that module of the steps, from now on."""
+    threads: list[int] = []
+
+    def recorded(*args: Any) -> Any:
+        threads.append(threading.get_ident())
+        return work(*args)
+
+    monkeypatch.setattr(f"bonny.steps.{module}.{work.__name__}", recorded)
+    return threads
+
+
+@pytest.mark.parametrize(("items", "on_the_loop"), [(10, True), (2_000, False)])
+async def test_what_is_ours_of_a_large_child_is_looked_up_beside_the_loop(
+    items: int, on_the_loop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: lists of thousands of items held up the lease and the probes."""
+    threads = threads_of(monkeypatch, "live", project)
+    script = Script(config_map(), children=[listed(MANAGER, items=items, phase="ok")])
+
+    await ApplyDescendants()(wanting(script))
+
+    assert [thread == threading.get_ident() for thread in threads] == [on_the_loop]
+
+
+@pytest.mark.parametrize(("items", "on_the_loop"), [(10, True), (2_000, False)])
+async def test_a_fight_over_a_large_child_is_explained_beside_the_loop_and_names_each_path_once(
+    items: int, on_the_loop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the report of a fight over 2,000 items held the loop for 3.4 s."""
+    threads = threads_of(monkeypatch, "apply_descendants", overridden)
+    wanted = listed(MANAGER, items=items, phase="ok")
+    answers = [owned(config_map(resourceVersion="6"), {"f:data": {}})] * (AT_ONCE + 1)
+    script = Script(*answers, children=[listed("rival", items=items, phase="gone")])
+    child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "items": wanted["items"]}
+
+    for _ in answers:
+        assert threads == []
+        axn = token(script, live(), controller=WidgetController())
+        axn.register_descendant(child)
+        await ApplyDescendants()(axn)
+
+    assert [thread == threading.get_ident() for thread in threads] == [on_the_loop]
+    (message,) = [registered.event.message for registered in axn._events if registered.event.reason == "RepeatedDrift"]
+    assert "field manager 'rival' sets .items[].phase; corrections now wait" in message
 
 
 class Sending(Client):

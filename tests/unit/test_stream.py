@@ -139,6 +139,32 @@ async def test_after_an_error_of_a_subscriber_everything_is_told_anew(monkeypatc
     assert listener.seen_keys == ["a"]
 
 
+async def test_a_stream_that_is_told_to_distrust_begins_again_at_once_and_can_still_be_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = followed(listener := Listener())
+    asked: asyncio.Queue[watch.Command] = asyncio.Queue()
+
+    async def never(request: watch.Command) -> watch.Command:
+        asked.put_nowait(request)
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+    monkeypatch.setattr(stream, "_list", never)
+    running = asyncio.create_task(stream.run())
+    assert isinstance(await asked.get(), watch.ListPage)
+
+    stream.distrust()
+    assert isinstance(await asked.get(), watch.ListPage)
+    await stream._step(watch.Reply(200, page(thing("a"), version=10)))
+    assert listener.restores == 1
+
+    stream.distrust()
+    running.cancel()
+    await asyncio.wait([running], timeout=5.0)
+    assert running.cancelled()
+    assert asked.empty()
+
+
 def test_a_list_that_shows_older_versions_is_read_again_as_that_of_a_restored_server() -> None:
     """Regression: `restored` was told only when the version of the whole list fell."""
     listener = Listener()

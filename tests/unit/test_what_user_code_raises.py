@@ -23,6 +23,7 @@ from bonny.core.queue import Reason, Statistics
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
+from bonny.events import Event
 from bonny.kinds import List, Related
 from bonny.resource import Key, Resource
 from bonny.servers.periodic import PeriodicTask, PeriodicTasks, TaskRun
@@ -33,6 +34,7 @@ from bonny.steps.apply_status import ApplyStatus
 from bonny.telemetry.logging import _Console, _Json
 from tests.support.core import line, thing
 from tests.support.raising import RAISED, RAISED_ON_THE_LOOP
+from tests.support.recorder import KeptEvents
 from tests.support.waiting import running, until
 from tests.support.working import NO_CLIENT, QUICK, TYPE, WIDGET, Quiet, at_work, lists, worker_of
 
@@ -190,6 +192,23 @@ async def test_a_function_that_changes_the_status(raises: Callable[[], None], ca
 
 
 @on_the_loop
+async def test_a_hook_before_the_status_is_applied(
+    raises: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    seen = Seen(raises)
+
+    def hook(resource: Resource, axn: Axn[Any]) -> Resource:
+        seen.act(axn.key.name)
+        return resource
+
+    def registers(axn: Axn[Any]) -> None:
+        axn.update_status(lambda status: status)
+        axn.register_before_apply_status(hook)
+
+    await _costs_its_object_alone(worker_of(registers, ApplyStatus(), _awaits), seen, caplog)
+
+
+@on_the_loop
 async def test_when_of_a_finalizer(raises: Callable[[], None], caplog: pytest.LogCaptureFixture) -> None:
     seen = Seen(raises)
 
@@ -226,6 +245,37 @@ async def _finalizes(clean: Callable[[Axn[Any]], Any], seen: Seen, caplog: pytes
 
     steps = (passes, Finalizer(FINALIZER, implementation=clean, when=lambda axn: False))
     await _costs_its_object_alone(worker_of(*steps, client=Finalizing()), seen, caplog, finalized("bad"), thing("good"))
+
+
+@anywhere
+async def test_a_hook_before_an_event_is_emitted_costs_that_event_and_undoes_nothing(
+    raises: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without `current_task().cancel()`: the task of the handling has ended by then."""
+    seen = Seen(raises)
+
+    def hook(event: Event, axn: Axn[Any]) -> Event:
+        if event.reason == "First":
+            seen.act(axn.key.name)
+        return event
+
+    def registers(axn: Axn[Any]) -> None:
+        axn.register_before_emit_event(hook)
+        axn.failure_event(reason="First")
+        axn.failure_event(reason="Second")
+
+    recorder = KeptEvents()
+    worker = worker_of(registers, recorder=recorder)
+    await lists(worker.router.primary[0], thing("bad"), thing("good"))
+    async with at_work(worker):
+        await until(lambda: worker.handled == 2)
+    assert seen.calls == {"bad": 1, "good": 1}
+    assert {(about.rpartition("/")[2], event.reason) for about, event in recorder.events} == {
+        ("bad", "Second"),
+        ("good", "First"),
+        ("good", "Second"),
+    }
+    assert [line["object"] for line in logged(caplog, "a hook failed")] == [BAD]
 
 
 @anywhere

@@ -13,7 +13,7 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
 from ..client.api import ApiRequest, Client, path_of, retry_after
@@ -78,8 +78,13 @@ class Stream:
         shown = PARTIAL if kind.metadata_only else kind.gvk
         self._stream = watch.start(self._options, of=shown).stream
         self._changed = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
         self._ran = False
         self._metadata = {"stream": str(self)}
+        self._distrusted = False
+        self._relists = False
+        self.on_restore: Callable[[Stream], None] = _ignore
+        """Called when this stream itself notices that the API server's versions went backwards."""
 
     def __str__(self) -> str:
         return f"{self.kind.resource} in {self.namespace}" if self.namespace else self.kind.resource
@@ -134,24 +139,43 @@ class Stream:
         """Make the next `run` list everything again and report only differences. Only while it does not run."""
         self._ran = False
 
+    def distrust(self) -> None:
+        """List everything again, and trust nothing that was told before: another stream noticed a restored server."""
+        self._distrusted = True
+        if self._following is not None:
+            self._following.cancel()
+
     async def run(self) -> None:
         """List and watch until cancelled. A second run, after an exception, reports everything again."""
-        begun = watch.again(self._stream, self._options, distrust=self._ran)
-        self._ran = True
-        self._stream, command = begun.stream, begun.command
+        task = asyncio.current_task()
         with lifetime("bonny.watcher", self._metadata):
             while True:
-                match command:
-                    case watch.ListPage() as request:
-                        command = await self._list(request)
-                    case watch.Watch() as request:
-                        command = await self._watch(request)
-                    case watch.Wait(seconds, renew_credentials):
-                        await self._wait(seconds, renew=renew_credentials)
-                        command = await self._step(watch.Tick())
-                    case None:
-                        # Every end of a watch decides on a command. Were there none, this loop must not spin.
-                        command = await self._step(watch.Broken("the watch ended for an unknown reason"))
+                self._following = asyncio.create_task(self._follow(), name=str(self))
+                try:
+                    await self._following
+                except asyncio.CancelledError:
+                    if not self._distrusted or (task is not None and task.cancelling()):
+                        raise
+                finally:
+                    self._following = None
+
+    async def _follow(self) -> None:
+        self._relists = self._ran or self._distrusted
+        self._ran, self._distrusted = True, False
+        begun = watch.again(self._stream, self._options, distrust=self._relists)
+        self._stream, command = begun.stream, begun.command
+        while True:
+            match command:
+                case watch.ListPage() as request:
+                    command = await self._list(request)
+                case watch.Watch() as request:
+                    command = await self._watch(request)
+                case watch.Wait(seconds, renew_credentials):
+                    await self._wait(seconds, renew=renew_credentials)
+                    command = await self._step(watch.Tick())
+                case None:
+                    # Every end of a watch decides on a command. Were there none, this loop must not spin.
+                    command = await self._step(watch.Broken("the watch ended for an unknown reason"))
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
@@ -256,12 +280,16 @@ class Stream:
         if isinstance(change, watch.Sweep):
             self.lists += 1
         if isinstance(change, watch.Begin) and change.restored:
-            log.warning(
-                "versions went backwards: the API server was restored from a backup",
-                extra={"stream": str(self)},
-            )
+            # Where this stream was told to trust nothing, its list says nothing about the server.
+            noticed, self._relists = not self._relists, False
             for subscriber in self._subscribers:
                 subscriber.restored(self)
+            if noticed:
+                log.warning(
+                    "versions went backwards: the API server was restored from a backup",
+                    extra={"stream": str(self)},
+                )
+                self.on_restore(self)
         return self.store.apply(change)
 
     def _report(self, before: watch.StreamError | None, after: watch.StreamError | None) -> None:
@@ -279,6 +307,9 @@ class Stream:
             self.errors[after.kind] += 1
         level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
         log.log(level, "watch failed", extra={**extra, "kind": after.kind.value})
+
+
+def _ignore(_: Stream) -> None: ...
 
 
 async def _first(chunks: AsyncIterator[bytes]) -> bytes:

@@ -43,6 +43,7 @@ from ..core.lease import LeaseTiming
 from ..errors import ApiError, UsageError
 from ..kinds import Kind
 from ..resource import Key, Resource
+from ..telemetry.logging import subject_of
 from .event_loop import frames_of, running
 
 __all__ = ["EXPIRED_EXIT_CODE", "LEASE", "VERBS", "Leadership", "clock", "own_identity"]
@@ -234,8 +235,8 @@ class _Lease(msgspec.Struct):
 class _Watchdog:
     """A thread that ends the process at a deadline, which `arm` postpones and `disarm` cancels.
 
-    Its last line names the code that the event loop runs. The monitor of `run.event_loop` is another thread because it
-    logs: that may block while nobody reads the log, and the watchdog must not block.
+    Its last line names controller, object and the code that the event loop runs. The monitor in `run.event_loop`
+    is another thread, because it logs: that may block while nobody reads the log, and the watchdog must not block.
     """
 
     def __init__(self, name: str) -> None:
@@ -268,7 +269,9 @@ class _Watchdog:
             # No logging, and no wait for a reader of stderr: either may be what blocks the process.
             with suppress(Exception):
                 if select.select([], [2], [], 0)[1]:
-                    line = f"{self._line}; the event loop runs {running(frames_of(self._loop_thread))[0]}\n"
+                    stack, context = running(frames_of(self._loop_thread))
+                    subject = subject_of(context)
+                    line = f"{self._line}{'; ' if subject else ''}{subject}; the event loop runs {stack}\n"
                     # A longer write may block although the pipe has room.
                     os.write(2, line.encode(errors="backslashreplace")[: select.PIPE_BUF])
             os._exit(EXPIRED_EXIT_CODE)

@@ -228,7 +228,12 @@ class Process:
     def _new_servers(self) -> list[Server]:
         """Servers for one term; a server that was stopped cannot run again."""
         namespaces = self.config.watch_namespaces or EVERYWHERE
-        return [server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers]
+        servers = [
+            server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers
+        ]
+        for stream in (stream for server in servers for stream in server.streams):
+            stream.on_restore = self._restored
+        return servers
 
     def _streams_of(self, client: Client, kind: Kind) -> list[Stream]:
         """The streams of a kind: one, or one for each watched namespace. Equal streams are shared."""
@@ -240,7 +245,9 @@ class Process:
     def _stream(self, client: Client, kind: Kind, namespace: str | None) -> Stream:
         name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector, kind.metadata_only)
         if name not in self.streams:
-            self.streams[name] = Stream(client, kind, namespace=namespace, options=self.operator.watch_options)
+            stream = Stream(client, kind, namespace=namespace, options=self.operator.watch_options)
+            stream.on_restore = self._restored
+            self.streams[name] = stream
         return self.streams[name]
 
     def _stream_for_schedulers(self, client: Client, kind: Kind) -> Stream:
@@ -291,6 +298,16 @@ class Process:
             await cancelled([self._streams[stream].task])
             stream.prepare_relist()
             self._streams[stream] = Supervised(stream)
+
+    def _restored(self, noticed: Stream) -> None:
+        """The server was restored from a backup, as one stream noticed.
+
+        The others may be watching from a version that the restored server has passed already, or has not reached yet:
+        they would show the old history, in silence.
+        """
+        for stream in self._all_streams():
+            if stream is not noticed:
+                stream.distrust()
 
     async def _finish(self) -> None:
         """End the last term, or a standby."""

@@ -34,7 +34,17 @@ from ..errors import ALSO, ApiError, ForeignObject, OptionError, Retry, Undeclar
 from ..events import Event, EventType
 from ..kinds import Kind, Owned
 from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, gvk_of, identify, key_of, owner_reference, owners_of
-from .live import NOTHING_OWNED, OwnedPart, owned_part, owner_is_as_shown, read, read_owner, report_fight, together
+from .live import (
+    NOTHING_OWNED,
+    OwnedPart,
+    computed,
+    owned_part,
+    owner_is_as_shown,
+    read,
+    read_owner,
+    report_fight,
+    together,
+)
 
 # etcd counts from 1 before anything is stored, so no object has this version: an apply that names it creates, or is
 # refused with a conflict. There is no other "create only" for server-side apply.
@@ -114,7 +124,7 @@ class ApplyDescendants:
         if outcome is not None and axn.looked_at(wanted):
             axn.outdated = True
         if outcome is not None and drifted and context.fights.corrected((kind, key), now=time.monotonic()):
-            _report_fight(axn, wanted, seen.item)
+            await _report_fight(axn, wanted, seen.item)
         return kind, key
 
 
@@ -123,17 +133,26 @@ async def apply_descendants_early(axn: Axn[Any], *, create_events: bool) -> None
     await ApplyDescendants(create_events=create_events)(axn)
 
 
-def _report_fight(axn: Axn[Any], wanted: Resource, shown: Item | None) -> None:
+async def _report_fight(axn: Axn[Any], wanted: Resource, shown: Item | None) -> None:
     """Once for each fight: report which field managers change the object back, according to its managedFields."""
-    live = shown.decode(cut=True) if shown is not None else {"metadata": {}}
+    by = f"an unknown writer {'deletes it' if shown is None else 'removes fields'}"
+    if shown is not None:
+        by = await computed(len(shown.raw), _rivals, wanted, shown, axn.context.manager) or by
+    report_fight(axn, f"{identify(wanted)} is changed back each time it is corrected: {by}", related=wanted)
+
+
+def _rivals(wanted: Resource, shown: Item, manager: str) -> str:
+    """The field managers other than `manager` that set other values than the wanted ones, with their paths."""
+    live = shown.decode(cut=True)
     writers: list[str] = []
     for entry in live["metadata"].get("managedFields") or ():
-        paths = ", ".join(overridden(wanted, live, entry.get("fieldsV1") or {}))
-        if paths and entry["manager"] != axn.context.manager:
+        if entry["manager"] == manager:
+            continue
+        # Many items of a list may have the same path.
+        paths = ", ".join(dict.fromkeys(overridden(wanted, live, entry.get("fieldsV1") or {})))
+        if paths:
             writers.append(f"field manager {entry['manager']!r} sets {paths}")
-    by = "; ".join(writers)
-    by = by or f"an unknown writer {'deletes it' if shown is None else 'removes fields'}"
-    report_fight(axn, f"{identify(wanted)} is changed back each time it is corrected: {by}", related=wanted)
+    return "; ".join(writers)
 
 
 @cache

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from ..events import Event, EventType
 from ..kinds import Kind
 from ..resource import Key, Resource, owners_of
 
+P = ParamSpec("P")
 T = TypeVar("T")
 OwnedPart: TypeAlias = tuple[Mapping[str, Any] | None, Resource]
 NOTHING_OWNED: Final[OwnedPart] = (None, {})
@@ -118,10 +119,17 @@ async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> 
     fields = owned_fields(live, manager, subresource=subresource)
     if fields is None:
         return NOTHING_OWNED
-    if len(msgspec.json.encode(fields)) < LARGE_BYTES:
-        return fields, project(live, fields)
-    # A list of 15,000 items takes 50 ms; a thread keeps the event loop free for other objects and the probes.
-    return fields, await asyncio.to_thread(project, live, fields)
+    return fields, await computed(len(msgspec.json.encode(fields)), project, live, fields)
+
+
+async def computed(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `work`; for inputs of many bytes (`size`) in a thread.
+
+    A list of 15,000 items takes 50 ms; a thread keeps the event loop free for other objects and the probes.
+    """
+    if size < LARGE_BYTES:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
 
 
 def report_fight(axn: Axn[Any], message: str, *, related: Resource | None = None) -> None:

@@ -18,7 +18,7 @@ import os
 import secrets
 import sys
 from collections.abc import Mapping
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-__all__ = ["LogFormat", "about", "configure", "reconcile_id"]
+__all__ = ["LogFormat", "about", "configure", "reconcile_id", "subject_of"]
 
 # The attributes of every LogRecord; all others came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -84,6 +84,14 @@ def reconcile_id() -> str:
     """The `reconcile_id` of the log lines of this asyncio task; empty outside of a reconcile."""
     handled = _handled.get()
     return "" if handled is None else f"{_MARK}-{handled[0]:x}"
+
+
+def subject_of(context: Context) -> str:
+    """What the code with this context handles, as `controller=... object=...`; empty where it handles nothing."""
+    handled = context.get(_handled, None)
+    if handled is None:
+        return ""
+    return " ".join(f"{name}={value}" for name, value in handled[1].items() if name not in FOR_MACHINES)
 
 
 def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | None = None) -> None:
