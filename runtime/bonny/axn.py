@@ -1,8 +1,8 @@
-"""Axn: the token of one action event; handlers register their wishes on it, the last steps carry them out.
+"""Axn: the token of one reconcile. Handlers register the desired state on it; the last steps apply that.
 
-You need it in every handler and step. It says what happened (`action`, `resource`, `reasons`) and collects what shall
-be so: descendants, status, conditions, events. Nothing is sent while a handler runs, so a handler test is: build, call,
-compare (`bonny_dev.testing.axn`).
+You need it in every handler and step. It says what happened (`action`, `resource`, `reasons`) and collects the desired
+state: descendants, status, conditions, events. Nothing is sent while a handler runs, so a handler test builds a token,
+calls the handler and compares (`bonny_dev.testing.axn`).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
 
 StatusChange: TypeAlias = Callable[[Resource], Resource | None]
-"""Gets a status of its own to change; returns the new one, or None when it changed what it got."""
+"""Gets a copy of the status; returns the new status, or None if it changed the copy in place."""
 
 
 class Action(StrEnum):
-    """What an action event is about; see docs/architecture.md for when each comes."""
+    """What a reconcile is about; see docs/architecture.md for when each action comes."""
 
     ADD = "add"
     MODIFY = "modify"
@@ -54,7 +54,7 @@ class Action(StrEnum):
 
 
 class State(StrEnum):
-    """What of an axn was sent already; changing that raises `AlreadyApplied`."""
+    """The parts of an axn that were sent already; changing them raises `AlreadyApplied`."""
 
     DESCENDANTS_APPLIED = "descendants"
     STATUS_APPLIED = "status"
@@ -70,7 +70,7 @@ class HasSpec(Protocol[S_co]):
 
 @dataclass(frozen=True, slots=True)
 class Descendant:
-    """An object that shall exist because the handled one does."""
+    """An object that must exist as long as the handled object does."""
 
     resource: Resource
     group: int = 0
@@ -81,9 +81,9 @@ class Descendant:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileFailure:
-    """Why a handling did not succeed, as the `Reconciled` condition tells it.
+    """Why a reconcile failed, as reported in the `Reconciled` condition.
 
-    `reason` is one word in CamelCase; `message` stays the same over retries and holds no content of objects.
+    `reason` is one word in CamelCase; `message` stays the same over retries and never quotes objects.
     """
 
     reason: str
@@ -99,14 +99,14 @@ Step: TypeAlias = "Callable[[Axn[Any]], Awaitable[None] | None]"
 
 @dataclass(frozen=True, slots=True)
 class _Registered:
-    """An event that waits to be emitted; that of a success is no news while nothing changed."""
+    """An event that waits to be emitted; a success event is dropped if nothing changed."""
 
     event: Event
     only_if_changed: bool
 
 
 class Axn(Generic[V_co]):
-    """One action event on its way through the pipeline.
+    """One reconcile on its way through the pipeline.
 
     `V_co` is the version class of the controller (`Axn[Widget]`); `Axn[Any]` for objects without one.
     """
@@ -131,9 +131,9 @@ class Axn(Generic[V_co]):
         self.reasons = reasons
         """Why the handler runs."""
         self.tries = tries
-        """Tries for this before, in a row, that failed or asked for another one."""
+        """Consecutive tries before this one that failed or asked for another try."""
         self.controller = controller
-        """Whose handler runs."""
+        """The controller whose handler runs."""
         self.options: Mapping[str, Any] = controller.options
         """The controller's own options."""
         self.kind = kind
@@ -141,23 +141,23 @@ class Axn(Generic[V_co]):
         self.context = context
         """For steps: what a reconcile may use of the running operator."""
         self.assigns: dict[str, Any] = {}
-        """For users' steps: what they hand to later steps."""
+        """For your own steps: values for later steps."""
         self.private: dict[str, Any] = {}
-        """For libraries' steps."""
+        """For steps of libraries: values for later steps."""
         self.halted = False
         """Whether a step or a handler called `halt`."""
         self.requeue_seconds: float | None = None
-        """What `requeue_after` asked for."""
+        """The wait that `requeue_after` asked for."""
         self.failure: ReconcileFailure | None = None
-        """Why the handling failed, for steps that report and for `register_after_processed`; None while it did not."""
+        """Why the reconcile failed, for reporting steps and `register_after_processed`; None if it did not."""
         self.outdated = False
-        """Set by steps: what the handler looked at was changed by this handling."""
+        """Set by steps: this reconcile changed an object that the handler observed."""
         self.shown = shown or decode_item(msgspec.json.encode(resource))
-        """The object as the handler is shown it, whatever it does to `resource`."""
+        """The object as the handler got it, unaffected by changes that the handler makes to `resource`."""
         self.applied: set[tuple[Kind, Key]] | None = None
-        """Set by `ApplyDescendants`, once the cluster holds all of them."""
+        """Set by `ApplyDescendants` once the cluster has all of them: kind and key of each descendant."""
         self.stored: Resource | None = None
-        """Set by `ApplyStatus`: the object as its last write left it."""
+        """Set by `ApplyStatus`: the object after the last status write."""
         self._version = version
         self._spec: object = None
         self._descendants: list[Descendant] = []
@@ -205,12 +205,12 @@ class Axn(Generic[V_co]):
 
     @property
     def uid(self) -> str:
-        """What tells the object from others that had or will have its name."""
+        """metadata.uid; distinguishes objects that reuse a name."""
         return self.shown.meta.uid
 
     @property
     def identity(self) -> Resource:
-        """For steps: type, name, UID and generation of the object, whatever a handler did to `resource`."""
+        """For steps: type, name, UID and generation of the object, unaffected by changes to `resource`."""
         meta = self.shown.meta
         return {
             "apiVersion": self.kind.api_version,
@@ -234,10 +234,10 @@ class Axn(Generic[V_co]):
         return self.context.operator
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
-        """The live object of that kind and name as the watch last told it, or None. The mapping is yours to change.
+        """The live object of that kind and name as the watch last showed it, or None. You may change the mapping.
 
-        A handler that looked at an object is run again when this very handling changed it, so what it concludes from
-        what it saw does not stay outdated. Its kind must be one of the controller's `owns` or `related`.
+        When this reconcile changes an object that its handler observed, the handler runs again afterwards, so that its
+        conclusions do not stay outdated. The kind must be in the controller's `owns` or `related`.
         Raises: `OptionError` for another kind. RBAC: list and watch, granted by both.
         """
         metadata = descendant["metadata"]
@@ -247,11 +247,11 @@ class Axn(Generic[V_co]):
         return self.context.observed(wanted)
 
     def looked_at(self, resource: Mapping[str, Any]) -> bool:
-        """For steps: whether the handler asked for this object by `observed`."""
+        """For steps: whether the handler observed this object (`observed`)."""
         return self._named(resource) in self._looked_at
 
     def renew(self, resource: Resource) -> None:
-        """For steps before the handler: `resource` is what a write of theirs left of the object."""
+        """For steps before the handler that wrote the object: `resource` is the object after that write."""
         self.resource = resource
         self.shown = decode_item(msgspec.json.encode(resource))
         self._spec = None
@@ -263,14 +263,15 @@ class Axn(Generic[V_co]):
     def call(self, coroutine: Coroutine[Any, Any, R]) -> R:
         """Run `coroutine` on the operator's loop from a `def` handler's thread, and wait for its result.
 
-        Raises: what the coroutine raises; `AlreadyApplied` once the handler's time is over; `OptionError` elsewhere.
+        Raises: what the coroutine raises; `AlreadyApplied` after the handler's timeout; `OptionError` outside of a
+        `def` handler.
         """
         if self._sealed or self._loop is None:
             coroutine.close()
             self._must_be_open()
             raise OptionError("axn.call is for `def` handlers: in an `async def` handler, await the coroutine")
         self._calling = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        if self._sealed:  # since we asked
+        if self._sealed:  # in the meantime
             self._calling.cancel()
         try:
             return cast("R", self._calling.result())
@@ -279,10 +280,10 @@ class Axn(Generic[V_co]):
             raise
 
     def lend_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """For the step that starts a `def` handler's thread; None when it has ended."""
+        """For the step that starts the thread of a `def` handler; None when the thread has ended."""
         self._loop = loop
 
-    # --- what shall be so ---------------------------------------------------------------------------------------------
+    # --- desired state ------------------------------------------------------------------------------------------------
 
     def register_descendant(
         self,
@@ -293,30 +294,33 @@ class Axn(Generic[V_co]):
         adopt: bool = False,
         recreate: bool = False,
     ) -> None:
-        """Ask for `resource` to exist as given; what others set on it stays.
+        """Make `resource` exist as given; fields set by other managers stay.
 
-        Groups are applied in ascending order, the objects of one group at the same time. The owner reference is left
-        out where Kubernetes allows none (across namespaces, cluster-scoped under a namespaced owner) or on request.
-        `adopt` takes over an object of this name that is not ours. `recreate` deletes the object and creates it anew
-        when the API server refuses to change it, as with immutable fields. Registering a name again replaces it.
+        Groups are applied in ascending order, the objects of one group concurrently. The owner reference is left out
+        where Kubernetes forbids one (across namespaces, cluster-scoped under a namespaced owner) or on request.
+        `adopt` takes over an existing object of this name that is not ours. `recreate` deletes the object and creates
+        it again when the API server refuses to change it, as with immutable fields. Registering a name again replaces
+        the earlier registration.
 
         Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name.
         RBAC: create and patch, granted by `owns`; delete for `recreate`, granted where children are pruned.
         """
         self._may_change(State.DESCENDANTS_APPLIED)
         if self.action in (Action.DELETE, Action.FINALIZE):
-            raise OptionError(f"{identify(self.identity)} is going and can have no new descendants: use axn.client")
+            raise OptionError(
+                f"{identify(self.identity)} is being deleted and cannot get new descendants: use axn.client"
+            )
         metadata = resource.get("metadata") or {}
         if not (resource.get("apiVersion") and resource.get("kind") and metadata.get("name")):
             raise OptionError("a descendant needs apiVersion, kind and metadata.name")
-        named = self._named(resource)
-        self._descendants = [known for known in self._descendants if self._named(known.resource) != named]
+        identity = self._named(resource)
+        self._descendants = [other for other in self._descendants if self._named(other.resource) != identity]
         self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt, recreate))
 
     @property
     def descendants(self) -> list[Resource]:
-        """What was registered, in order of group, then of registration."""
-        return [descendant.resource for descendant in sorted(self._descendants, key=lambda known: known.group)]
+        """The registered descendants, in order of group, then of registration."""
+        return [each.resource for each in sorted(self._descendants, key=lambda descendant: descendant.group)]
 
     def descendant_groups(self) -> Iterator[list[Descendant]]:
         """For steps: the registered descendants, group by group."""
@@ -324,9 +328,9 @@ class Axn(Generic[V_co]):
             yield [descendant for descendant in self._descendants if descendant.group == group]
 
     def update_status(self, change: StatusChange) -> None:
-        """Change the status: `change` gets what this controller set so far and returns what it shall be.
+        """Change the status: `change` gets the status that this controller set so far and returns the new one.
 
-        It may be called again on a newer status after a conflict, so it should do nothing else.
+        After a conflict it is called again with a newer status, so it must have no side effects.
         Raises: `AlreadyApplied`. RBAC: patch <plural>/status, granted for your own kinds.
         """
         self._may_change(State.STATUS_APPLIED)
@@ -346,12 +350,12 @@ class Axn(Generic[V_co]):
         Raises: `AlreadyApplied`; `OptionError` for any other status.
         """
         wanted = condition(type, status, message=message, reason=reason, of=self.identity)
-        self.update_status(lambda known: with_condition(known, wanted))
+        self.update_status(lambda status: with_condition(status, wanted))
         self._conditions.add(type)
 
     def status_from(self, base: Resource) -> Resource:
-        """For steps and tests: the registered changes, made to a status of `base`, which stays as it is."""
-        # A round trip costs half of what a copy in Python does.
+        """For steps and tests: a copy of `base` with the registered changes."""
+        # Encoding and decoding is twice as fast as copy.deepcopy.
         status: Resource = msgspec.json.decode(msgspec.json.encode(base))
         for change in self._status_changes:
             changed = change(status)
@@ -360,7 +364,7 @@ class Axn(Generic[V_co]):
 
     @property
     def status(self) -> Resource:
-        """What was registered, on an empty status."""
+        """The registered changes, made to an empty status."""
         return self.status_from({})
 
     @property
@@ -369,21 +373,21 @@ class Axn(Generic[V_co]):
         return {condition["type"]: condition for condition in self.status.get("conditions", ())}
 
     def requeue_after(self, seconds: float) -> None:
-        """Run the handler again after so many seconds, as `reconcile`, whether or not something changed."""
+        """Run the handler again after `seconds`, as action `reconcile`, even if nothing changed."""
         if not 0 < seconds < math.inf:
             raise OptionError(f"requeue_after({seconds}): use more than 0 seconds, or raise Retry for another try")
         self.requeue_seconds = seconds
 
     def halt(self) -> None:
-        """Let no further step run for this event. Events that were registered are still emitted."""
+        """Run no further steps in this reconcile. Registered events are still emitted."""
         self.halted = True
 
     # --- events -------------------------------------------------------------------------------------------------------
 
     def success_event(self, *, reason: str = "", message: str = "", related: Resource | None = None) -> None:
-        """Tell of a success, as an event of type Normal, if the handling succeeds and changed something.
+        """Register an event of type Normal, emitted if the reconcile succeeds and changed something.
 
-        `reason` is one CamelCase word; default: the action with `Succeeded`. `related` is a second object of concern.
+        `reason` is one CamelCase word; default: the action with `Succeeded`. `related` is a second object involved.
         Raises: `AlreadyApplied`. RBAC: create and patch on events, always granted.
         """
         action = self.action.capitalize()
@@ -393,7 +397,7 @@ class Axn(Generic[V_co]):
         self._register_event(event, only_if_changed=True)
 
     def failure_event(self, *, reason: str = "", message: str = "", related: Resource | None = None) -> None:
-        """Tell of a failure, as an event of type Warning. What a handler raises is told without this.
+        """Register an event of type Warning. An exception of a handler is reported without this.
 
         `reason` is one CamelCase word; default: the action with `Failed`. Raises: `AlreadyApplied`.
         """
@@ -409,7 +413,7 @@ class Axn(Generic[V_co]):
         action: str,
         message: str,
     ) -> None:
-        """Tell of anything. Repeats within six minutes are counted in one event, and an object has a limit of them.
+        """Register any event. Repeats within six minutes are counted in one event; events per object are limited.
 
         `type` is Normal or Warning; `reason` and `action` are CamelCase words. Raises: `AlreadyApplied`, `OptionError`.
         """
@@ -423,7 +427,7 @@ class Axn(Generic[V_co]):
 
     @property
     def events(self) -> list[Event]:
-        """What was registered and not emitted yet."""
+        """The registered events that were not emitted yet."""
         return [registered.event for registered in self._events]
 
     def clear_events(self) -> None:
@@ -432,16 +436,16 @@ class Axn(Generic[V_co]):
         self._events.clear()
 
     def emit_events(self) -> None:
-        """Hand the registered events to the recorder. The pipeline does it at its end, also after a failure.
+        """Hand the registered events to the recorder. The pipeline does so at its end, also after a failure.
 
-        Raises: `AlreadyApplied` when they were emitted; what a hook raises.
+        Raises: `AlreadyApplied` if they were emitted already; what a hook raises.
         """
         self._may_change(State.EVENTS_EMITTED)
         for emit in self.emissions():
             emit()
 
     def emissions(self) -> list[Callable[[], None]]:
-        """For the pipeline: emit what is left, also when the handler's time is over or it emitted some itself."""
+        """For the pipeline: emit the remaining events, also after a timeout or an earlier `emit_events`."""
         self.mark_applied(State.EVENTS_EMITTED)
         events, self._events = self._events, []
         return [partial(self._emit, registered) for registered in events]
@@ -455,7 +459,7 @@ class Axn(Generic[V_co]):
         self.context.record(self.identity, event)
 
     def tell(self, event: Event) -> None:
-        """For the pipeline: emit it at the end, whatever the handler did with its own."""
+        """For the pipeline and steps: emit `event` at the end, even if the handler cleared or emitted its own."""
         self._events.append(_Registered(event, only_if_changed=False))
 
     def _is_news(self) -> bool:
@@ -464,29 +468,29 @@ class Axn(Generic[V_co]):
     # --- sending early ------------------------------------------------------------------------------------------------
 
     async def apply_descendants(self, *, create_events: bool = True) -> None:
-        """Apply the registered descendants now. The step `ApplyDescendants` does it after the handler.
+        """Apply the registered descendants now instead of after the handler (step `ApplyDescendants`).
 
-        `create_events` tells of each that was created or changed. Raises: as the step; `AlreadyApplied`.
+        `create_events` emits an event for each that was created or changed. Raises: as the step; `AlreadyApplied`.
         """
         self._may_change(State.DESCENDANTS_APPLIED)
         await self.context.apply_descendants(self, create_events=create_events)
 
     async def apply_status(self) -> None:
-        """Write the registered status now; nothing is sent where none is registered. Raises: as `ApplyStatus`."""
+        """Write the registered status now; without one nothing is sent. Raises: as `ApplyStatus`."""
         self._may_change(State.STATUS_APPLIED)
         await self.context.apply_status(self, strict=True)
 
     async def safe_apply_status(self) -> None:
-        """As `apply_status`, but that the object is gone is logged as a warning, and no error."""
+        """As `apply_status`, but a deleted object is logged as a warning and is not an error."""
         self._may_change(State.STATUS_APPLIED)
         await self.context.apply_status(self, strict=False)
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 
     def register_before_apply_descendants(self, hook: BeforeApplyDescendants) -> None:
-        """Call `hook(descendants, axn)` before they are applied; what it returns is applied instead.
+        """Call `hook(descendants, axn)` before they are applied; its result is applied instead.
 
-        Hooks of one kind are called in the reverse order of their registration. They are plain functions, `def`.
+        Hooks run in reverse order of registration. They are plain functions (`def`).
         """
         self._before_apply_descendants.append(_plain(hook))
 
@@ -496,7 +500,7 @@ class Axn(Generic[V_co]):
         self._before_apply_status.append(_plain(hook))
 
     def register_before_emit_event(self, hook: BeforeEmitEvent) -> None:
-        """Call `hook(event, axn)` before an event is emitted; what it returns is emitted instead."""
+        """Call `hook(event, axn)` before an event is emitted; its result is emitted instead."""
         self._before_emit_event.append(_plain(hook))
 
     def register_after_processed(self, hook: AfterProcessed) -> None:
@@ -504,10 +508,10 @@ class Axn(Generic[V_co]):
         self._after_processed.append(_plain(hook))
 
     def finish_descendants(self) -> None:
-        """For steps: let the hooks change what is about to be applied. New objects get default options."""
+        """For steps: let the hooks change the descendants. Objects that a hook adds get default options."""
         if not self._before_apply_descendants:
             return
-        registered = {self._named(known.resource): known for known in self._descendants}
+        registered = {self._named(descendant.resource): descendant for descendant in self._descendants}
         resources = self.descendants
         for hook in reversed(self._before_apply_descendants):
             resources = hook(resources, self)
@@ -534,28 +538,28 @@ class Axn(Generic[V_co]):
 
     @property
     def states(self) -> frozenset[State]:
-        """What was sent already."""
+        """The parts that were sent already."""
         return frozenset(self._states)
 
     def mark_applied(self, state: State) -> None:
-        """For steps: it was sent; changing it from now on raises `AlreadyApplied`."""
+        """For steps: record that `state` was sent; changing it from now on raises `AlreadyApplied`."""
         self._states.add(state)
 
     def seal(self) -> None:
-        """For the worker: the handler's time is over. What it called is cancelled; whatever it still registers or
-        calls raises `AlreadyApplied`."""
+        """For the pipeline, after the handler's timeout: cancel its `call`; further registrations and calls raise
+        `AlreadyApplied`."""
         self._sealed = True
         if self._calling is not None:
             self._calling.cancel()
 
     def _named(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
-        """What makes two mappings speak of the same object; without a namespace they are in that of the handled one."""
+        """The identity of a descendant; without a namespace it is in that of the handled object."""
         namespace, name = key_of(resource)
         return resource["apiVersion"], resource["kind"], Key(namespace or self.key.namespace, name)
 
     def _must_be_open(self) -> None:
         if self._sealed:
-            raise AlreadyApplied(f"the time for handling {identify(self.identity)} is over: nothing more is taken")
+            raise AlreadyApplied(f"the reconcile of {identify(self.identity)} is over: nothing more is accepted")
 
     def _may_change(self, state: State) -> None:
         self._must_be_open()

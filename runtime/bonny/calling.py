@@ -1,8 +1,8 @@
-"""Calling: runs what a user wrote, within its time.
+"""Calling: runs user code with a timeout.
 
-An `async def` runs on the loop and is cancelled when its time is over. A `def` runs in a thread of its own, which
-nobody can cancel. Not in a pool: a thread that never returns would keep a place in it, and hold up the end of the
-process; how many there are is bounded by who calls.
+An `async def` runs on the event loop and is cancelled at its timeout. A `def` runs in a thread of its own, which cannot
+be cancelled. There is no thread pool: a thread that never returns would occupy a slot of it and delay the end of the
+process. Callers limit the number of threads.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from typing import Any, Final
 from .errors import BonnyError, OptionError
 
 HANDLER_THREAD: Final = "handler"
-"""The name of the threads in which handlers run; a replica that lost its lease waits for them."""
+"""The name of all handler threads; a replica that lost its lease waits for them."""
 
-# A text goes into the log at each try, and into a status, which has to fit into an object of 1.5 MiB.
+# An error text is logged at each try and stored in a status, and etcd limits an object to 1.5 MiB.
 LONGEST_TEXT: Final = 16 * 1024
-# A cancelled handler ends within milliseconds, unless it cleans up; later than this it ignores its cancellation.
+# A cancelled handler ends within milliseconds unless it cleans up; after this time it ignores its cancellation.
 OVERDUE_SECONDS: Final = 5.0
 
 log = logging.getLogger("bonny.calling")
 
 stopping: Final[contextvars.ContextVar[Callable[[], bool]]] = contextvars.ContextVar("stopping", default=lambda: True)
-"""Set by servers: whether they are ending the handlers that they run. A handler that is cancelled at any other time was
-cancelled by user code, which is a failure. Default: cancelled is cancelled."""
+"""Set by servers: whether they are cancelling their handlers. A handler that is cancelled at any other time was
+cancelled by user code, which is an error. Default: True, so a cancellation stays one."""
 
 
 class HandlerTimeout(BonnyError, TimeoutError):
-    """A handler did not return in time. `thread` is what still runs of it, for those that are a `def`."""
+    """A handler did not return in time. `thread` completes when the thread of a `def` handler returns."""
 
     def __init__(self, seconds: float, thread: asyncio.Future[object] | None) -> None:
         super().__init__(f"the handler did not return within {seconds:g} s")
@@ -50,40 +50,39 @@ async def call(
     thread: str = HANDLER_THREAD,
     late: Callable[[], None] = lambda: None,
 ) -> object:
-    """Call `handler` and wait for what it returns, at most for `seconds` (None: without end).
+    """Call `handler` and return its result, after at most `seconds` (None: no timeout).
 
-    `name` says in messages what it is; `thread` names the thread of a `def`; `late` is called at once when its time is
-    over.
-    Raises: what it raises; `HandlerTimeout`; a `BonnyError` for what would end the whole process, such as `sys.exit`.
+    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout.
+    Raises: what it raises; `HandlerTimeout`; a `BonnyError` for what would end the process, such as `sys.exit`.
     """
     work = partial(handler, *arguments)
     if inspect.iscoroutinefunction(handler):
         name = name or getattr(handler, "__qualname__", repr(handler))
         return await _on_the_loop(work, seconds=seconds, name=name, late=late)
-    # Without a name for the future: an error's traceback holds this frame, and would be held by it.
+    # No variable for the future: the traceback of its error holds this frame, and a cycle would delay its release.
     returned = (await _in_a_thread(work, seconds=seconds, thread=thread, late=late)).result()
     if inspect.iscoroutine(returned):
         returned.close()
         raise OptionError(
-            f"{name or handler} is a `def` that returned a coroutine, perhaps by a decorator: make that an `async def` "
-            "with await, too"
+            f"{name or handler} is a `def` that returned a coroutine, perhaps by a decorator: declare the wrapper "
+            "`async def` and await the handler in it"
         )
     return returned
 
 
-def report(tell: Callable[..., None], message: str, error: BaseException, about: Mapping[str, object]) -> None:
-    """Log what a handler raised; `tell` is `log.warning` or its like.
+def report(write: Callable[..., None], message: str, error: BaseException, about: Mapping[str, object]) -> None:
+    """Log an error of a handler; `write` is `log.warning` or its like.
 
-    Errors of our own say all there is to say; where others come from is worth a traceback.
+    A `BonnyError` explains itself; other errors are logged with their traceback.
     """
     traceback = None if isinstance(error, BonnyError) else error
-    tell(message, extra={**about, "error": text_of(error)}, exc_info=traceback)
+    write(message, extra={**about, "error": text_of(error)}, exc_info=traceback)
 
 
 def text_of(error: BaseException, *, notes: str | None = None) -> str:
-    """The text of `error`, or the name of its type where it has no text or cannot make it; at most 16,384 characters.
+    """The text of `error`, or the name of its type if it has none or `__str__` raises; at most 16,384 characters.
 
-    `notes` adds the notes that begin with it. Never raises: user code also raises errors whose `__str__` raises.
+    `notes`: also add the notes that begin with this text. Never raises.
     """
     parts = [type(error).__name__]
     with contextlib.suppress(BaseException):
@@ -105,19 +104,19 @@ async def _on_the_loop(
 ) -> object:
     limit, alarm = asyncio.timeout(seconds), None
     if seconds is not None:
-        told = {"handler": name, "timeout_seconds": seconds}
-        # Written in the context of the handler, so the line also says which object it is about.
+        extra = {"handler": name, "timeout_seconds": seconds}
+        # Runs in the context of the handler, so the log line also names its object.
         alarm = asyncio.get_running_loop().call_later(
-            seconds + OVERDUE_SECONDS, lambda: log.warning("handler still running after its timeout", extra=told)
+            seconds + OVERDUE_SECONDS, lambda: log.warning("handler still running after its timeout", extra=extra)
         )
     try:
         async with limit:
             result = await handler()
             if (task := asyncio.current_task()) is not None and task.cancelling():
-                await asyncio.sleep(0)  # a handler that cancelled its own task fails here, and not in a later step
+                await asyncio.sleep(0)  # a handler that cancelled its own task fails here instead of in a later step
             return result
     except TimeoutError as error:
-        # A TimeoutError of the handler's own is an error like any other.
+        # A TimeoutError that the handler raised itself is an error like any other.
         if limit.expired():
             late()
             raise HandlerTimeout(seconds or 0.0, None) from error
@@ -141,7 +140,7 @@ async def _in_a_thread(
     try:
         await asyncio.wait({outcome}, timeout=seconds)
     finally:
-        if not outcome.done():  # its time is over, or the operator's
+        if not outcome.done():  # at the timeout, or when the operator stops
             late()
     if not outcome.done():
         raise HandlerTimeout(seconds or 0.0, outcome)
@@ -149,17 +148,17 @@ async def _in_a_thread(
 
 
 def _work(handler: Callable[[], object], outcome: asyncio.Future[object], loop: asyncio.AbstractEventLoop) -> None:
-    """In a thread: let what `handler` returns or raises become the outcome."""
+    """In a thread: set `outcome` to what `handler` returns or raises."""
     try:
         settle = partial(_set_result, outcome, handler())
-    except Exception as error:  # noqa: BLE001  it goes on on the loop
+    except Exception as error:  # noqa: BLE001  raised again on the event loop
         settle = partial(_set_exception, outcome, error)
-    except BaseException as error:  # noqa: BLE001  there it would end the loop
+    except BaseException as error:  # noqa: BLE001  raised there, it would end the event loop
         settle = partial(_set_exception, outcome, no_exit(error))
-    # The loop may be closed by now: then nobody waits any more.
+    # If the loop is closed by now, no task waits for the outcome.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(settle)
-    # An error's traceback holds this frame. If the frame held the error, too, the handling would stay in memory.
+    # The error's traceback holds this frame. If the frame held the error, too, the cycle would keep both in memory.
     del settle, outcome
 
 
@@ -172,7 +171,7 @@ def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> Non
     if outcome.done():
         return
     if isinstance(error, StopIteration):
-        # A future refuses it: it would end the coroutine that waits.
+        # A future does not accept StopIteration: it would end the coroutine that waits.
         stopped = RuntimeError("the handler raised StopIteration")
         stopped.__cause__ = error
         error = stopped
@@ -180,38 +179,38 @@ def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> Non
 
 
 def comes_from_outside(error: BaseException) -> bool:
-    """Whether it ends the running task itself, and is not what user code raised."""
+    """Whether `error` ends the running task itself, instead of having been raised by user code."""
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # the loop has ended, and Python closes the coroutines that are left, by a GeneratorExit
+    except RuntimeError:  # the event loop has ended, and Python closes the remaining coroutines by a GeneratorExit
         return True
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
     return cancelled and stopping.get()()
 
 
 def as_failure(error: BaseException) -> BonnyError:
-    """What stands for an error of user code on the loop that is no `Exception`, see `no_exit`.
+    """Replace an error of user code on the event loop that is not an `Exception`, see `no_exit`.
 
-    Raises: `error`, where it comes from outside.
+    Raises: `error` if it comes from outside.
     """
     if comes_from_outside(error):
         raise error
     task = asyncio.current_task()
     while isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-        task.uncancel()  # the task goes on, and nobody else asked it to end
+        task.uncancel()  # the task goes on: only user code asked it to end
     return no_exit(error)
 
 
 def no_exit(error: BaseException) -> BonnyError:
-    """What stands for an error that is no `Exception`: one object must neither end the operator for all, nor stay with
-    a worker that is gone."""
+    """Replace an error that is not an `Exception`: one object must neither end the operator, nor be lost with the task
+    of its worker."""
     match error:
         case SystemExit():
-            told = BonnyError("sys.exit was called")
+            failure = BonnyError("sys.exit was called")
         case asyncio.CancelledError():
-            told = BonnyError("it was cancelled from within")
+            failure = BonnyError("it was cancelled from within")
         case _:
-            told = BonnyError(f"{type(error).__name__} was raised, which is no Exception")
-    # Notes are logged and reach no status: the text is the handler's own.
-    told.add_note(f"it said: {text_of(error)}")
-    return told
+            failure = BonnyError(f"{type(error).__name__} was raised, which is not an Exception")
+    # Notes are only logged: the handler's own text must not get into a status.
+    failure.add_note(f"it said: {text_of(error)}")
+    return failure

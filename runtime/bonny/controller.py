@@ -1,4 +1,4 @@
-"""Controller: what is done for each object of a kind; the one class that users write.
+"""Controller: reconciles the objects of a kind; the one class that users write.
 
 You write a subclass with `reconcile`, name your version class in brackets, and list in `owns` what it creates:
 
@@ -8,9 +8,9 @@ You write a subclass with `reconcile`, name your version class in brackets, and 
         async def reconcile(self, axn: Axn[Widget]) -> None:
             axn.register_descendant(...)
 
-A changed kind of others can be its business, too (`related`), and `finalize` cleans up what Kubernetes does not.
-Handlers may be `async def` (on the loop) or `def` (in a thread). They are called again after a crash, a restart or a
-failure, so they say what shall be, not what to do next.
+`related` names kinds that the objects refer to without owning them, and `finalize` cleans up what Kubernetes does not.
+Handlers may be `async def` (on the event loop) or `def` (in a thread). They are called again after a crash, a restart
+or a failure, so they declare the desired state instead of the next action.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RECONCILE_EVERY = 36_000.0
 
 
 class Restart(StrEnum):
-    """What becomes of a controller whose code fails outside of handlers, in `Related.keys` for one."""
+    """Whether a controller is restarted after an error in its code outside of handlers."""
 
     PERMANENT = "permanent"
     TRANSIENT = "transient"
@@ -47,33 +47,33 @@ class Restart(StrEnum):
 
 
 class Controller(Generic[V_co]):
-    """Handles the objects of one or several kinds. One instance serves all of them.
+    """Reconciles the objects of one or several kinds. One instance serves all of them.
 
-    Guarantees: one object is never handled twice at the same time; a failed handling is tried again with growing waits,
-    and others are not held up by it.
+    Guarantees: an object is never reconciled twice at the same time; a failed reconcile is retried with exponential
+    backoff and does not delay other objects.
     """
 
     resource: ClassVar[type[Version] | Kind | tuple[type[Version] | Kind, ...]] = ()
-    """What it handles. Default: the version class in brackets."""
+    """The kinds that it reconciles. Default: the version class in brackets."""
 
     owns: ClassVar[tuple[Owned, ...]] = ()
     """The kinds of its descendants: watched for drift, granted in RBAC."""
 
     related: ClassVar[tuple[Related, ...]] = ()
-    """Kinds of others whose changes are the handled objects' business; `axn.observed` finds them, too."""
+    """Kinds that handled objects refer to but do not own; a change triggers a reconcile. `axn.observed` shows them."""
 
     steps: ClassVar[tuple[Step, ...]] = ()
-    """Steps before the handler, within `DelegateToController`. One that halts ends the whole pipeline."""
+    """Steps before the handler, run by `DelegateToController`. A step that halts ends the whole pipeline."""
 
     namespace: ClassVar[str | None] = None
-    """Handle only the objects of this namespace. Default: those that the operator watches."""
+    """Reconcile only objects of this namespace. Default: the namespaces that the operator watches."""
 
     schema: ClassVar[type[BaseModel] | None] = None
-    """A model that whole objects must fit before a handler runs, for kinds without a version class."""
+    """A pydantic model that validates whole objects before a handler runs, for kinds without a version class."""
 
     finalizer: ClassVar[str] = ""
-    """The name of the finalizer for `finalize`. Default: `<operator>.<group>/<this class in kebab-case>`. Name the old
-    one when you rename the class: objects that carry it wait for it."""
+    """The name of the finalizer for `finalize`. Default: `<operator>.<group>/<this class in kebab-case>`. Set the
+    old name when you rename the class: objects that carry it cannot be deleted without it."""
 
     rules: ClassVar[tuple[Resource, ...]] = ()
     """RBAC rules beyond what `resource` and `owns` give, as a Role writes them."""
@@ -82,30 +82,30 @@ class Controller(Generic[V_co]):
     """Handlers see them as `axn.options`."""
 
     reconcile_every: ClassVar[float] = RECONCILE_EVERY
-    """Seconds after which an unchanged object is handled again. Default 10 h. Shortened by up
-    to a tenth, for each object its own, so that a restart does not bring a wave."""
+    """Seconds after which an unchanged object is reconciled again (resync). Default 10 h, minus up to 10 % jitter per
+    object to avoid a thundering herd after a restart."""
 
     max_concurrent: ClassVar[int] = 10
-    """Objects handled at the same time. Default 10."""
+    """Maximum concurrent reconciles. Default 10."""
 
     timeout: ClassVar[float] = 60.0
     """Seconds that a handler may take. Default 60."""
 
     restart: ClassVar[Restart | str] = Restart.PERMANENT
-    """Whether it is started again when its code fails outside of handlers: `permanent` and `transient` after a second,
-    `temporary` never, which readiness then tells. Default permanent."""
+    """Whether it is restarted after an error outside of handlers: `permanent` and `transient` after a second;
+    `temporary`: never restarted, /readyz reports it. Default permanent."""
 
     shutdown_timeout: ClassVar[float | None] = None
-    """Seconds that running handlers get at the stop, 0 for none. Default: all of the operator's grace period."""
+    """Seconds that running handlers get at shutdown, 0 for none. Default: the operator's whole grace period."""
 
     on_status: ClassVar[bool] = False
-    """Whether a change of nothing but the status counts as one. Default False."""
+    """Whether a change of only the status triggers a reconcile. Default False."""
 
     # --- what users define --------------------------------------------------------------------------------------------
     # Typed so that both an `async def` and a `def` fit as what overrides them.
 
     def reconcile(self, axn: Axn[V_co]) -> Awaitable[None] | None:
-        """Say what shall be so for the object. Called for `reconcile`, and for `add` and `modify` by default."""
+        """Register the desired state of the object. Called for `reconcile`, and for `add` and `modify` by default."""
         raise NotImplementedError
 
     def add(self, axn: Axn[V_co]) -> Awaitable[None] | None:
@@ -117,10 +117,10 @@ class Controller(Generic[V_co]):
         raise NotImplementedError
 
     def finalize(self, axn: Axn[V_co]) -> Awaitable[None] | None:
-        """The object is being deleted: clean up what Kubernetes does not. It is gone when this returned.
+        """The object is being deleted: clean up what Kubernetes does not. Kubernetes removes it after this returned.
 
-        Defining it adds a finalizer to each object before anything is created for it. It may be called again, after a
-        crash for one; raise `Retry` while something is not gone yet.
+        Defining it adds a finalizer to each object before anything is created for it. It may be called again, for
+        example after a crash; raise `Retry` while the clean-up is incomplete.
         """
         raise NotImplementedError
 
@@ -128,7 +128,7 @@ class Controller(Generic[V_co]):
         """The object is gone; `axn.resource` is its last known state. Not called while no replica runs."""
         raise NotImplementedError
 
-    # --- for one operator ---------------------------------------------------------------------------------------------
+    # --- variants -----------------------------------------------------------------------------------------------------
 
     @classmethod
     def configured(cls: type[C], **attributes: Any) -> type[C]:
@@ -148,7 +148,7 @@ class Controller(Generic[V_co]):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        # Only the brackets of this very class: those of its bases were read when they were made.
+        # Only this class's own brackets: __init_subclass__ ran for each base before.
         for base in vars(cls).get("__orig_bases__", ()):
             origin = get_origin(base)
             if not (isinstance(origin, type) and issubclass(origin, Controller)):
@@ -183,18 +183,24 @@ class Controller(Generic[V_co]):
 
     @classmethod
     def resources(cls) -> tuple[type[Version] | Kind, ...]:
-        """What it handles, always as a tuple. Raises: `OptionError` when nothing is named."""
-        named = cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
-        if not named:
+        """What it reconciles, always as a tuple. Raises: `OptionError` when nothing is named."""
+        resources = cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
+        if not resources:
             raise OptionError(
                 f"{cls.__name__} handles nothing: write Controller[YourVersion], or set resource = Kind(...)"
             )
-        return named
+        return resources
+
+    @classmethod
+    def version_for(cls, kind: str, version: str) -> type[Version] | None:
+        """The version class for objects of this kind and version (`v1`); None for kinds without one."""
+        versions = (each for each in cls.resources() if isinstance(each, type))
+        return next((each for each in versions if (each.kind, each.version) == (kind, version)), None)
 
     @classmethod
     def kinds(cls, default_group: str) -> tuple[Kind, ...]:
-        """The kinds it handles; versions without a group are in `default_group`."""
-        kinds = [named if isinstance(named, Kind) else named.as_kind(default_group) for named in cls.resources()]
+        """The kinds that it reconciles; versions without a group are in `default_group`."""
+        kinds = [each if isinstance(each, Kind) else each.as_kind(default_group) for each in cls.resources()]
         return tuple(replace(kind, namespace=cls.namespace) if cls.namespace else kind for kind in kinds)
 
     @classmethod
@@ -215,13 +221,13 @@ class Controller(Generic[V_co]):
 
     @classmethod
     def prunes(cls) -> bool:
-        """Whether `reconcile` tells all descendants of an object, whatever happened to it: else what one handler
-        registers would be pruned after another one, or after none."""
+        """Whether `reconcile` registers all descendants for every action. With handlers for `add` or `modify`, each
+        would prune the descendants of the others."""
         return _defined(cls, "reconcile") and not (_defined(cls, "add") or _defined(cls, "modify"))
 
     @classmethod
     def finalizer_of(cls, *, operator: str, group: str) -> str:
-        """The name of its finalizer in that operator."""
+        """The name of its finalizer in this operator."""
         return cls.finalizer or f"{operator}.{group}/{kebab_case(cls.__name__)}"
 
     @classmethod

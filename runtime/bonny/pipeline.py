@@ -1,14 +1,14 @@
-"""Pipeline: lets an axn pass through its steps, one after the other.
+"""Pipeline: passes an axn through its steps, one after the other.
 
-A step is a callable that takes the axn and returns nothing, `async def` or `def`; an object with options is one when it
-has `__call__`. Your own, in three lines:
+A step is a callable that takes the axn and returns nothing, `async def` or `def`; a class with options defines
+`__call__`. A step of your own takes three lines:
 
     async def refuse_on_fridays(axn: Axn[Any]) -> None:
         if datetime.now().weekday() == 4:
             axn.halt()
 
-A step that raises ends the run, but for those that report: with `reports_failure = True` a step runs all the same and
-finds the reason in `axn.failure`.
+A step that raises ends the run. Only steps with `reports_failure = True` still run; they find the reason in
+`axn.failure`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Pipeline:
     async def run(self, axn: Axn[Any]) -> None:
         """Pass `axn` through the steps until one halts it, then emit its events and call its last hooks.
 
-        Raises: what a step raised, with a note that names the step, after the other reporting steps ran. What they
-        raise becomes a note, too, unless the first error was `Terminal`: nothing would come back to report that one.
+        Raises: what a step raised, with a note that names the step, after the reporting steps ran. Their errors become
+        notes, too; but if the first error was `Terminal`, theirs is raised, as no retry would report it.
         """
         for step in self.steps:
             if axn.halted:
@@ -50,14 +50,14 @@ class Pipeline:
                 axn.failure = failure_of(error)
                 await self._report(axn, error, failed=step)
                 if not isinstance(error, Retry):
-                    told = axn.failure
-                    axn.tell(Event(EventType.WARNING, told.reason, axn.action.capitalize(), told.message))
+                    failure = axn.failure
+                    axn.tell(Event(EventType.WARNING, failure.reason, axn.action.capitalize(), failure.message))
                 _finish(axn)
                 raise
         _finish(axn)
 
     async def _report(self, axn: Axn[Any], error: Exception, *, failed: Step) -> None:
-        """Run the steps that report, but for the one that failed: it would only fail again."""
+        """Run the reporting steps, except the one that failed: it would only fail again."""
         for step in self.steps:
             if step is failed or axn.halted or not getattr(step, "reports_failure", False):
                 continue
@@ -66,12 +66,12 @@ class Pipeline:
             except Exception as unreported:
                 if isinstance(error, Terminal):
                     raise
-                # The first error goes on: a worker must learn of a thread that still runs.
+                # The first error is the one to raise: it may carry a thread that the worker has to wait for.
                 add_note(error, f"not reported: {text_of(unreported)}")
 
 
 def _finish(axn: Axn[Any]) -> None:
-    """Events and last hooks. What they raise is logged: the work is done, and must not be done again for it."""
+    """Events and last hooks. Their errors are only logged: the work is done and must not be repeated for them."""
     for last in (*axn.emissions(), *axn.last_hooks()):
         try:
             last()
@@ -82,8 +82,8 @@ def _finish(axn: Axn[Any]) -> None:
 async def run_step(axn: Axn[Any], step: Step) -> None:
     """Run one step.
 
-    Raises: what it raises, with a note that names it; `BonnyError` in the place of what is no `Exception`: one object
-    must neither end the operator for all, nor stay with a worker that is gone.
+    Raises: what it raises, with a note that names the step; `BonnyError` in place of an error that is not an
+    `Exception` (`bonny.calling.no_exit`).
     """
     try:
         with tracing.step(step_name(step)):
@@ -100,9 +100,9 @@ async def run_step(axn: Axn[Any], step: Step) -> None:
 
 
 async def call_handler(handler: Callable[[Axn[Any]], Any], axn: Axn[Any], *, seconds: float, name: str) -> None:
-    """Call a handler with its axn, which is sealed when the time is over: it takes nothing more then.
+    """Call a handler with its axn; at the timeout the axn is sealed and accepts nothing more.
 
-    `name` says in messages what the handler is. Raises: what it raises; `HandlerTimeout`.
+    `name` describes the handler in messages. Raises: what it raises; `HandlerTimeout`.
     """
     if not inspect.iscoroutinefunction(handler):
         axn.lend_loop(asyncio.get_running_loop())
@@ -118,9 +118,9 @@ def step_name(step: Step) -> str:
 
 
 def failure_of(error: Exception) -> ReconcileFailure:
-    """How an error reads in an object's status: the same over retries, and without content of objects.
+    """The reason and text of an error for an object's status: the same over retries, and without content of objects.
 
-    The text of a handler's own error may hold anything, so only its type is told; the log has the rest.
+    The text of a handler's own error may contain secrets, so only its type is reported; the log has the rest.
     """
     text = text_of(error, notes=ALSO)
     match error:

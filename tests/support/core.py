@@ -100,7 +100,7 @@ class Led:
         assert isinstance(self.command, watch.Wait), self.command
         step = self.tell(watch.Tick(), after=self.command.seconds)
         if isinstance(self.stream.state, watch.Confirming):
-            return self.tell(watch.Reply(200, page(version=self.stream.told)))
+            return self.tell(watch.Reply(200, page(version=self.stream.newest)))
         return step
 
 

@@ -491,7 +491,7 @@ async def test_a_def_that_returns_a_coroutine_halts_with_a_sentence() -> None:
     await until(lambda: tasks.halted)
     tasks.stop()
     await running
-    assert "make that an `async def` with await" in tasks.halted["t"]
+    assert "declare the wrapper `async def` and await" in tasks.halted["t"]
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def test_what_is_skipped_and_where_the_generation_is_can_be_said() -> None:
     other.resource["status"]["seen"] = {"generation": 4}
     SkipObservedGenerations(path=("status", "seen", "generation"))(other)
     assert (axn.halted, other.halted) == (True, True)
-    with pytest.raises(OptionError, match="skips add and modify only"):
+    with pytest.raises(OptionError, match="skips only add and modify"):
         SkipObservedGenerations(actions=["delete"])
 
 
@@ -344,7 +344,7 @@ async def test_the_logger_tells_names_and_never_contents(caplog: pytest.LogCaptu
 
 @pytest.mark.parametrize("options", [{"name": "a.b/c"}, {"implementation": print}])
 def test_a_finalizer_has_a_name_and_an_implementation_or_none_of_both(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError, match="a name and an implementation, or none of both"):
+    with pytest.raises(OptionError, match="give both name and implementation, or neither"):
         Finalizer(**options)
 
 

@@ -318,11 +318,6 @@ async def states() -> None:
 # --- for steps --------------------------------------------------------------------------------------------------------
 
 
-def context() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    assert axn.context.finalizer == "test.example.com/controller"
-
-
 def looked_at() -> None:
     axn = testing.axn(widget(), version=Widget)
     axn.observed(config_map("size"))

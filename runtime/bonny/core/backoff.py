@@ -16,7 +16,7 @@ class Backoff:
     """An exponential wait with full jitter between its base and its current bound. Times are seconds."""
 
     base: float
-    """The shortest wait. It is also the floor of every later one, so that chance never makes a busy loop."""
+    """The shortest wait, also the minimum of every later one, so that jitter never causes a busy loop."""
 
     cap: float
     """The longest wait."""

@@ -25,7 +25,7 @@ def condition(
     message: str | None = None,
     reason: str | None = None,
 ) -> Resource:
-    """A condition of the object `of`, but for its lastTransitionTime."""
+    """A condition of the object `of`, without lastTransitionTime."""
     if status not in (True, False, None):
         raise OptionError(f"the status of condition {type} is {status!r}: use True, False or None")
     # A type may have a domain, hyphens and dots (`example.com/Ready`), a reason may not.
@@ -44,7 +44,7 @@ def condition(
 def with_condition(status: Resource, wanted: Resource) -> Resource:
     """`status` with the condition `wanted` in the place of the one of its type."""
     conditions = list(status.get("conditions") or ())
-    position = next((at for at, known in enumerate(conditions) if known.get("type") == wanted["type"]), None)
+    position = next((at for at, each in enumerate(conditions) if each.get("type") == wanted["type"]), None)
     before = {} if position is None else conditions[position]
     same = before.get("status") == wanted["status"] and "lastTransitionTime" in before
     moved = before["lastTransitionTime"] if same else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -57,12 +57,12 @@ def with_condition(status: Resource, wanted: Resource) -> Resource:
 
 
 def steadied(status: Resource, base: Resource, types: Set[str]) -> Resource:
-    """`status`, with the times of `base` for the conditions that were changed and changed back, which is no move."""
-    stood = {known.get("type"): known for known in base.get("conditions") or () if "lastTransitionTime" in known}
+    """Restore lastTransitionTime of conditions that ended with the status they started with."""
+    before = {each.get("type"): each for each in base.get("conditions") or () if "lastTransitionTime" in each}
     conditions = [
-        {**known, "lastTransitionTime": stood[known["type"]]["lastTransitionTime"]}
-        if known.get("type") in types and stood.get(known["type"], {}).get("status") == known["status"]
-        else known
-        for known in status.get("conditions") or ()
+        {**each, "lastTransitionTime": before[each["type"]]["lastTransitionTime"]}
+        if each.get("type") in types and before.get(each["type"], {}).get("status") == each["status"]
+        else each
+        for each in status.get("conditions") or ()
     ]
     return {**status, "conditions": conditions} if conditions else status

@@ -1,8 +1,8 @@
-"""Fields: what a manager owns of an object, read from managedFields.
+"""Fields: the fields of an object that a field manager owns, read from managedFields.
 
 Server-side apply records for each manager the paths that it set (`fieldsV1`): `f:name` for a field, `k:{...}` for an
-item of a keyed list, `v:...` for an item of a set, `.` for the thing itself. `project` cuts an object down to these.
-You need it to tell whether a live object still has what we applied, and what we once wrote into a status.
+item of a keyed list, `v:...` for an item of a set, `.` for the value itself. `project` reduces an object to these.
+You need it to compare a live object with what we applied, and to find what we wrote into a status.
 Source: structured-merge-diff, fieldpath serialisation.
 """
 
@@ -19,7 +19,7 @@ _text: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def owned_fields(resource: Mapping[str, Any], manager: str, *, subresource: str = "") -> Mapping[str, Any] | None:
-    """The fieldsV1 of what `manager` applied to `resource`; None if it applied nothing."""
+    """The fieldsV1 that `manager` applied to `resource`; None if it applied nothing."""
     for entry in resource["metadata"].get("managedFields") or ():
         if (
             entry.get("manager") == manager
@@ -32,12 +32,12 @@ def owned_fields(resource: Mapping[str, Any], manager: str, *, subresource: str 
 
 
 def project(value: Any, fields: Mapping[str, Any]) -> Any:
-    """The part of `value` that `fields` names; paths that `value` lacks are left out. Linear in the size of both."""
+    """The part of `value` that `fields` names; missing paths are left out. Linear in the size of both."""
     if not fields or fields.keys() == {"."}:
         # A leaf: an atomic value, an empty map, or an item that is owned as a whole.
         return value
     if isinstance(value, dict):
-        # Most of what is owned are leaves: no call for each of them.
+        # Most owned paths are leaves, which need no call.
         return {
             name[2:]: project(value[name[2:]], sub) if sub else value[name[2:]]
             for name, sub in fields.items()
@@ -51,8 +51,8 @@ def project(value: Any, fields: Mapping[str, Any]) -> Any:
 def _selected(items: list[Any], elements: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The path elements that select an item by key fields, by value or by index, each with its item.
 
-    In the order of the list, so that what we applied and what is live can be compared. Each item is looked up once.
-    Other elements are leftovers of a schema in which this was not a list.
+    In the order of the list, so that applied and live values can be compared. Each item is looked up once. Other path
+    elements come from an older schema in which this was not a list.
     """
     wanted: dict[str, dict[bytes, str]] = {"k": {}, "v": {}, "i": {}}
     keys: set[str] = set()
@@ -81,7 +81,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _same_types(one: Any, other: Any) -> bool:
-    """Of values that are equal to Python."""
+    """For two values that are equal in Python: whether their types are, too."""
     if isinstance(one, dict):
         return all(_same_types(item, other[name]) for name, item in one.items())
     if isinstance(one, (list, tuple)):
@@ -92,7 +92,7 @@ def _same_types(one: Any, other: Any) -> bool:
 def overridden(wanted: Any, live: Any, fields: Mapping[str, Any], path: str = "") -> Iterator[str]:
     """The paths among `fields` where `live` differs from `wanted`; paths that `wanted` lacks are left out.
 
-    Items of lists are shown as `[]`: their keys are content of the object. Linear in the size of all three.
+    List items are shown as `[]`: their keys would quote the object. Linear in the size of all three.
     """
     children = {name: sub for name, sub in fields.items() if name != "."}
     if not children and wanted != live:

@@ -1,6 +1,6 @@
-"""Fights: how long to wait before correcting again what another writer changes back each time.
+"""Fights: how long to wait before correcting an object again that another writer keeps changing back.
 
-You need it where a write restores a state that another writer may undo at once: a child, a finalizer.
+You need it for writes that another writer may undo at once: to a child, to a finalizer.
 You do not need it after errors: `backoff`.
 
 Rules, each with a test of its name in tests/unit/core/test_fights.py:
@@ -20,7 +20,7 @@ from typing import Final
 
 AT_ONCE: Final = 5
 GAP_SECONDS: Final = 10.0
-# Short enough that what the other writer leaves is soon right; long enough that 1,000 fights cost 17 requests a second.
+# Short enough to correct the object soon after the other writer stops; 1,000 fights still cost only 17 requests/s.
 LONGEST_SECONDS: Final = 60.0
 
 
@@ -29,7 +29,7 @@ class Fights:
 
     def __init__(self) -> None:
         self._rows: OrderedDict[Hashable, tuple[int, float]] = OrderedDict()
-        """How many corrections in a row, and when the next one may be made; the subject corrected last is last."""
+        """Consecutive corrections, and when the next is allowed; in the order of the last correction."""
 
     def wait(self, subject: Hashable, *, now: float) -> float:
         """Seconds until `subject` may be corrected again; 0.0 for at once."""

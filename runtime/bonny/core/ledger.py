@@ -1,14 +1,14 @@
 """Ledger: what a controller remembers of its own work, so that it acts on every foreign change and on none of its own.
 
-Four kinds of entries, all in memory and all about one kind's keys:
+Four kinds of entries, all in memory and about the keys of one kind:
 
-- handled states: what the last successful handling of a key saw; equal means nothing to do.
-- tombstones: objects that are gone and whose `delete` has not succeeded yet.
-- applied records: what an applied descendant looked like in the parts that we own; equal means no request.
-- own writes: versions that our writes made, what we deleted, and who waits for a stream to show it.
+- handled states: the object as the last successful reconcile saw it; equal means nothing to do.
+- tombstones: deleted objects whose `delete` has not succeeded yet.
+- applied records: the fields that we own of an applied descendant; equal means no request.
+- own writes: versions that our writes made, our deletions, and the keys that wait for a stream to show them.
 
-Versions are used to wait, and to recognise exactly the event of an own write; never to drop anything older: events
-often come before the answer to the write, and a foreign change can hide behind our own (docs/decisions/0004).
+Versions are used to wait, and to recognise exactly the event of an own write; never to drop older events: events often
+come before the answer to the write, and a foreign change can hide behind our own.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from ..resource import Key
 from .fields import digest
 from .objects import UNREADABLE, Item, OwnerRef, version_number
 
-# What does not count as content: bookkeeping, what has a field of its own, and the type, which a list leaves out.
+# Not part of the content: bookkeeping, parts with a field of their own, and the type, which a list leaves out.
 NO_CONTENT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 class Handled(msgspec.Struct, frozen=True, gc=False):
-    """What of an object decides whether there is something to do. There is one for each object, so it is kept small."""
+    """The state of an object as a reconcile saw it, to detect changes. One per object, so it is kept small."""
 
     uid: str
     content: int | bytes
@@ -50,15 +50,15 @@ class Handled(msgspec.Struct, frozen=True, gc=False):
 def handled_state(
     item: Item, *, with_status: bool, metadata_only: bool = False, trust_generation: bool = True
 ) -> Handled:
-    """The state of `item` as a handling sees it. Does not raise: a stream asks for each object that it shows.
+    """The state of `item` for comparison. Does not raise: it is asked for each object that a stream shows.
 
-    Of metadata alone, and of what cannot be decoded, any new version may be new content.
+    For metadata-only objects and those that cannot be decoded, each new version counts as new content.
     """
     meta = item.meta
     content: int | bytes = meta.generation if trust_generation else 0
     status = b""
     if metadata_only:
-        # A status is not there to be compared either.
+        # There is no status to compare either.
         content = content if content and not with_status else meta.resource_version.encode()
     elif not content or with_status:
         try:
@@ -81,9 +81,9 @@ def handled_state(
 
 
 class Tombstone(msgspec.Struct, frozen=True, gc=False):
-    """An object that is gone: its last state, and when we learned of it (monotonic seconds).
+    """A deleted object: its last state, and when we learned of the deletion (monotonic seconds).
 
-    Like all that comes in tens of thousands, not followed by the garbage collector: it would hold the event loop.
+    Not tracked by the garbage collector (`gc=False`): scanning tens of thousands would block the event loop.
     """
 
     item: Item
@@ -92,7 +92,7 @@ class Tombstone(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class AppliedRecord:
-    """What we applied and how the server stored it, in the parts that we own."""
+    """What we applied, and how the server stored the fields that we own."""
 
     wanted: bytes
     """Digest of what we sent."""
@@ -103,7 +103,7 @@ class AppliedRecord:
     """Digest of the answer, projected onto the fields that we own."""
 
 
-# A stream is behind by seconds; in that time no more objects end than this.
+# Upper bound for deletions within the few seconds that a stream can lag.
 REMEMBERED_ENDS: Final = 1_000
 
 
@@ -118,22 +118,22 @@ class Ledger:
         self._tombstones: dict[Key, dict[str, Tombstone]] = {}
         self._deleted: dict[str, None] = {}
         self.epoch = 0
-        """Rises when the server's versions fell: what was decided before does not hold any longer."""
+        """Increased when the server's versions went backwards: earlier decisions are invalid then."""
 
     # --- tombstones ---------------------------------------------------------------------------------------------------
 
     def add_tombstone(self, key: Key, item: Item, *, now: float) -> None:
-        """The object `key` is gone; its `delete` is owed. A UID that is already buried keeps its time."""
+        """The object `key` is gone and its `delete` is due. A UID that already has a tombstone keeps its time."""
         stones = self._tombstones.setdefault(key, {})
-        known = stones.get(item.meta.uid)
-        stones[item.meta.uid] = Tombstone(item, known.since if known is not None else now)
+        earlier = stones.get(item.meta.uid)
+        stones[item.meta.uid] = Tombstone(item, earlier.since if earlier is not None else now)
 
     def tombstones(self, key: Key) -> tuple[Tombstone, ...]:
-        """What is buried under `key`, oldest first."""
+        """The tombstones of `key`, oldest first."""
         return tuple(self._tombstones.get(key, {}).values())
 
     def remove_tombstone(self, key: Key, stone: Tombstone) -> None:
-        """The `delete` of this UID succeeded, was given up, or was never owed. One buried anew meanwhile stays."""
+        """The `delete` of this UID succeeded, was given up, or was never due. A newer tombstone of the UID stays."""
         stones = self._tombstones.get(key, {})
         if stones.get(stone.item.meta.uid) is stone:
             del stones[stone.item.meta.uid]
@@ -141,7 +141,7 @@ class Ledger:
             self._tombstones.pop(key, None)
 
     def remove_tombstones_before(self, moment: float) -> list[Key]:
-        """Forget what was buried before `moment`; returns the keys of which nothing is buried any more."""
+        """Remove tombstones from before `moment`; returns the keys that have none left."""
         for key, stones in self._tombstones.items():
             self._tombstones[key] = {uid: stone for uid, stone in stones.items() if stone.since >= moment}
         empty = [key for key, stones in self._tombstones.items() if not stones]
@@ -150,31 +150,31 @@ class Ledger:
         return empty
 
     def mark_deleted(self, uid: str) -> None:
-        """By the server `uid` is gone, and its `delete` is settled; a stream that is behind may show it again."""
+        """The server confirmed that `uid` is gone, and its `delete` is done; a lagging stream may still show it."""
         self._deleted[uid] = None
         if len(self._deleted) > REMEMBERED_ENDS:
             del self._deleted[next(iter(self._deleted))]
 
     def is_deleted(self, uid: str) -> bool:
-        """Whether `uid` is known to be gone for good."""
+        """Whether `uid` was marked as deleted."""
         return uid in self._deleted
 
     def drop(self, key: Key) -> None:
-        """The object is gone and its deletion is settled."""
+        """The object is gone and its deletion is handled."""
         self.handled.pop(key, None)
         self.applied_records.pop(key, None)
 
     def forget_versions(self) -> None:
-        """The server's versions went backwards: nothing that we remember of our writes holds any longer."""
+        """The server's versions went backwards: what we remember of our writes is invalid."""
         self.epoch += 1
         self.handled.clear()
         self.applied_records.clear()
         self._deleted.clear()
 
 
-# Void places below this number are not worth a clean-up.
+# Fewer void entries than this are not worth a clean-up.
 SLACK: Final = 64
-# Far more than one handling writes; a bound for the case that a stream never shows our writes.
+# Far more than one reconcile writes; a bound for the case that a stream never shows our writes.
 REMEMBERED_WRITES: Final = 8
 
 
@@ -190,8 +190,8 @@ class _Writes:
 class OwnWrites:
     """Recognises the events of own writes on one stream by their exact version, in whichever order they come.
 
-    Name only versions that the write itself made: the answer to a write that changed nothing carries the version of
-    somebody else's change.
+    Give it only versions that the write itself made: the answer to a write that changed nothing carries the version of
+    another writer's change.
     """
 
     def __init__(self) -> None:
@@ -203,7 +203,7 @@ class OwnWrites:
         return len(self._writes)
 
     def forget_versions(self) -> None:
-        """The server's versions fell: no version means anything any more. Writes under way stay known."""
+        """The server's versions went backwards: forget all versions. Writes in progress stay known."""
         self._shown = 0
         self._order.clear()
         self._writes = {key: _Writes(writes.pending) for key, writes in self._writes.items() if writes.pending}
@@ -215,7 +215,7 @@ class OwnWrites:
     def end(self, key: Key, version: str | None) -> list[str]:
         """The write was answered with `version`, or failed (None).
 
-        Returns: the versions of events that came meanwhile and are now known to be foreign.
+        Returns: the versions of events that came in the meantime and turned out to be foreign.
         """
         writes = self._writes[key]
         writes.pending -= 1
@@ -235,20 +235,20 @@ class OwnWrites:
         return foreign
 
     def drop(self, key: Key) -> None:
-        """The object is gone, and so are the events of what was written to it."""
+        """The object is gone: no events of writes to it will come."""
         writes = self._writes.get(key)
         if writes is not None and not writes.pending:
             del self._writes[key]
 
     def is_own(self, key: Key, version: str) -> bool:
-        """Ask once for each event of the watch: is it, or may it yet turn out to be, the echo of an own write?"""
+        """Ask once per event of the watch: whether it is, or may turn out to be, the echo of an own write."""
         number = version_number(version)
         self._shown = max(self._shown, number)
         writes = self._writes.get(key)
         if writes is None:
             return False
         own = version in writes.versions
-        # Events come in order: what was written before this one will not be shown any more.
+        # Events come in order: earlier writes will not be shown any more.
         writes.versions = [known for known in writes.versions if known != version and version_number(known) >= number]
         if not own and writes.pending:
             writes.held.append(version)
@@ -258,7 +258,7 @@ class OwnWrites:
         return own
 
     def passed(self, *, at: int) -> None:
-        """The stream is at the version `at`: what was written up to there and did not show came by a list instead."""
+        """The stream is at the version `at`: writes up to there that had no event were part of a list."""
         self._shown = max(self._shown, at)
         while self._order and self._order[0][0] <= at:
             _, key = heappop(self._order)
@@ -287,7 +287,7 @@ class Barriers:
         return len(self._wanted)
 
     def require(self, key: Key, version: int) -> None:
-        """`key` must not be handled before the stream is at `version`."""
+        """`key` must not be reconciled before the stream is at `version`."""
         if version > self._wanted.get(key, 0):
             self._wanted[key] = version
             heappush(self._order, (version, key))
@@ -298,7 +298,7 @@ class Barriers:
         return self._wanted.get(key, 0) > at
 
     def met(self, *, at: int) -> list[Key]:
-        """Take out and return the keys that wait no longer."""
+        """Remove and return the keys whose wait is over."""
         met = []
         while self._order and self._order[0][0] <= at:
             version, key = heappop(self._order)
@@ -309,7 +309,7 @@ class Barriers:
         return met
 
     def drop(self, key: Key) -> int:
-        """Stop waiting for `key`: its time is over. Returns the version that it waited for; 0 for none."""
+        """Stop waiting for `key`. Returns the version that it waited for; 0 for none."""
         wanted = self._wanted.pop(key, 0)
         self._rebuild()
         return wanted
@@ -322,7 +322,7 @@ class Barriers:
 
 
 class Ends:
-    """What handlings deleted, on one stream, until the stream shows it; an answer to a deletion has no version."""
+    """Own deletions that one stream has not shown yet; the answer to a DELETE has no version to wait for."""
 
     def __init__(self) -> None:
         self._expected: dict[Key, tuple[str, Key]] = {}
@@ -332,13 +332,13 @@ class Ends:
         return len(self._expected)
 
     def expect(self, key: Key, uid: str, *, owner: Key) -> None:
-        """The handling of `owner` is about to delete `key`."""
+        """The reconcile of `owner` is about to delete `key`."""
         self.cancel(key)
         self._expected[key] = (uid, owner)
         self._waiting[owner] += 1
 
     def cancel(self, key: Key) -> Key | None:
-        """It ended, or it does not; returns who waited for that."""
+        """`key` was deleted, or will not be; returns the owner that waited for it."""
         _, owner = self._expected.pop(key, ("", None))
         if owner is not None:
             self._waiting[owner] -= 1
@@ -350,7 +350,7 @@ class Ends:
         return owner in self._waiting
 
     def drop(self, owner: Key) -> None:
-        """Stop waiting for what `owner` deleted."""
+        """Stop waiting for the deletions of `owner`."""
         if self.blocks(owner):
             for key in [key for key, (_, waiting) in self._expected.items() if waiting == owner]:
                 self.cancel(key)
@@ -364,6 +364,6 @@ class Ends:
 
 
 def applied_record(wanted: Any, live: Mapping[str, Any], owned: Any) -> AppliedRecord:
-    """A record from what was sent, the answer, and the part of the answer that we own."""
+    """The record of an apply: from the sent object, the answer, and the fields of the answer that we own."""
     metadata = live["metadata"]
     return AppliedRecord(digest(wanted), metadata["uid"], metadata["resourceVersion"], digest(owned))

@@ -1,6 +1,6 @@
-"""Meters: what is counted and timed on the way of a change, as plain numbers; one observation takes 0.2 us.
+"""Meters: counters and histograms of the hot path, as plain numbers; one observation takes 0.2 us.
 
-You need it to count what happens often. What is told of it, and under which names: `bonny.run.metrics`.
+You need it to count frequent events. Elsewhere: under which names they are exported (`bonny.run.metrics`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 from ..errors import BonnyError, Retry, Terminal
 
-# From a handler that only compares to one that waits for a machine to be bought; half a decade a bucket, because each
-# bucket is a series for each controller.
+# From a handler that only compares to one that waits for a new machine. Only two or three buckets per decade, because
+# each bucket is a time series per controller.
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 
 class Exemplar(NamedTuple):
-    """The trace and the span in which something was observed, in hexadecimal digits; `at` is Unix time, in seconds."""
+    """The trace and span of an observation, in hexadecimal digits; `at` is Unix time in seconds."""
 
     trace_id: str
     span_id: str
@@ -24,25 +24,25 @@ class Exemplar(NamedTuple):
 
 
 class Histogram:
-    """How many observations lie within which of `BOUNDS`, in seconds."""
+    """Counts observations in seconds by bucket (`BOUNDS`)."""
 
     __slots__ = ("counts", "exemplars", "sum")
 
     def __init__(self) -> None:
         self.counts = [0] * (len(BOUNDS) + 1)
-        """For each bound, what is not above it, but above the one before; last, what is above all."""
+        """By bucket: observations up to its bound and above the previous one; the last has those above all bounds."""
 
         self.sum = 0.0
         self.exemplars: dict[int, tuple[float, Exemplar]] = {}
-        """By the place of their bound: the last observation with a trace."""
+        """By index of the bucket: the last observation with a trace."""
 
     def observe(self, seconds: float, exemplar: Exemplar | None = None) -> None:
         """Count one more."""
-        place = bisect_left(BOUNDS, seconds)
-        self.counts[place] += 1
+        bucket = bisect_left(BOUNDS, seconds)
+        self.counts[bucket] += 1
         self.sum += seconds
         if exemplar is not None:
-            self.exemplars[place] = (seconds, exemplar)
+            self.exemplars[bucket] = (seconds, exemplar)
 
     @property
     def count(self) -> int:
@@ -51,25 +51,25 @@ class Histogram:
 
 
 class ReconcileCounts:
-    """How the keys of one controller were worked off. What is in none of the counts succeeded."""
+    """Outcomes of the reconciles of one controller. Reconciles in none of the counts succeeded."""
 
     __slots__ = ("errors", "queued", "requeued", "requeued_after", "seconds", "terminal", "timeouts")
 
     def __init__(self) -> None:
         self.seconds = Histogram()
-        """From being taken from the queue to being given back."""
+        """Time from taking a key from the queue to giving it back."""
 
         self.queued = Histogram()
-        """From being ready to being taken."""
+        """Time from a key being ready to being taken."""
 
         self.errors = self.terminal = self.timeouts = 0
         """Failures; `terminal` and `timeouts` are among the errors."""
 
         self.requeued = self.requeued_after = 0
-        """Those that asked for another handling: as soon as may be, or after a time."""
+        """Reconciles that asked for another try: with the key's backoff, or after a given time."""
 
     def failed(self, error: Exception) -> None:
-        """Count a handling that ended with `error`, which may only ask for another one."""
+        """Count a reconcile that ended with `error`, which may just be a `Retry`."""
         if isinstance(error, Retry):
             if error.after is None:
                 self.requeued += 1

@@ -5,14 +5,14 @@ You do not need it to write a controller: `Controller` owns its queue.
 Elsewhere: how long to wait after a failure (`backoff`).
 
 Rules, each with a test of its name in tests/unit/core/test_queue.py:
-- A key is queued once, however often it is added; its reasons are kept as a set and handed out together.
-- A key that a worker holds is never handed out; what is added meanwhile comes after `done`.
-- Live keys go before low ones; but while a low key waits for longer than 10 s, one of four that are handed out is low.
-  So neither do hot keys starve anybody, nor does a long first list make a live change wait behind all of it.
-- A key comes back after `retry` with its reasons; one that is added as live meanwhile does not wait any longer.
-- The wait grows with each `retry` in a row, and is never shorter than the backoff's base.
-- A key has at most one timer. It is set by the worker, and survives whatever else happens to the key until it fires.
-- A parked key waits for `unpark` or its time, whichever is first, whatever is added meanwhile.
+- A key is queued once, however often it is added; its reasons are collected as a set.
+- A key that a worker holds is never handed out; if it is added in the meantime, it is queued again after `done`.
+- Live keys go before low ones; but while a low key waits for longer than 10 s, one of four handed-out keys is low. So
+  hot keys starve no others, and a live change does not wait behind a long first list.
+- After `retry` a key comes back with its reasons; adding it as live in the meantime ends its wait.
+- The wait grows with each consecutive `retry`, and is never shorter than the backoff's base.
+- A key has at most one timer. The worker sets it, and it stays until it fires, whatever else happens to the key.
+- A parked key waits for `unpark` or its time, whichever comes first, even if it is added in the meantime.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from .backoff import Backoff
 # Long enough for a burst of live changes to pass, short enough that a person who waits does not notice.
 AGEING_SECONDS: Final = 10.0
 LIVE_IN_A_ROW: Final = 3
-# After a suspend all timers are due at once; moving them all would hold the loop.
+# After a suspend all timers are due at once; firing them all in one go would block the event loop.
 FIRED_AT_ONCE: Final = 100
 # Void slots below this number are not worth a clean-up.
 SLACK: Final = 64
-# 0.2 s is about the time in which a conflict or a slow child sorts itself out; 300 s bounds the harm of a wrong object.
+# Most conflicts and slow children need about 0.2 s; 300 s limits the load of an object that always fails.
 BACKOFF: Final = Backoff(base=0.2, cap=300.0)
 
 
@@ -53,7 +53,7 @@ class Reason(StrEnum):
 
 
 class Priority(IntEnum):
-    """LIVE: somebody may be waiting for it. LOW: first adds of an initial list, and timers."""
+    """LIVE: a change that a user may be waiting for. LOW: first adds of an initial list, and timers."""
 
     LIVE = 0
     LOW = 1
@@ -72,7 +72,7 @@ class QueueOptions:
     """Waits of a key after failures. Default 0.2 s doubling to 300 s."""
 
     ageing: float = AGEING_SECONDS
-    """While a low key waits for longer than this, every fourth key handed out is a low one. Default 10 s."""
+    """While a low key waits for longer than this, every fourth handed-out key is low. Default 10 s."""
 
     def __post_init__(self) -> None:
         if self.ageing < 0:
@@ -83,8 +83,8 @@ class QueueOptions:
 class Work(Generic[K]):
     """A key handed to a worker.
 
-    `tries` counts those before this one, in a row, that did not succeed. `queued` is when it became
-    ready; parking does not change that.
+    `tries` counts the consecutive tries before this one that did not succeed. `queued` is when the key became ready;
+    parking does not change that.
     """
 
     key: K
@@ -112,25 +112,25 @@ class _QueuedKey(msgspec.Struct, gc=False):
     """
 
     reasons: frozenset[Reason] = NO_REASONS
-    """One of a few shared sets: a set of its own for each key of a long first list would be most of the queue."""
+    """A shared set: one set per key would dominate memory during a large initial list."""
 
     priority: Priority = Priority.LOW
     ticket: int = 0
     ready_since: float | None = None
     slot: tuple[float, int, Any, None] | None = None
-    """Where it waits while it is delayed or parked."""
+    """Its slot in the waiting line, while it is delayed or parked."""
 
     parked: bool = False
     working: bool = False
     again: Priority | None = None
-    """How it was added while a worker held it; None if it was not."""
+    """The priority with which it was added while a worker held it; None if it was not."""
 
     tries: int = 0
-    """Those in a row that failed or asked for another one: the backoff grows with them."""
+    """Consecutive tries that did not succeed; the backoff grows with them."""
 
     handed: frozenset[Reason] = NO_REASONS
     queued: float | None = None
-    """When it became ready; stays while it is parked, so that who parks it again knows for how long it has waited."""
+    """When it became ready; kept while it is parked, so that its whole wait is measured."""
 
 
 _Slot: TypeAlias = tuple[float, int, K, Reason | None]
@@ -148,7 +148,7 @@ class Queue(Generic[K]):
         self._waiting: list[_Slot[K]] = []
         self._timers: dict[K, _Slot[K]] = {}
         self.adds = 0
-        """How often a key became ready that was not, since the start; after having been parked does not count."""
+        """Times a key became ready, since the start; not counting keys that return from parking."""
 
         self.retries = 0
         self._tickets = 0
@@ -171,23 +171,23 @@ class Queue(Generic[K]):
         elif entry.parked:
             entry.priority = min(entry.priority, priority)
         elif entry.slot is not None and priority is Priority.LOW:
-            pass  # it waits after a failure, and nothing new happened to it
+            pass  # it waits after a failure, and a low add does not shorten that
         elif entry.ready_since is None or priority < entry.priority:
             self._make_ready(key, entry, priority, now)
 
     def set_timer(self, key: K, reason: Reason, *, at: float) -> None:
-        """Queue `key` as low at the time `at`; replaces the timer that it had."""
+        """Queue `key` as low at the time `at`; replaces its earlier timer."""
         self._tickets += 1
         slot = (at, self._tickets, key, reason)
         self._timers[key] = slot
         self._push(slot)
 
     def has_timer(self, key: K) -> bool:
-        """Whether one is set."""
+        """Whether `key` has a timer."""
         return key in self._timers
 
     def cancel_timer(self, key: K) -> None:
-        """Harmless when there is none."""
+        """Remove the timer of `key`, if it has one."""
         self._timers.pop(key, None)
 
     # --- taking out ---------------------------------------------------------------------------------------------------
@@ -219,17 +219,16 @@ class Queue(Generic[K]):
         return work
 
     def done(self, key: K, *, now: float) -> None:
-        """The work on `key` succeeded: its failures are forgotten."""
+        """The work on `key` succeeded: reset its backoff."""
         entry = self._release(key)
         entry.tries = 0
         entry.queued = None
         self._settle(key, entry, now)
 
     def retry(self, key: K, *, now: float, chance: float, after: float | None = None, failed: bool = True) -> float:
-        """The work on `key` did not succeed: try again after the backoff, and not before `after`; return that wait.
+        """The work on `key` did not succeed: try again after the backoff, but not before `after`; return the wait.
 
-        `failed=False` says that the handler asked for another try: `after` takes the place of the backoff, whose base
-        stays the shortest wait.
+        `failed=False`: the handler asked for another try, so `after` replaces the backoff; its base stays the minimum.
         """
         entry = self._release(key)
         entry.queued = None
@@ -247,24 +246,24 @@ class Queue(Generic[K]):
         return wait
 
     def park(self, key: K, *, until: float) -> None:
-        """Give `key` back unhandled: it waits for `unpark`, at most until the time `until`."""
+        """Give `key` back without work done: it waits for `unpark`, at most until the time `until`."""
         entry = self._release(key)
         entry.again = None
         entry.reasons |= entry.handed
         entry.parked = True
-        # What waited behind a barrier was due before; it goes on as live.
+        # A parked key was due already, so it continues as live.
         entry.priority = Priority.LIVE
         self._parked += 1
         self._wait(key, entry, until)
 
     def unpark(self, key: K, *, now: float) -> None:
-        """What `key` was parked for is there. Harmless when it is not parked."""
+        """End the wait of `key`, if it is parked."""
         entry = self._entries.get(key)
         if entry is not None and entry.parked:
             self._make_ready(key, entry, entry.priority, now)
 
     def discard(self, key: K) -> None:
-        """Drop `key`, its timer and all that is known of it, unless a worker holds it."""
+        """Drop `key` with its timer, unless a worker holds it."""
         self.cancel_timer(key)
         entry = self._entries.get(key)
         if entry is None or entry.working:
@@ -280,7 +279,7 @@ class Queue(Generic[K]):
         return entry is not None and entry.working
 
     def next_due(self) -> float | None:
-        """When the next timer fires or the next delayed or parked key becomes ready; None when there is none."""
+        """When the next timer fires or the next delayed or parked key becomes ready; None if there is none."""
         while self._waiting:
             slot = self._waiting[0]
             if self._stands(slot):
@@ -290,12 +289,12 @@ class Queue(Generic[K]):
 
     @property
     def ready(self) -> int:
-        """How many keys could be handed out now."""
+        """The number of keys that could be handed out now."""
         return self._ready
 
     def statistics(self, *, now: float) -> Statistics:
-        # The low line is in the order of age. The live one is not: a key keeps its age when it was parked, and when it
-        # was low before: 100,000 of them take 12 ms. A first list waits in the low line.
+        # The low line is ordered by age. The live line is not, as keys keep their age when they were parked or low, so
+        # it is scanned: 100,000 keys take 12 ms, and a long first list is in the low line.
         low = self._first(self._low)
         since = [low[1].ready_since or 0.0] if low is not None else []
         since += [entry.ready_since or 0.0 for entry in map(self._in_line, self._live) if entry is not None]
@@ -318,7 +317,7 @@ class Queue(Generic[K]):
         entry.slot = None
         entry.parked = False
         if was_ready and len(self._live) + len(self._low) > 2 * self._ready + SLACK:
-            # A standby takes nothing, so nothing else removes the slots of objects that came and went.
+            # A standby takes no keys, so nothing else removes the slots of deleted objects.
             self._live, self._low = (deque(filter(self._in_line, line)) for line in (self._live, self._low))
 
     def _make_ready(self, key: K, entry: _QueuedKey, priority: Priority, now: float) -> None:
@@ -343,8 +342,8 @@ class Queue(Generic[K]):
     def _push(self, slot: _Slot[K]) -> None:
         heappush(self._waiting, slot)
         if len(self._waiting) > 2 * (self._delayed + self._parked + len(self._timers)) + SLACK:
-            # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times. Taken
-            # together anew from what stands: asking each of 100,000 slots would hold the loop three times as long.
+            # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times. It is
+            # built from the valid slots: checking each of 100,000 slots would block the event loop three times as long.
             waiting = [entry.slot for entry in self._entries.values() if entry.slot is not None]
             self._waiting = [*self._timers.values(), *waiting]
             heapify(self._waiting)
@@ -357,7 +356,7 @@ class Queue(Generic[K]):
         return entry is not None and entry.slot is slot
 
     def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _QueuedKey] | None:
-        """The first of a line that still stands there."""
+        """The first valid entry of a line."""
         while line:
             entry = self._in_line(line[0])
             if entry is not None:
@@ -372,7 +371,7 @@ class Queue(Generic[K]):
         return entry if entry is not None and entry.ticket == ticket and entry.ready_since is not None else None
 
     def _fire(self, now: float) -> None:
-        """Make ready what is due: much of it, if not all; the rest comes with the next calls."""
+        """Make due keys ready, up to a limit; the next calls continue."""
         for _ in range(FIRED_AT_ONCE):
             due = self.next_due()
             if due is None or due > now:

@@ -1,11 +1,10 @@
-"""Store: the objects of one stream, as the server last told them.
+"""Store: the objects of one stream, as the server last showed them.
 
-You need it to read what a watch has seen. Keys are (namespace, name); entries keep their UID, so a re-created object of
-the same name is recognised. It is filled by the changes of `watch`, and every call returns what really changed.
+You need it to read objects that a watch has seen. Keys are (namespace, name); entries keep their UID, so a re-created
+object of the same name is recognised. It is filled by the changes of `watch`; each call returns the real differences.
 
-Guarantees: an entry goes back to an older version only when a list that is newer than the entry shows that one: then
-the server's history was rewritten, by a restore from a backup. A list that is under way serves the old entries until
-its sweep.
+Guarantees: an entry goes back to an older version only if a list that is newer than the entry shows that version: then
+the server was restored from a backup. During a list the store keeps the old entries until the sweep.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from .objects import Item
 from .watch import Begin, Change, Gone, Put, Sweep
 
 IndexFunction: TypeAlias = Callable[[Item], Iterable[str]]
-"""Gives the index values of an object; it is found under each of them."""
+"""Returns the index values of an object; a lookup finds it by each of them."""
 
 
 class Delta(NamedTuple):
     """One difference: `old` is None for an addition, `new` for a removal; both differ in UID for a re-creation.
 
-    `live` tells an event of the watch from a difference that a list found: a list may hide steps in between.
+    `live`: an event of the watch, not a difference found by a list, which may hide intermediate states.
     """
 
     key: Key
@@ -39,19 +38,19 @@ class Store:
     def __init__(self) -> None:
         self._items: dict[Key, Item] = {}
         self.bytes = 0
-        """What the objects take as the server wrote them."""
+        """The size of all objects as JSON."""
 
         self._unlisted: set[Key] = set()
-        """What the list under way has not shown yet."""
+        """Keys that the running list has not shown yet."""
 
         self.rewritten = False
-        """Whether the list under way showed an older version of an object than was known before: the server's history
-        is not the one that the store was filled from."""
+        """Whether the running list showed an older version of an object than the store had, as after a restore of the
+        server from a backup."""
 
         self._listed = 0
         self._restored = False
         self._indexes: dict[str, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
-        """A value that one object has, as UIDs and most others, is held without a set: 200 bytes an object."""
+        """A value of a single object, as most are, is held without a set; that saves 200 bytes per object."""
 
     def __len__(self) -> int:
         return len(self._items)
@@ -66,9 +65,9 @@ class Store:
         return self._items.get(key)
 
     def apply(self, change: Change) -> Iterable[Delta]:
-        """Take over one change; return the differences that it made.
+        """Apply one change; return the differences that it made.
 
-        A sweep is carried out as its differences are read, so that the reader can pause: it may be the whole store.
+        A sweep, which may be as large as the store, runs while its differences are read, so the reader can pause it.
         """
         match change:
             case Put(item, live):
@@ -87,7 +86,7 @@ class Store:
     # --- indexes ------------------------------------------------------------------------------------------------------
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Keep an index called `name` from now on; adding it twice is harmless."""
+        """Maintain an index called `name` from now on; adding it twice has no effect."""
         if name in self._indexes:
             return
         self._indexes[name] = (function, {})
@@ -96,17 +95,17 @@ class Store:
 
     def lookup(self, name: str, value: str) -> frozenset[Key]:
         """The keys whose objects have `value` in the index called `name`."""
-        found = self._indexes[name][1].get(value)
-        if found is None:
+        keys = self._indexes[name][1].get(value)
+        if keys is None:
             return frozenset()
-        return frozenset(found) if isinstance(found, set) else frozenset((found,))
+        return frozenset(keys) if isinstance(keys, set) else frozenset((keys,))
 
     def _index(self, name: str, key: Key, old: Item | None, new: Item | None) -> None:
         function, entries = self._indexes[name]
         before = set(function(old)) if old is not None else set()
         after = set(function(new)) if new is not None else set()
         for value in before - after:
-            # A user's function may say something else of the same object today than it said yesterday.
+            # A user's function may return different values for the same object at different times.
             held = entries.get(value)
             if isinstance(held, set):
                 held.discard(key)
@@ -148,14 +147,14 @@ class Store:
         return [Delta(key, old, item, live)]
 
     def _remove(self, item: Item) -> Sequence[Delta]:
-        """Remove `item`, unless something newer holds its place."""
+        """Remove `item`, unless a newer object has its name."""
         key = item.key
         held = self._items.get(key)
         if held is None or (held.meta.uid != item.meta.uid and held.version > item.version):
             return []
         self._replace(key, None)
         self._unlisted.discard(key)
-        # The event's object is the last state before the deletion, newer than what we held.
+        # The event has the last state before the deletion, newer than ours.
         last = item if item.meta.uid == held.meta.uid else held
         return [Delta(key, last, None, live=True)]
 

@@ -1,28 +1,28 @@
-"""Watch: the rules of following one kind: list it in pages, watch from there, resume, start over when that is needed.
+"""Watch: the rules of listing and watching one kind: pages, resuming, and starting over when that is needed.
 
-`step` makes every decision: a state and something that happened in; a state, one command and the changes for the store
-out. The shell that talks to the server is `bonny.engine.stream`.
+`step` makes every decision: a state and an input in; a state, one command and the changes for the store out. The I/O is
+in `bonny.engine.stream`.
 
     Listing --page, more to come--> Listing      Watching --event, bookmark--> Watching
     Listing --last page-----------> Watching     Watching --closed-----------> Watching (resumes where it was)
     Listing --page too large------> Listing (fewer objects a page)
     Watching --410, deaf----------> Waiting --> Listing
     Watching --error--------------> Waiting --> Confirming --> Watching
-    any other --trouble-----------> Waiting --> where it was
+    any other --error-------------> Waiting --> where it was
 
 Rules worth knowing:
-- The first list, like every list, carries no resourceVersion: the answer is the newest state, never a stale cache.
-- What the store holds is served while a list is under way; keys that the complete list lacks are swept at its end.
-- A stream without an event or bookmark for `deaf_after` is listed again, however many watches that time was made of: a
-  server that was restored from a backup keeps a watch with a version of its future open and silent.
-- For the same reason a watch that is resumed after an error is preceded by a list of one object. It names the server's
-  version; a version below ours means that the server was restored, and everything is listed.
+- No list carries a resourceVersion, so the answer is the newest state and never a stale cache.
+- The store serves its old objects during a list; keys that the complete list lacks are swept at its end.
+- A stream without an event or bookmark for `deaf_after` is listed again, even if several watches followed each other in
+  that time: a server that was restored from a backup keeps a watch from a future version open and silent.
+- For the same reason a watch that is resumed after an error is preceded by a list of one object. It shows the server's
+  version; one below ours means that the server was restored, and everything is listed.
 - A restored server may have passed our version. Then a list shows older versions of objects than the store holds, the
-  shell says `Rewritten`, and everything is listed once more, without trust in what was known.
-- Only progress is followed by a request at once: a page with objects and a new token, a smaller page than the last one
-  asked for, a watch that moved the version or lasted a second; and of watches no more than ten, then one a second.
-  Everything else waits.
-- A page is bounded in bytes, not only in objects: 500 objects may be 1 KB or 1 GB.
+  stream reports `Rewritten`, and everything is listed once more and reported as new.
+- Only progress is followed by an immediate request: a page with objects and a new token, a request for a smaller page,
+  a watch that moved the version or lasted a second; of such watches ten at once, then one per second. Everything else
+  waits.
+- A page is limited in bytes, too: 500 objects may be 1 KB or 1 GB.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ from .objects import (
 EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 # The page size of client-go (tools/pager): larger pages cost the API server memory, smaller ones round trips.
 LIST_PAGE: Final = 500
-# What a step may take in: it is decoded at once, and for a moment three times in memory. One object is at most 3 MiB.
+# The limit of a page: it is decoded in one step and for a moment in memory three times. An object has at most 3 MiB.
 PAGE_BYTES: Final = 8 * 1024 * 1024
-# A server that does not care for the limit sends all that it has. So much is some ten thousand objects of 5 KiB, and a
-# pod of 256 MiB survives it; without a bound, a few compressed kilobytes could become gigabytes.
+# The limit for a server that ignores `limit` and sends everything: about ten thousand objects of 5 KiB, which a pod of
+# 256 MiB survives. Without it a few compressed kilobytes could become gigabytes.
 WHOLE_BYTES: Final = 64 * 1024 * 1024
-# Between the steps down to the size that fits, whole pages are thrown away: 500, 62, 7, 1 are few of them.
+# The divisor of the page size while pages are too large. Each try discards a page: 500, 62, 7, 1 are few tries.
 SMALLER: Final = 8
 # Load balancers cut idle flows after 240 s (Azure) to 350 s (AWS); a watch ends itself before that.
 WATCH_SECONDS: Final = (200.0, 230.0)
-# Time for a slow answer to reach us after the server's own end of the watch.
+# Time for a slow answer to arrive after the server ended the watch.
 WATCH_GRACE_SECONDS: Final = 15.0
-# Bookmarks come about once a minute. A stream that heard nothing for longer than this is deaf, not quiet.
+# Bookmarks come about once a minute. A stream without one for longer than this is deaf, not quiet.
 DEAF_SECONDS: Final = 150.0
 # client-go calls a watch that ended within a second without any event "very short" and backs off.
 SHORT_WATCH_SECONDS: Final = 1.0
@@ -71,36 +71,36 @@ WATCHES_AT_ONCE: Final = 10
 # client-go's reflector: 0.8 s to 30 s, reset after two quiet minutes.
 BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
-# The API server itself asks for 1 s. A proxy that asks for hours must not silence a stream for longer than the probes
-# wait for a sign of it (bonny.run.health).
+# Upper bound for Retry-After. The API server itself asks for 1 s; a proxy that asks for hours must not stop a stream
+# for longer than the liveness probe accepts (bonny.run.health).
 LONGEST_ADVICE_SECONDS: Final = 120.0
-# The events of a gap come in one go, as soon as the watch is open.
+# Time for the events of a gap: the server sends them all as soon as the watch is open.
 CATCH_UP_SECONDS: Final = 1.0
 NEWEST: Final = 2**63
-# A watch or a page that fails this often without delivering anything is given up for a new list: its version or token
-# may be the reason.
+# A watch or a page that fails this often without any data is replaced by a new list: its version or token may be the
+# reason.
 RESUMES_BEFORE_RELIST: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    """How one kind is followed. Times are seconds."""
+    """How one kind is listed and watched. Times are seconds."""
 
     page_size: int = LIST_PAGE
-    """Objects a page, at most. Default 500, as client-go. Pages of large objects become smaller by themselves."""
+    """Maximum objects per page. Default 500, as client-go. Pages of large objects become smaller automatically."""
 
     timeout: tuple[float, float] = WATCH_SECONDS
     """The server ends a watch after a time drawn from this range. Default 200 to 230 s."""
 
     grace: float = WATCH_GRACE_SECONDS
-    """So much longer than that the client waits in silence before it gives a watch up. Default 15 s."""
+    """Time after `timeout` before the client gives up a silent watch. Default 15 s."""
 
     deaf_after: float = DEAF_SECONDS
-    """A watch that ends when neither it nor those before it delivered anything for this long is followed by a list.
+    """A watch that ends without any event or bookmark for this long, earlier watches included, is followed by a list.
     Default 150 s."""
 
     backoff: Backoff = BACKOFF
-    """Waits after trouble. Default 0.8 s to 30 s."""
+    """Waits after errors. Default 0.8 s to 30 s."""
 
     def __post_init__(self) -> None:
         if self.page_size < 1:
@@ -112,7 +112,7 @@ class WatchOptions:
 
 
 class ErrorKind(StrEnum):
-    """Why a stream is not following. The values are label values of metrics."""
+    """Why a stream is failing. The values are label values of metrics."""
 
     EXPIRED = "expired"
     UNAUTHORIZED = "unauthorized"
@@ -127,7 +127,7 @@ class ErrorKind(StrEnum):
 
 
 class StreamError(msgspec.Struct, frozen=True):
-    """The last thing that went wrong on a stream, until it works again."""
+    """The last error of a stream, until it works again. A record, not an exception: it is never raised."""
 
     kind: ErrorKind
     verb: str
@@ -140,11 +140,11 @@ class StreamError(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """A page was asked for. `continue_token` is empty for the first one."""
+    """A page was requested. `continue_token` is empty for the first page."""
 
     continue_token: str = ""
     bound: int = PAGE_BYTES
-    """The most bytes that the page may have."""
+    """The maximum size of the page."""
 
 
 class Watching(msgspec.Struct, frozen=True):
@@ -156,11 +156,11 @@ class Watching(msgspec.Struct, frozen=True):
     """Whether this watch brought a newer version."""
 
     gap: bool = False
-    """Whether it was opened after trouble: its first events are the past."""
+    """Whether it was opened after an error: its first events are of the past."""
 
 
 class Confirming(msgspec.Struct, frozen=True):
-    """The server's version was asked for, by a list of one object, before the watch `then` is opened after an error."""
+    """The server's version was requested, by a list of one object, before `then` is resumed after an error."""
 
     then: Watching
 
@@ -169,7 +169,7 @@ Asking: TypeAlias = Listing | Watching
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Nothing is under way until a `Tick`; then `then` is taken up again."""
+    """No request is running until a `Tick`; then `then` continues."""
 
     then: Asking
 
@@ -178,42 +178,42 @@ Phase: TypeAlias = Asking | Confirming | Waiting
 
 
 class WatchState(msgspec.Struct, frozen=True):
-    """All that is remembered of one stream between two steps."""
+    """All state of one stream between two steps."""
 
     state: Phase
     limit: int = LIST_PAGE
-    """Objects that the next page is asked for."""
+    """The page size of the next request."""
 
     of: tuple[str, str] | None = None
-    """API version and kind of what the watch may show; None: it is not looked at."""
+    """The API version and kind that events must have; None: not checked."""
 
     synced: bool = False
-    """A complete list was stored once; stays true."""
+    """Whether a complete list was stored; stays true."""
 
     version: int = 0
-    """The newest version that the store is known to hold. Falls only when the server's own versions fell."""
+    """The newest version that the store holds. Goes backwards only if the server's versions did."""
 
-    told: int = 0
-    """The newest version that the server named; above `version` while pages of a list, perhaps given up, are stored."""
+    newest: int = 0
+    """The newest version that the server has named; above `version` while a list is incomplete."""
 
     heard: float = float("-inf")
-    """When the last event or bookmark came, or the last list was complete; kept while watches follow each other."""
+    """When the last event or bookmark came, or the last list was complete; kept across watches."""
 
     watches: float = float("-inf")
-    """The moment up to which the watches so far are paid for, at one a second."""
+    """The rate limit of watches: each one moves this time by a second."""
 
     failures: int = 0
     resumes: int = 0
     error: StreamError | None = None
     failed_at: float = float("-inf")
-    """When the last trouble came, for the reset after quiet minutes."""
+    """When the last error came; the backoff is reset after quiet minutes."""
 
 
 # --- what can happen --------------------------------------------------------------------------------------------------
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A complete HTTP answer: a page, or the refusal of a list or watch."""
+    """A complete HTTP response: a page, or the refusal of a list or watch."""
 
     status: int
     body: bytes
@@ -221,11 +221,11 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class TooLarge(msgspec.Struct, frozen=True):
-    """The page has more bytes than its bound; what was read of it is thrown away."""
+    """The page exceeds its size limit and was discarded."""
 
 
 class Rewritten(msgspec.Struct, frozen=True):
-    """The page showed an object in an older version than the store had it (`core.store`)."""
+    """The page showed an older version of an object than the store had (`core.store`)."""
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -243,11 +243,11 @@ class Closed(msgspec.Struct, frozen=True):
 
 
 class Silent(msgspec.Struct, frozen=True):
-    """Nothing came until the client's own deadline, which lies behind the server's."""
+    """No data came until the client's own deadline, which is after the server's."""
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """The connection could not be made or broke: refused, reset, cut, timed out, no credentials."""
+    """The connection failed: refused, reset, cut, timed out, no credentials."""
 
     message: str
 
@@ -262,12 +262,12 @@ WatchInput: TypeAlias = Reply | TooLarge | Rewritten | Heard | Line | Closed | S
 
 
 class ListPage(msgspec.Struct, frozen=True):
-    """Ask for one page; answer with `Reply`, `TooLarge` or `Broken`."""
+    """Request one page; answer with `Reply`, `TooLarge` or `Broken`."""
 
     limit: int
     continue_token: str
     bound: int = PAGE_BYTES
-    """The most bytes that the answer may have."""
+    """The maximum size of the response."""
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -278,18 +278,18 @@ class Watch(msgspec.Struct, frozen=True):
     """Seconds after which the server ends it."""
 
     deadline: float
-    """Seconds of silence after which the client gives it up, and in any case after `longest`."""
+    """Seconds without data after which the client gives it up."""
 
     longest: float
-    """Seconds after which it is ended, whatever comes: a byte now and then is no sign of life."""
+    """Seconds after which the client ends it in any case: a byte now and then does not show that it works."""
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Do nothing for so long, then answer with `Tick`."""
+    """Do nothing for `seconds`, then answer with `Tick`."""
 
     seconds: float
     renew_credentials: bool = False
-    """The server did not accept who we are: read the credentials again."""
+    """The server rejected the credentials: read them again."""
 
 
 Command: TypeAlias = ListPage | Watch | Wait | None
@@ -299,29 +299,29 @@ Command: TypeAlias = ListPage | Watch | Wait | None
 
 
 class Begin(msgspec.Struct, frozen=True):
-    """A list begins. `restored`: the server's versions fell, so "never backwards" does not hold."""
+    """A list begins. `restored`: the server's versions went backwards, so objects may, too."""
 
     version: int
-    """The version that the whole list shows."""
+    """The version of the whole list."""
 
     restored: bool
 
 
 class Put(msgspec.Struct, frozen=True):
-    """The object exists in this form. `live`: said by the watch, not by a list."""
+    """The object exists in this form. `live`: shown by the watch, not by a list."""
 
     item: Item
     live: bool
 
 
 class Gone(msgspec.Struct, frozen=True):
-    """The watch says that the object left; `item` is its last state."""
+    """The watch showed that the object left; `item` is its last state."""
 
     item: Item
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """The list is complete: what it lacked is gone."""
+    """The list is complete: objects that it lacked are gone."""
 
 
 Change: TypeAlias = Begin | Put | Gone | Sweep
@@ -339,21 +339,21 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Decision:
-    """The first state and command of a stream, whose events show objects `of` this API version and kind."""
+    """The first state and command of a stream whose events must have the API version and kind `of`."""
     return again(WatchState(Listing(), limit=options.page_size, of=of), options)
 
 
 def again(stream: WatchState, options: WatchOptions, *, distrust: bool = False) -> Decision:
-    """The same stream from its beginning, with what it learned; with `distrust` as if the server had been restored."""
+    """Start over with the state so far; with `distrust` as if the server had been restored."""
     rules = _Rules(now=0.0, chance=0.0, options=options)
-    return rules.open(replace(stream, told=NEWEST) if distrust else stream, Listing())
+    return rules.open(replace(stream, newest=NEWEST) if distrust else stream, Listing())
 
 
 def is_current(stream: WatchState, *, now: float) -> bool:
-    """Whether the store shows what the server shows, but for what is on its way.
+    """Whether the store is up to date, apart from events in transit.
 
-    Not while a list is under way, nor in the first moment of a watch that was opened after trouble: its first events
-    are of the time in which nobody looked.
+    Not during a list, nor in the first moment of a watch that was opened after an error: its first events are from the
+    time without a watch.
     """
     state = stream.state
     if not stream.synced or stream.error is not None or not isinstance(state, Watching):
@@ -398,7 +398,7 @@ _REFUSALS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The rules for one step, with its time and chance at hand."""
+    """The rules for one step, with its time and random number."""
 
     now: float
     chance: float
@@ -433,8 +433,8 @@ class _Rules:
         changes: list[Change] = []
         if not state.continue_token:
             version = version_number(page.version)
-            changes.append(Begin(version, restored=version < stream.told))
-            stream = replace(stream, told=max(stream.told, version))
+            changes.append(Begin(version, restored=version < stream.newest))
+            stream = replace(stream, newest=max(stream.newest, version))
         changes += [Put(item, live=False) for item in page.items]
         if page.continue_token and page.continue_token == state.continue_token:
             failure = Failure(200, "", "the pages go in a circle")
@@ -447,18 +447,18 @@ class _Rules:
             stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
         if page.continue_token:
             return replace(self.open(replace(stream, error=None, resumes=0), following), changes=tuple(changes))
-        # All that exists is known as of this version: watch from there.
+        # The store is complete as of this version: watch from there.
         number = version_number(page.version)
-        complete = replace(stream, synced=True, version=number, told=number, heard=self.now, error=None, resumes=0)
+        complete = replace(stream, synced=True, version=number, newest=number, heard=self.now, error=None, resumes=0)
         return replace(self.open(complete, Watching(page.version)), changes=(*changes, Sweep()))
 
     def too_large(self, stream: WatchState, state: Listing) -> Decision:
-        """Ask for fewer objects: at once, as this can happen only a few times in a row."""
+        """Request fewer objects; without a wait, as this happens only a few times in a row."""
         if state.bound == WHOLE_BYTES:
             failure = Failure(200, "", f"a list of one object has more than {WHOLE_BYTES} bytes")
             return self.failed(stream, Listing(), ErrorKind.GARBAGE, failure)
         if stream.limit == 1:
-            # One object is never that large: the server sends all that it has, whatever the limit.
+            # One object is never that large: the server ignores `limit` and sends everything.
             return self.open(stream, replace(state, bound=WHOLE_BYTES))
         return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
 
@@ -481,7 +481,7 @@ class _Rules:
             state=replace(state, version=version or state.version, moved=newer),
             heard=self.now,
             version=max(stream.version, number),
-            told=max(stream.told, number),
+            newest=max(stream.newest, number),
             resumes=0,
         )
         if item is None:
@@ -503,30 +503,30 @@ class _Rules:
         return self.open(stream, state)
 
     def confirmed(self, stream: WatchState, then: Watching, body: bytes) -> Decision:
-        """The server named its version: is ours one of its past?"""
+        """The server named its version: check that ours is not ahead of it."""
         try:
             version = version_number(decode_page(body).version)
         except UNREADABLE as error:
             failure = Failure(200, "", f"the list could not be decoded: {error}")
             return self.failed(stream, self.resumed(stream, then), ErrorKind.GARBAGE, failure)
-        if version < stream.told:
-            failure = Failure(message=f"the server is at version {version}, and was at {stream.told}")
+        if version < stream.newest:
+            failure = Failure(message=f"the server is at version {version}, and was at {stream.newest}")
             return self.failed(stream, Listing(), ErrorKind.EXPIRED, failure)
         return self.open(stream, then)
 
     def rewritten(self, stream: WatchState) -> Decision:
-        """List everything again as after a restore: an equal version may stand for another state, too."""
+        """List everything again as after a restore: even equal versions may have different content."""
         failure = Failure(message="the list shows older versions than were known")
-        return self.failed(replace(stream, told=NEWEST), Listing(), ErrorKind.EXPIRED, failure)
+        return self.failed(replace(stream, newest=NEWEST), Listing(), ErrorKind.EXPIRED, failure)
 
     def broken(self, stream: WatchState, state: Asking, message: str) -> Decision:
         if isinstance(state, Listing):
-            # The deadline may have been too short for what a page weighs.
+            # The page may have been too large for the deadline.
             stream = replace(stream, limit=max(stream.limit // 2, 1))
         return self.failed(stream, self.resumed(stream, state), ErrorKind.UNREACHABLE, Failure(message=message))
 
     def resumed(self, stream: WatchState, state: Asking) -> Asking:
-        """Where to go on after trouble: the same place, unless a watch failed there too often."""
+        """The state to resume after an error: the same one, unless it failed too often."""
         if stream.resumes + 1 >= RESUMES_BEFORE_RELIST:
             return Listing()
         return replace(state, gap=True) if isinstance(state, Watching) else state
@@ -536,21 +536,21 @@ class _Rules:
             return self.failed(stream, Listing(), ErrorKind.EXPIRED, failure)
         kind = _REFUSALS.get(failure.code, ErrorKind.SERVER)
         if isinstance(state, Listing) and state.continue_token and failure.code in (400, 422):
-            # The token is refused, and would be for ever.
+            # The server refuses the token and always will.
             return self.failed(stream, Listing(), kind, failure)
-        # A kind that vanished, or that we may not see, can be another one when it is back: list it.
+        # A CRD that is missing or forbidden may be a different one when it is back: list it.
         vanished = kind in (ErrorKind.MISSING, ErrorKind.FORBIDDEN)
         return self.failed(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
 
     def failed(self, stream: WatchState, then: Asking, kind: ErrorKind, failure: Failure) -> Decision:
         verb = "list" if isinstance(stream.state, Listing | Confirming) else "watch"
         failures = 1 if self.now - stream.failed_at > QUIET_SECONDS else stream.failures + 1
-        # Nothing was tried that could be given up: the first page, and a list after it.
+        # A list that starts from the first page resumes nothing.
         resumes = 0 if isinstance(then, Listing) and not then.continue_token else stream.resumes + 1
         since = stream.error.since if stream.error is not None else self.now
         wait = self.options.backoff.delay(failures, chance=self.chance)
         if failure.retry_after is not None:
-            # Never sooner than asked, and not all at the same moment.
+            # Never sooner than the server asked for, plus jitter.
             wait = max(wait, min(failure.retry_after, LONGEST_ADVICE_SECONDS) * (1 + 0.25 * self.chance))
         failed = replace(
             stream,

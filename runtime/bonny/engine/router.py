@@ -1,8 +1,8 @@
 """Router: turns what the streams of one controller and kind show into queued keys.
 
-It decides who has to look (the object itself, or the owner of a changed child), how soon (first adds of a list wait
-behind live changes), and recognises the events of the controller's own writes. What a worker then does about a key is
-decided from the store and the ledger, never from the event.
+It decides which key is queued (the object's own, or that of the owner of a changed child) and with which priority
+(first adds of a list wait behind live changes), and recognises the events of the controller's own writes. A worker then
+decides what to do about a key from the store and the ledger, never from the event.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ..kinds import Kind, Names, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
 from .stream import Stream
 
-# The store shows an own write within milliseconds. A stream that does not must not hold its keys for longer than this.
+# A stream usually shows an own write within milliseconds. Keys do not wait for a slow one for longer than this.
 BARRIER_SECONDS: Final = 5.0
-# A stream is in sync again a second after it came back; how long it takes to come back nobody knows.
+# How often to check whether the streams are in sync again.
 IN_SYNC_SECONDS: Final = 2.0
-# As long as controller-runtime waits for a cache (CacheSyncTimeout); it gives the controller up then. What such streams
-# show counts as not known: nothing is pruned, and a first creation asks the server.
+# As controller-runtime's CacheSyncTimeout, after which that gives the controller up. Here reconciles begin; objects of
+# streams that are not in sync count as unknown: nothing is pruned, and a creation asks the server first.
 SETTLE_SECONDS: Final = 120.0
-# After so many keys others get their turn on the loop.
+# Yield to the event loop after this many keys.
 QUEUED_AT_ONCE: Final = 1_000
 UID_INDEX: Final = "uid"
 OWNER_INDEX: Final = "owner"
@@ -42,15 +42,15 @@ log = logging.getLogger("bonny.engine.router")
 
 
 @dataclass(slots=True)
-class _Memory:
-    """What is remembered of the writes that one stream shows."""
+class _StreamMemory:
+    """Own writes and deletions that one stream has to show."""
 
     writes: OwnWrites = field(default_factory=OwnWrites)
     barriers: Barriers = field(default_factory=Barriers)
     ends: Ends = field(default_factory=Ends)
     late: Barriers = field(default_factory=Barriers)
-    """Keys that went on although the stream did not show what they wrote: they look again once it does, as that is an
-    own write, whose event wakes nobody."""
+    """Keys that stopped waiting before the stream showed their writes: queued again once it does, because the event of
+    an own write queues no key."""
 
 
 class Router:
@@ -65,41 +65,41 @@ class Router:
         options: QueueOptions,
         on_status: bool,
     ) -> None:
-        """`on_status` says whether a change of nothing but the status counts as one."""
+        """`on_status`: whether a change of only the status queues the object."""
         self.queue: Queue[Key] = Queue(options)
         self.ledger = Ledger()
         self.fights = Fights()
         self.wake = asyncio.Event()
         """Set whenever a key may have become ready."""
         self.barrier_waits = 0
-        """How often a key had to wait for a stream to show an own write."""
+        """Times a key waited for its own write to appear in a stream."""
 
         self.barriers_missed = 0
-        """How often a key went on because a stream did not show an own write in time."""
+        """Times a key gave up waiting for its own write to appear in a stream."""
 
         self._on_status = on_status
         self._primary = list(primary)
         self._owned = {kind: list(streams) for kind, streams in owned.items()}
         self._related = {kind: list(streams) for kind, streams in related.items()}
         self._contested: dict[tuple[Stream, Key], set[Key]] = {}
-        """By stream and key of an object that is not ours: the keys that want its name."""
+        """The keys that want the name of a foreign object, by stream and key of that object."""
 
         self._contests: dict[Key, set[tuple[Stream, Key]]] = {}
-        """The same by key that wants a name."""
+        """The reverse: the foreign objects whose names a key wants."""
 
         self._parked: dict[Key, float] = {}
-        """Since when a key waits for a stream to show its writes."""
+        """When a key began to wait for a stream to show its writes (monotonic seconds)."""
 
         others = [stream for streams in self._related.values() for stream in streams]
         self.streams = list(dict.fromkeys([*self._primary, *self.owned_streams, *others]))
         """Every stream, each once."""
 
-        self._memory = {stream: _Memory() for stream in self.streams}
+        self._memory = {stream: _StreamMemory() for stream in self.streams}
         self._unsure: set[Key] = set()
-        """Keys that asked for their children while a stream of children was not in sync."""
+        """Keys whose children were unknown because a stream of children was not in sync."""
 
         self._restoring: set[Stream] = set()
-        """Streams whose server was restored, until their first complete list after that."""
+        """Streams of a restored server, until their next list is complete."""
 
         if self._owned:
             for stream in self._primary:
@@ -119,7 +119,7 @@ class Router:
 
     @property
     def primary(self) -> Sequence[Stream]:
-        """The streams of what is handled."""
+        """The streams of the handled objects."""
         return self._primary
 
     @property
@@ -131,7 +131,7 @@ class Router:
     def related(self) -> Sequence[Related]:
         return list(self._related)
 
-    # --- what workers ask ---------------------------------------------------------------------------------------------
+    # --- for workers --------------------------------------------------------------------------------------------------
 
     def primary_stream(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
@@ -141,20 +141,22 @@ class Router:
         return self.primary_stream(key).store.get(key)
 
     def streams_of(self, kind: Kind, key: Key) -> Iterator[Stream]:
-        """The streams that can show the object `key` of an owned or related kind: those of owned ones first."""
-        for known, streams in (*self._owned.items(), *self._related.items()):
-            if known.gvk == kind.gvk:
-                found = _for_namespace(streams, key)
-                if found is not None:
-                    yield found
+        """The streams that can show the object `key` of an owned or related kind; those of owned kinds first."""
+        for other, streams in (*self._owned.items(), *self._related.items()):
+            if other.gvk == kind.gvk:
+                stream = _for_namespace(streams, key)
+                if stream is not None:
+                    yield stream
 
     def stream_of(self, kind: Kind, key: Key) -> Stream | None:
-        """The first of these."""
+        """The first stream of `streams_of`."""
         return next(self.streams_of(kind, key), None)
 
     def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
-        """What carries the label of that owner; None while a stream of an owned kind is not in sync: then `owner` is
-        queued again once all are."""
+        """The objects with the label of this owner; None while a stream of an owned kind is not in sync.
+
+        In that case `owner` is queued again once all are.
+        """
         if not self._in_sync:
             if not self._unsure:
                 self._ask_later()
@@ -176,7 +178,7 @@ class Router:
         asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._asked)
 
     def _asked(self) -> None:
-        """Queue who asked for children, if they are known by now."""
+        """Queue the keys that asked for their children, once those are known."""
         if not self._in_sync:
             self._ask_later()
             return
@@ -190,8 +192,10 @@ class Router:
         return bool(self._restoring)
 
     async def wait_until_synced(self) -> None:
-        """Return once every stream is in sync, or waits for a person; or `SETTLE_SECONDS` after the first of what is
-        handled is: an API that fails holds up no objects of others."""
+        """Return once every stream is in sync or blocked, or `SETTLE_SECONDS` after the first primary stream is.
+
+        So a failing API does not delay the objects of working ones for longer.
+        """
         waits = {stream: asyncio.ensure_future(stream.wait_until_synced()) for stream in self.streams}
         try:
             await asyncio.wait([waits[stream] for stream in self._primary], return_when=asyncio.FIRST_COMPLETED)
@@ -206,13 +210,13 @@ class Router:
     # --- own writes ---------------------------------------------------------------------------------------------------
 
     def begin_write(self, kind: Kind, key: Key, *, owner: Key) -> None:
-        """The handling of `owner` is about to write to `key`."""
+        """The reconcile of `owner` is about to write to `key`."""
         stream = self._stream_showing(kind, key, owner=owner)
         if stream is not None:
             self._memory[stream].writes.begin(key)
 
     def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
-        """The write to `key` that the handling of `owner` made was answered, or failed (None)."""
+        """The write to `key` made `version`, or failed (None)."""
         stream = self._stream_showing(kind, key, owner=owner)
         if stream is None:
             return
@@ -223,22 +227,22 @@ class Router:
             self._memory[stream].barriers.require(owner, number)
 
     def begin_end(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
-        """The handling of `owner` is about to delete `key`: it waits until the stream shows it, which wakes nobody."""
+        """The reconcile of `owner` is about to delete `key`; the owner waits until the stream shows that."""
         stream = self._stream_showing(kind, key, owner=owner)
         shown = None if stream is None else stream.store.get(key)
         if stream is not None and shown is not None and shown.meta.uid == uid:
             self._memory[stream].ends.expect(key, uid, owner=owner)
 
     def cancel_end(self, kind: Kind, key: Key, *, owner: Key) -> None:
-        """It was not deleted, or nobody knows."""
+        """The deletion failed, or its outcome is unknown."""
         stream = self._stream_showing(kind, key, owner=owner)
         if stream is not None:
             self._memory[stream].ends.cancel(key)
 
     def park(self, key: Key, *, now: float) -> bool:
-        """Give `key` back to the queue if a stream has yet to show what its last handling wrote; returns whether.
+        """Give `key` back to the queue if a stream has not shown the writes of its last reconcile; returns whether.
 
-        A stream that does not show it in time does not hold the key any longer: the stores are taken as they are.
+        After `BARRIER_SECONDS` the key goes on with the stores as they are.
         """
         if not self._waits(key):
             self._parked.pop(key, None)
@@ -263,9 +267,9 @@ class Router:
         )
 
     def contest(self, names: Iterable[tuple[Kind, Key]], *, owner: Key) -> None:
-        """These objects are not ours but have names that `owner` wants: a change of one queues the owner.
+        """These foreign objects have names that `owner` wants: a change of one queues the owner.
 
-        Replaces what the owner contested before, so a name that it no longer wants is not remembered.
+        Replaces the owner's earlier contests, so a name that it no longer wants is forgotten.
         """
         wanted = {(stream, key) for kind, key in names if (stream := self.stream_of(kind, key)) is not None}
         for name in self._contests.pop(owner, set()) - wanted:
@@ -278,7 +282,7 @@ class Router:
             self._contests[owner] = wanted
 
     def forget(self, key: Key) -> None:
-        """Nothing of this name exists any more, and its deletion is settled."""
+        """No object of this name exists any more, and its deletion is handled: drop everything known of it."""
         for kind, child in self.ledger.applied_records.get(key, ()):
             if (stream := self.stream_of(kind, child)) is not None:
                 self._memory[stream].writes.drop(child)
@@ -289,7 +293,7 @@ class Router:
         self.contest((), owner=key)
 
     async def requeue_all(self) -> None:
-        """Forget what was handled and applied, and queue every object."""
+        """Forget handled states and applied records, and queue every object."""
         self.ledger.handled.clear()
         self.ledger.applied_records.clear()
         keys: list[Key] = []
@@ -301,32 +305,33 @@ class Router:
             self._enqueue(key, Reason.ADDED, priority=Priority.LOW)
 
     def remove_tombstones(self, *, before: float) -> None:
-        """For a standby: what was gone before that moment (monotonic seconds) was the leader's to see to."""
+        """For a standby: the leader handles the deletions before this moment (monotonic seconds)."""
         for key in self.ledger.remove_tombstones_before(before):
             if self.item(key) is None:
                 self.forget(key)
                 self.queue.discard(key)
 
     def _stream_showing(self, kind: Kind, key: Key, *, owner: Key) -> Stream | None:
-        """Where a write shows: on the primary stream if it is the handled object, else on that of the owned kind.
+        """The stream that shows a write: the primary one for the handled object, else that of the owned kind.
 
-        A controller may own objects of the kind that it handles; a child's first event there is no echo, but an object
-        to handle.
+        A controller may own objects of the kind that it handles. There, the first event of a child is a new object to
+        reconcile, and not the echo of a write.
         """
         primary = self.primary_stream(key)
         own = key == owner and primary.kind.gvk == kind.gvk
         return primary if own else self.stream_of(kind, key)
 
-    # --- what streams tell --------------------------------------------------------------------------------------------
+    # --- for streams --------------------------------------------------------------------------------------------------
 
     def seen(self, stream: Stream, delta: Delta) -> None:
-        """A difference: queue whom it concerns."""
-        own = delta.live and delta.new is not None and self._is_own(stream, delta.key, delta.new)
-        if self._memory[stream].ends.is_end(delta.key, delta.old, delta.new):
+        """Queue the keys that a difference concerns."""
+        memory, new = self._memory[stream], delta.new
+        own = delta.live and new is not None and memory.writes.is_own(delta.key, new.meta.resource_version)
+        if memory.ends.is_end(delta.key, delta.old, new):
             own = own or delta.live
-            self._unpark(self._memory[stream].ends.cancel(delta.key))
-        if delta.new is None:
-            self._memory[stream].writes.drop(delta.key)
+            self._unpark(memory.ends.cancel(delta.key))
+        if new is None:
+            memory.writes.drop(delta.key)
         if stream in self._primary:
             self._seen_primary(stream, delta, own=own)
         if any(stream in streams for streams in self._owned.values()):
@@ -336,7 +341,7 @@ class Router:
                 self._seen_related(stream, kind, delta)
 
     def advanced(self, stream: Stream) -> None:
-        """The stream reached a newer version: keys that waited for it go on."""
+        """The stream reached a newer version: release the keys that waited for it."""
         if stream in self._restoring:
             self._restoring.discard(stream)
             self.ledger.epoch += 1
@@ -347,20 +352,17 @@ class Router:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
 
     def _unpark(self, key: Key | None) -> None:
-        """Something that `key` waited for is there."""
+        """Release `key` from the queue's parking if it waits for nothing else."""
         if key is not None and not self._waits(key):
             self.queue.unpark(key, now=time.monotonic())
             self.wake.set()
 
     def restored(self, stream: Stream) -> None:
-        """The server's versions fell: forget what is remembered by version, and look at all that the list shows."""
+        """The server's versions went backwards: forget what is remembered by version, and queue what is listed."""
         self._memory[stream].writes.forget_versions()
-        self._memory[stream] = _Memory(self._memory[stream].writes)
+        self._memory[stream] = _StreamMemory(self._memory[stream].writes)
         self.ledger.forget_versions()
         self._restoring.add(stream)
-
-    def _is_own(self, stream: Stream, key: Key, item: Item) -> bool:
-        return self._memory[stream].writes.is_own(key, item.meta.resource_version)
 
     def _seen_primary(self, stream: Stream, delta: Delta, *, own: bool) -> None:
         old, new = delta.old, delta.new
@@ -373,18 +375,18 @@ class Router:
             first = not delta.live and not stream.synced
             self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
         elif stream in self._restoring:
-            # What was handled since the list began was handled as it stood before.
+            # A reconcile since the list began saw the object as it was before the restore.
             self.ledger.handled.pop(delta.key, None)
             self._enqueue(delta.key, Reason.CHANGED)
         elif self._rewritten(stream, delta):
-            # A reason that counts although a handling under way may call this generation handled.
+            # A reason that counts even if a running reconcile marks this generation as handled.
             self.ledger.handled.pop(delta.key, None)
             self._enqueue(delta.key, Reason.CHILD)
         elif self._differs(stream, old, new):
             self._enqueue(delta.key, Reason.CHANGED)
 
     def _differs(self, stream: Stream, old: Item, new: Item) -> bool:
-        """Whether there is anything to handle: somebody's status must not cut short a failing key's wait."""
+        """Whether a reconcile is needed: a status write by others must not cut a failing key's backoff short."""
         before, after = (
             handled_state(item, with_status=self._on_status, metadata_only=stream.kind.metadata_only)
             for item in (old, new)
@@ -392,7 +394,7 @@ class Router:
         return before != after
 
     def _rewritten(self, stream: Stream, delta: Delta) -> bool:
-        """Whether a list shows another content under an equal generation, as after a restore from a backup."""
+        """Whether a list shows different content under an equal generation, as after a restore from a backup."""
         old, new = delta.old, delta.new
         if delta.live or old is None or new is None or old.meta.uid != new.meta.uid or stream.kind.metadata_only:
             return False
@@ -400,11 +402,11 @@ class Router:
         return 0 < old.meta.generation == new.meta.generation and before.content != after.content
 
     def _seen_child(self, stream: Stream, delta: Delta, *, own: bool) -> None:
-        # The children of a first list are looked at with their owners, which are all new then, too.
+        # Children in a first list are reconciled with their owners, which are all new then, too.
         first = not delta.live and not stream.synced
         concerned = set() if own else self._owners(delta)
         if delta.new is None or not own:
-            # A name is free whoever deleted the object; one handled object may have pruned what another one wants.
+            # The name is free, whoever deleted the object: one owner may have pruned what another one wants.
             concerned |= self._contested.get((stream, delta.key), set())
         for key in concerned:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
@@ -424,7 +426,7 @@ class Router:
                 self._enqueue(key, Reason.RELATED, priority=Priority.LOW if first else Priority.LIVE)
 
     def _owners(self, delta: Delta) -> set[Key]:
-        """The keys of our objects that the child named as its owners, before or after the change."""
+        """The keys of handled objects that the child named as owners, before or after the change."""
         uids = {uid for item in (delta.old, delta.new) if item is not None for uid in _owner_uids(item)}
         return {key for uid in uids for stream in self._primary for key in stream.store.lookup(UID_INDEX, uid)}
 
@@ -445,7 +447,7 @@ def _labelled_owner(item: Item) -> Iterable[str]:
 
 
 def _index_of(kind: Related) -> str:
-    """The index of handled objects by the related ones that they name."""
+    """The name of the index of handled objects by the related objects that they name."""
     return f"{kind.resource} by {id(kind.named_by)}"
 
 
@@ -454,17 +456,17 @@ def _named_by(kind: Related, names: Callable[[Resource], Names], item: Item) -> 
 
 
 def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, namespaced: bool) -> set[Key]:
-    """The keys that a user's function names for an object: names alone are in its namespace, if they are in any.
+    """The keys that a user's function returns for an object; a bare name is in the namespace of the object.
 
-    What it raises is logged: neither other objects nor other controllers on the stream suffer from it.
+    Its errors are logged: they must not affect other objects or other controllers on the stream.
     """
     try:
-        named = names(item.decode())
-        if isinstance(named, str):
-            raise OptionError("it returned one text: return a list of names")
-        keys = {Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in named}
+        result = names(item.decode())
+        if isinstance(result, str):
+            raise OptionError("it returned a string: return a list of names")
+        keys = {Key(item.meta.namespace, name) if isinstance(name, str) else Key(*name) for name in result}
         if not all(isinstance(part, str) for key in keys for part in key):
-            raise OptionError("it returned what is no text: return names, or pairs of namespace and name")
+            raise OptionError("it returned something else than strings: return names, or pairs of namespace and name")
         return keys if namespaced else {Key("", key.name) for key in keys}
     except BaseException:
         log.exception("a function of Related failed", extra={"kind": kind.resource, "object": str(item.key)})
@@ -472,5 +474,5 @@ def _keys(kind: Related, names: Callable[[Resource], Names], item: Item, *, name
 
 
 def _for_namespace(streams: Sequence[Stream], key: Key) -> Stream | None:
-    """Of streams that differ in their namespace, the one that shows `key`."""
+    """The stream whose namespace includes `key`."""
     return next((stream for stream in streams if stream.namespace in (None, key.namespace)), None)

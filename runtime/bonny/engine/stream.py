@@ -1,9 +1,9 @@
-"""Stream: follows the objects of one kind and keeps them in a store; the shell around `core.watch`.
+"""Stream: lists and watches the objects of one kind and keeps them in a store; the I/O around `core.watch`.
 
-You need it for another consumer of a kind: `subscribe`. Two consumers of the same kind, namespace and selectors share
+You need it to add another consumer of a kind: `subscribe`. Consumers of the same kind, namespace and selectors share
 one stream and one store (`bonny.run.process` sees to that).
 
-It never ends by itself: whatever the server says or does not say, it waits and goes on, and says so in `trouble`.
+A stream never ends by itself. After an error it waits and tries again; `error` says why until it works again.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ..errors import UsageError
 from ..kinds import Kind
 from ..telemetry import execute, lifetime
 
-# Trouble of these kinds is nobody's to mend: streams end early when a client or the CPU is slow, and versions expire.
+# Errors that need no action: watches end early when a client or the CPU is slow, and resource versions expire.
 ORDINARY = (watch.ErrorKind.EXPIRED, watch.ErrorKind.SHORT, watch.ErrorKind.SILENT)
-# Trouble of these kinds lasts until a person acts; the rest of the operator does not wait for it.
+# Errors that last until a person acts; the rest of the operator does not wait for such a stream.
 BLOCKING = (watch.ErrorKind.FORBIDDEN, watch.ErrorKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 30.0
-# After so many differences, each counted once more for 4 KiB of it, others get their turn on the loop: a sweep can be
-# as large as the store, and telling whether a ConfigMap changed takes decoding it. About 5 ms.
+# Yield to the event loop after this many differences, about 5 ms. Each counts once more per 4 KiB: a sweep can be as
+# large as the store, and to compare a ConfigMap it has to be decoded.
 DELTAS_AT_ONCE = 250
 WEIGHT_BYTES = 4096
 PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
@@ -43,32 +43,32 @@ log = logging.getLogger("bonny.engine.stream")
 
 
 class Subscriber(Protocol):
-    """Gets every difference of a store, in order, on the loop."""
+    """Receives every difference of a store, in order, on the event loop."""
 
     def seen(self, stream: Stream, delta: Delta) -> None:
         """One object was added, changed, re-created or removed."""
 
     def advanced(self, stream: Stream) -> None:
-        """The store has reached a newer version, or a complete list."""
+        """The store has reached a newer version, or a list is complete."""
 
     def restored(self, stream: Stream) -> None:
-        """The server's versions went backwards: nothing that is remembered by version holds any longer."""
+        """The server's versions went backwards: everything that is remembered by version is invalid."""
 
 
 class Stream:
-    """One kind in one namespace (None: all of them)."""
+    """The objects of one kind in one namespace, or in all of them (None)."""
 
     def __init__(self, client: Client, kind: Kind, *, namespace: str | None, options: watch.WatchOptions) -> None:
         self.kind = kind
         self.namespace = kind.namespace or namespace if kind.namespaced else None
         self.store = Store()
         self.last_contact = time.monotonic()
-        """When the server last answered, or a wait was last begun (monotonic seconds)."""
+        """When the server last answered, or the last wait began (monotonic seconds)."""
         self.lists = 0
-        """How many complete lists there were; all but the first were needed because a watch could not go on."""
+        """Complete lists so far; each after the first means that a watch could not be resumed."""
 
         self.errors: Counter[watch.ErrorKind] = Counter()
-        """How often trouble of each kind began."""
+        """How often an error of each kind began."""
 
         self._client = client
         self._options = options
@@ -85,7 +85,7 @@ class Stream:
         self.on_restore: Callable[[Stream], None] = _ignore
         """Called when this stream notices by itself that the server's versions went backwards."""
 
-        self._told = {"stream": str(self)}
+        self._metadata = {"stream": str(self)}
 
     def __str__(self) -> str:
         return f"{self.kind.resource} in {self.namespace}" if self.namespace else self.kind.resource
@@ -102,42 +102,42 @@ class Stream:
 
     @property
     def current(self) -> bool:
-        """Whether the store shows what the server shows, but for what is on its way (`watch.is_current`)."""
+        """Whether the store is up to date, apart from events in transit (`watch.is_current`)."""
         return watch.is_current(self._stream, now=time.monotonic())
 
     @property
     def opened(self) -> float | None:
-        """Since when the watch is open (monotonic seconds), while it is."""
+        """When the watch was opened (monotonic seconds); None while none is open."""
         state = self._stream.state
         return state.opened if isinstance(state, watch.Watching) else None
 
     @property
     def version(self) -> int:
-        """The newest version that the store is known to hold."""
+        """The newest resource version that the store holds."""
         return self._stream.version
 
     @property
     def error(self) -> watch.StreamError | None:
-        """What is wrong, while it is."""
+        """The current error; None while the stream works."""
         return self._stream.error
 
     @property
     def blocked(self) -> bool:
-        """Whether it waits for a person: a missing CRD or permission."""
+        """Whether it needs a person's action: a missing CRD or permission."""
         return self.error is not None and self.error.kind in BLOCKING
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Tell `subscriber` of every difference from now on."""
+        """Send every difference to `subscriber` from now on."""
         self._subscribers.append(subscriber)
 
     async def wait_until_synced(self) -> None:
-        """Return once it is synced, or blocked."""
+        """Return once the stream is synced, or blocked."""
         while not (self.synced or self.blocked):
             self._changed.clear()
             await self._changed.wait()
 
-    def list_again(self) -> None:
-        """Let the next `run` list everything again, and trust what was told before. Only while it does not run."""
+    def prepare_relist(self) -> None:
+        """Make the next `run` list everything again and report only differences. Only while it does not run."""
         self._ran = False
 
     def distrust(self) -> None:
@@ -147,9 +147,9 @@ class Stream:
             self._following.cancel()
 
     async def run(self) -> None:
-        """Follow until cancelled. Run again after an error, it trusts nothing that it told its subscribers before."""
+        """List and watch until cancelled. A second run, after an exception, reports everything again."""
         task = asyncio.current_task()
-        with lifetime("bonny.watcher", self._told):
+        with lifetime("bonny.watcher", self._metadata):
             while True:
                 self._following = asyncio.create_task(self._follow(), name=str(self))
                 try:
@@ -175,8 +175,8 @@ class Stream:
                     await self._wait(seconds, renew=renew_credentials)
                     command = await self._step(watch.Tick())
                 case None:
-                    # A watch ended without a decision: cannot be, and must not spin.
-                    command = await self._step(watch.Broken("the watch ended for no known reason"))
+                    # Every end of a watch decides on a command. Were there none, this loop must not spin.
+                    command = await self._step(watch.Broken("the watch ended for an unknown reason"))
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class Stream:
             "timeoutSeconds": f"{request.timeout:.0f}",
         }
         limit = asyncio.timeout(request.longest)
-        execute("bonny.watcher.watch.started", {}, self._told)
+        execute("bonny.watcher.watch.started", {}, self._metadata)
         try:
             async with (
                 limit,
@@ -210,30 +210,30 @@ class Stream:
                 ) as answer,
             ):
                 if answer.status != 200:
-                    execute("bonny.watcher.watch.failed", {}, {**self._told, "status": answer.status})
+                    execute("bonny.watcher.watch.failed", {}, {**self._metadata, "status": answer.status})
                     async with asyncio.timeout(REFUSAL_SECONDS):
                         body = await _first(answer.chunks)
                     return await self._step(watch.Reply(answer.status, body, retry_after(answer.headers)))
-                execute("bonny.watcher.watch.succeeded", {}, self._told)
+                execute("bonny.watcher.watch.succeeded", {}, self._metadata)
                 await self._step(watch.Heard())
                 lines = Lines()
                 async for chunk in answer.chunks:
-                    execute("bonny.watcher.chunk.received", {"bytes": len(chunk)}, self._told)
+                    execute("bonny.watcher.chunk.received", {"bytes": len(chunk)}, self._metadata)
                     for line in lines.feed(chunk):
                         command = await self._step(watch.Line(line))
                         if command is not None:
                             ended = "bonny.watcher.watch.failed" if self.error else "bonny.watcher.watch.finished"
-                            execute(ended, {}, self._told)
+                            execute(ended, {}, self._metadata)
                             return command
-            execute("bonny.watcher.watch.finished", {}, self._told)
+            execute("bonny.watcher.watch.finished", {}, self._metadata)
             return await self._step(watch.Closed())
         except TimeoutError:
-            # A watch that lives longer than the server was asked for ends like any other, if it was opened at all.
+            # A watch that outlives the time that the server was asked for ends like any other, if it was open at all.
             outlived = limit.expired() and self.opened is not None
-            execute("bonny.watcher.watch.timedout", {}, self._told)
+            execute("bonny.watcher.watch.timedout", {}, self._metadata)
             return await self._step(watch.Closed() if outlived else watch.Silent())
         except (Unreachable, UsageError, LineTooLong) as error:
-            execute("bonny.watcher.watch.failed", {}, {**self._told, "error": error})
+            execute("bonny.watcher.watch.failed", {}, {**self._metadata, "error": error})
             return await self._step(watch.Broken(str(error)))
 
     def _headers(self, verb: str) -> dict[str, str]:
@@ -248,30 +248,29 @@ class Stream:
                 log.warning("cannot read credentials", extra={"stream": str(self), "error": str(error)})
 
     async def _step(self, event: watch.WatchInput) -> watch.Command:
-        """Decide, and tell the subscribers what changed; with pauses when that is much."""
+        """Decide, and send the changes to the subscribers, yielding to the event loop between many of them."""
         self.last_contact = now = time.monotonic()
         before = self._stream
         outcome = watch.step(before, event, now=now, chance=random.random(), options=self._options)
-        # Subscribers tell a first list from later ones by `synced`, so it turns true only after they saw the changes.
-        told = 0
+        # Subscribers use `synced` to recognise the first list, so it becomes true only after they got its changes.
+        weight = 0
         for change in outcome.changes:
             for delta in self._applied(change):
                 for subscriber in self._subscribers:
                     subscriber.seen(self, delta)
-                told += 1 + sum(len(item.raw) // WEIGHT_BYTES for item in (delta.old, delta.new) if item is not None)
-                if told >= DELTAS_AT_ONCE:
-                    told = 0
+                weight += 1 + sum(len(item.raw) // WEIGHT_BYTES for item in (delta.old, delta.new) if item is not None)
+                if weight >= DELTAS_AT_ONCE:
+                    weight = 0
                     await asyncio.sleep(0)
         self._stream = outcome.stream
-        if before.error != outcome.stream.error:
+        error_changed = before.error != outcome.stream.error
+        if error_changed:
             self._report(before.error, outcome.stream.error)
         complete = bool(outcome.changes) and isinstance(outcome.changes[-1], watch.Sweep)
-        if complete:
-            self.lists += 1
         if complete or before.version != outcome.stream.version:
             for subscriber in self._subscribers:
                 subscriber.advanced(self)
-        if before.error != outcome.stream.error or before.synced != outcome.stream.synced:
+        if error_changed or before.synced != outcome.stream.synced:
             self._changed.set()
         if self.store.rewritten:
             self.store.rewritten = False
@@ -279,6 +278,8 @@ class Stream:
         return outcome.command
 
     def _applied(self, change: watch.Change) -> Iterable[Delta]:
+        if isinstance(change, watch.Sweep):
+            self.lists += 1
         if isinstance(change, watch.Begin) and change.restored:
             # Where this stream was told to trust nothing, its list says nothing about the server.
             noticed, self._relists = not self._relists, False
@@ -294,7 +295,7 @@ class Stream:
 
     def _report(self, before: watch.StreamError | None, after: watch.StreamError | None) -> None:
         if after is None:
-            execute("bonny.watcher.trouble.finished", {}, self._told)
+            execute("bonny.watcher.trouble.finished", {}, self._metadata)
             log.info("watch recovered", extra={"stream": str(self)})
             return
         extra = {"stream": str(self), "verb": after.verb, "status": after.status, "error": after.message}
@@ -313,7 +314,7 @@ def _ignore(_: Stream) -> None: ...
 
 
 async def _first(chunks: AsyncIterator[bytes]) -> bytes:
-    """The beginning of a body: a Status fits into it, and whatever else a proxy sends is not kept."""
+    """The beginning of a body: long enough for a Status; the rest of a proxy's page is dropped."""
     body = b""
     async for chunk in chunks:
         body += chunk

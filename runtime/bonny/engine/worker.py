@@ -1,15 +1,15 @@
-"""Worker: takes keys of one controller and kind from the queue and lets each pass through the pipeline.
+"""Worker: takes the keys of one controller and kind from the queue and reconciles each through the pipeline.
 
-What is to be done about a key is decided here, from the store and the ledger:
+It decides what to do about a key, from the store and the ledger:
 
-    gone, `delete` owed             -> delete, once for each UID, until it succeeds or is given up
-    under deletion, our finalizer   -> finalize
-    never handled under this UID    -> add
-    differs from the last handling  -> modify
-    a child changed, or a timer     -> reconcile
-    else                            -> nothing
+    gone, with a tombstone                -> delete, once for each UID, until it succeeds or is given up
+    under deletion, our finalizer         -> finalize
+    not yet reconciled under this UID     -> add
+    differs from the last reconcile       -> modify
+    a child changed, or a timer           -> reconcile
+    else                                  -> nothing
 
-A key leaves the queue only when its handling succeeded; a failure brings it back with a growing wait of its own.
+A key leaves the queue only when its reconcile succeeded; after a failure it comes back with exponential backoff.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from ..telemetry.logging import about
 from .context import ReconcileContext, Tasks
 from .router import Router
 
-# A delete handler that still fails after an hour will hardly ever succeed; it is reported and given up.
+# A delete handler that still fails after an hour is unlikely to ever succeed; that is reported, and it is given up.
 DELETE_SECONDS: Final = 3600.0
-# A proxy that asks for hours must not silence a key for longer than its own backoff would.
+# Upper bound for Retry-After: a proxy that asks for hours must not delay a key for longer than the backoff does.
 LONGEST_ADVICE: Final = 300.0
-# Handlers end by their timeout, requests by theirs; what is held longer than both is stuck.
+# Handlers and requests end by their timeouts; a reconcile that lasts this much longer is stuck.
 STUCK_SECONDS: Final = 120.0
 OTHERS: Final = frozenset({Reason.CHILD, Reason.RELATED})
 WAKING: Final = OTHERS | {Reason.REQUEUE, Reason.RESYNC}
@@ -72,7 +72,7 @@ class NullRecorder:
 
 
 class Worker:
-    """Up to `max_concurrent` handlings at a time, never two of one key."""
+    """Up to `max_concurrent` reconciles at a time, never two of one key."""
 
     def __init__(
         self,
@@ -91,11 +91,11 @@ class Worker:
         self.kind = kind
         self.router = router
         self.handled = 0
-        """Handlings that succeeded, since the start."""
+        """Reconciles that succeeded, since the start."""
         self.meters = ReconcileCounts()
         self.max_concurrent = controller.max_concurrent
         self.restart = Restart(controller.restart)
-        # What every reconcile of this worker has in common.
+        # The part that all reconciles of this worker share.
         self._context = partial(
             ReconcileContext,
             operator=operator,
@@ -109,21 +109,16 @@ class Worker:
         )
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
-        named = [known for known in controller.resources() if isinstance(known, type)]
-        self._version = next(
-            (known for known in named if (known.kind, known.version) == (kind.kind, kind.version)), None
-        )
-        """What types and validates the objects of this kind; None for those of others."""
-
+        self._version = controller.version_for(kind.kind, kind.version)
         self._client = client
         self._recorder = recorder
         self._pipeline = pipeline
         self._running: dict[asyncio.Task[None], float] = {}
-        """What runs, and since when."""
+        """Running reconciles, each with its start (monotonic seconds)."""
 
         self._stopping = False
         self._stopped: dict[Key, tuple[int, Handled]] = {}
-        """What `Terminal` stopped: in which epoch of the ledger, and in which state."""
+        """Keys that `Terminal` stopped: the epoch of the ledger then, and the state of the object."""
 
     def __str__(self) -> str:
         return self.name
@@ -131,7 +126,7 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Hand out keys until `stop`. Run again, it handles everything anew: nobody knows what others did meanwhile."""
+        """Hand out keys until `stop`. A second run reconciles everything again: another leader may have acted since."""
         if self._stopping:
             self._stopping = False
             self._stopped.clear()
@@ -149,11 +144,11 @@ class Worker:
                 self._running[task] = time.monotonic()
                 task.add_done_callback(self._returned)
             due = self.router.queue.next_due()
-            # Without a free slot only a returning worker changes anything, and that wakes us.
+            # Without a free slot only the end of a reconcile changes anything, and that sets `wake`.
             if due is None or len(self._running) >= self._controller.max_concurrent:
                 await wake.wait()
                 continue
-            # Half the cost of asyncio.timeout, and this is passed once for each key.
+            # Half the cost of asyncio.timeout, and this runs once per key.
             alarm = asyncio.get_running_loop().call_later(max(due - time.monotonic(), 0.0), wake.set)
             try:
                 await wake.wait()
@@ -161,14 +156,14 @@ class Worker:
                 alarm.cancel()
 
     def stop(self) -> None:
-        """Take no further key; what runs goes on."""
+        """Take no further keys; running reconciles continue."""
         self._stopping = True
         self.router.wake.set()
 
     async def drain(self, *, seconds: float) -> bool:
-        """Wait for what runs; cancel what is left after `seconds`, or after the controller's own `shutdown_timeout`.
+        """Wait for running reconciles; cancel the rest after `seconds`, or after the controller's `shutdown_timeout`.
 
-        Returns: whether everything ended by itself.
+        Returns: whether all ended by themselves.
         """
         self.stop()
         if self._controller.shutdown_timeout is not None:
@@ -184,17 +179,17 @@ class Worker:
 
     @property
     def abandoned(self) -> bool:
-        """After `drain`: whether something still runs that would not be cancelled."""
+        """After `drain`: whether a reconcile still runs that ignored its cancellation."""
         return bool(self._running)
 
     @property
     def running(self) -> Collection[float]:
-        """What runs: since when, in monotonic seconds."""
+        """The start of each running reconcile (monotonic seconds)."""
         return self._running.values()
 
     @property
     def stuck(self) -> bool:
-        """Whether every slot is held, and by handlings that should have ended long ago: nothing goes on any more."""
+        """Whether every slot is held by a reconcile that should have ended long ago, so that nothing makes progress."""
         if len(self._running) < self._controller.max_concurrent:
             return False
         return time.monotonic() - max(self._running.values()) > self._controller.timeout + STUCK_SECONDS
@@ -211,7 +206,7 @@ class Worker:
         try:
             await self._handle_one(work)
         finally:
-            # Whatever ended it: what was handed out is given back. After a cancellation this process may lead again.
+            # The key is given back, however the reconcile ended: after a cancellation this process may lead again.
             if self.router.queue.is_working(work.key):
                 chance = 0.0 if self._stopping else random.random()
                 self.router.queue.retry(work.key, now=time.monotonic(), chance=chance)
@@ -229,7 +224,7 @@ class Worker:
                 self._forget(key)
             elif not self.router.ledger.is_deleted(item.meta.uid):
                 await self._settle_object(item, work)
-        except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back and nobody else suffers
+        except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back; other keys go on
             await self._failed(work, error, seconds=time.monotonic() - began)
         except BaseException as error:  # noqa: BLE001  a SystemExit would end the process
             await self._failed(work, as_failure(error), seconds=time.monotonic() - began)
@@ -238,7 +233,7 @@ class Worker:
         self.meters.seconds.observe(time.monotonic() - began, tracing.observed.get())
 
     async def _settle_object(self, item: Item, work: Work[Key]) -> None:
-        """Handle what there is to handle, and set the key's timer."""
+        """Reconcile the object if there is a reason to, and set the key's timer."""
         key = item.key
         state = self._state(item)
         action = self._action(key, state, work.reasons)
@@ -255,15 +250,15 @@ class Worker:
             self.router.ledger.applied_records.pop(key, None)
         if axn.applied is not None:
             self.router.contest((), owner=key)
-        # While a server that was restored is listed, an equal generation may hide another content.
+        # While the list of a restored server is incomplete, an equal generation may hide different content.
         steady = self.router.ledger.epoch == epoch and not self.router.restoring
         if steady or self.router.item(key) is item:
             self.router.ledger.handled[key] = state if axn.shown in (None, item) else self._state(axn.shown)
         self.handled += 1
         if axn.outdated:
-            # Queued while it is held, so it comes again once the streams show what was written.
+            # Queued while it is being worked on, so it comes back once the streams show what was written.
             self.router.queue.add(key, Reason.CHILD, now=time.monotonic())
-        # What a handler asked for stays when a step halts before it is asked again.
+        # The timer that a handler asked for stays if a step halts before the handler could ask again.
         unasked = axn.halted and self.router.queue.has_timer(key)
         if axn.requeue_seconds is not None:
             self.meters.requeued_after += 1
@@ -287,7 +282,7 @@ class Worker:
         return Action.RECONCILE if reasons & WAKING else None
 
     async def _settle_deletions(self, key: Key) -> None:
-        """Call `delete` for every object of this name that is gone."""
+        """Call `delete` for every tombstone of this name."""
         ledger = self.router.ledger
         for stone in ledger.tombstones(key):
             uid = stone.item.meta.uid
@@ -307,12 +302,12 @@ class Worker:
         try:
             await self._process(Action.DELETE, stone.item, frozenset({Reason.DELETED}))
         except (Terminal, InvalidObject) as error:
-            # It will never be different, and an object that took the name must not wait for it.
+            # No retry can succeed, and a new object of the same name must not wait for it.
             extra = {"controller": self.name, "object": str(stone.item.key), "error": text_of(error, notes="")}
             log.error("gave up calling delete", extra=extra)  # noqa: TRY400  no traceback: it was said on purpose
 
     async def _is_gone(self, stone: Tombstone) -> bool:
-        """Whether the object does not exist any more; on a narrowed stream it may only have left the selection."""
+        """Whether the object was deleted; on a narrowed stream it may only have left the selection."""
         current = self.router.item(stone.item.key)
         if current is not None and current.meta.uid == stone.item.meta.uid:
             return False
@@ -326,9 +321,9 @@ class Worker:
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
 
     async def _process(self, action: Action, item: Item, reasons: frozenset[Reason], *, tries: int = 0) -> Axn[Any]:
-        """Build the axn and let it pass through the pipeline."""
+        """Build the axn and pass it through the pipeline."""
         began = time.monotonic()
-        # The items of a list have no type of their own, and metadata alone comes with that of its envelope.
+        # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
         decoded = self._decoded(item, action)
         resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
@@ -348,7 +343,7 @@ class Worker:
         )
         with tracing.handling(axn, controller=self.name):
             await self._pipeline.run(axn)
-        # What changed nothing is no news: a restart handles everything, and so does every period.
+        # A reconcile that changed nothing is logged at debug: each restart and each resync brings one per object.
         level = logging.INFO if context.wrote or action is Action.DELETE else logging.DEBUG
         if log.isEnabledFor(level):
             extra = {"controller": self.name, "object": str(item.key), "action": action.value}
@@ -357,37 +352,37 @@ class Worker:
         return axn
 
     def _decoded(self, item: Item, action: Action) -> Resource:
-        """The object to handle. Raises: `InvalidObject` when it is nested too deeply and not at its end."""
+        """The decoded object. Raises: `InvalidObject` if it is nested too deeply, except for finalize and delete."""
         try:
             return item.decode()
         except InvalidObject as error:
             if action not in (Action.FINALIZE, Action.DELETE):
                 raise
-            # No later handling can clean up after it, and an object that keeps its finalizer holds its namespace, too.
+            # No later reconcile could clean up, and an object that keeps its finalizer keeps its namespace alive, too.
             extra = {"controller": self.name, "object": str(item.key), "action": action.value, "error": str(error)}
             log.warning("cleaning up without the fields that are nested too deeply", extra=extra)
             return item.decode(cut=True)
 
     def _forget(self, key: Key) -> None:
-        """Nothing of this name exists any more, and its deletion is settled."""
+        """No object of this name exists any more, and its deletion is handled."""
         self.router.forget(key)
         self._stopped.pop(key, None)
         self.router.queue.cancel_timer(key)
 
     def _resync_seconds(self, key: Key) -> float:
-        """The period, shortened by up to a tenth for each key its own, so that a restart does not bring a wave."""
+        """The resync period, minus up to 10 % jitter per key to avoid a thundering herd after a restart."""
         return self._controller.reconcile_every * (1 - 0.1 * zlib.crc32(str(key).encode()) / 2**32)
 
     async def _failed(self, work: Work[Key], error: Exception, *, seconds: float) -> None:
-        # In one line, with the names of the steps that the error passed.
+        # One line with all notes: they name the step that failed.
         extra: dict[str, object] = {"controller": self.name, "object": str(work.key), "error": text_of(error, notes="")}
         if isinstance(error, HandlerTimeout) and error.thread is not None:
-            # A thread cannot be stopped: its key and its slot stay taken until it returns.
+            # A thread cannot be cancelled: it keeps its key and its slot until it returns.
             if not error.thread.done():
                 log.warning("handler still running after its timeout", extra=extra)
             await asyncio.wait({error.thread})
-            error.thread.exception()  # which nobody waits for; asyncio would call it forgotten
-        # No await from here to where its time is told: what is no failure counts as a success (bonny.run.metrics).
+            error.thread.exception()  # retrieved, or asyncio would log that it never was
+        # No await from here until the duration is observed: bonny.run.metrics counts the difference as successes.
         self.meters.failed(error)
         key, queue, now = work.key, self.router.queue, time.monotonic()
         extra["seconds"] = round(seconds, 4)
@@ -403,7 +398,7 @@ class Worker:
                 advice = error.retry_after if isinstance(error, Refusal) else None
                 wait = queue.retry(key, now=now, chance=random.random(), after=min(advice or 0.0, LONGEST_ADVICE))
                 extra["retry_in_seconds"] = round(wait, 3)
-                # Errors of our own say all there is to say; where others come from is worth a traceback.
+                # A BonnyError explains itself; other errors are logged with their traceback.
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("reconcile failed", extra=extra, exc_info=error if unexpected else None)
         self.router.wake.set()

@@ -318,7 +318,7 @@ class Process:
         """
         for stream in self._shown_to_schedulers:
             await cancelled([self._following[stream]])
-            stream.list_again()
+            stream.prepare_relist()
             self._following[stream] = self._spawn(stream)
 
     def _restored(self, noticed: Stream) -> None:

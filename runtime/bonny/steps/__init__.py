@@ -1,21 +1,21 @@
-"""The steps that come with the runtime; `Operator(steps=...)` puts them, and your own, in order.
+"""The steps that come with the runtime; `Operator(steps=...)` lists them, and your own, in order.
 
 In the default pipeline, in this order:
 
-    Logger                          logs what passes, at level debug
-    Finalizer                       calls the controller's `finalize` before an object goes
+    Logger                          logs each step of a reconcile, at level debug
+    Finalizer                       calls the controller's `finalize` before an object is removed
     DelegateToController            calls the controller's handler
-    ApplyDescendants                makes the cluster hold what the handler registered
-    PruneDescendants                deletes what it no longer registers
+    ApplyDescendants                applies the descendants that the handler registered
+    PruneDescendants                deletes descendants that it no longer registers
     ApplyStatus                     writes the status that the handler registered
 
 Others, for operators or for one controller (`Controller.steps`):
 
-    SkipObservedGenerations         halts for generations that were handled before
-    AddManagedByLabelToDescendants  shows the label to hooks and tests
+    SkipObservedGenerations         halts for generations that were reconciled before
+    AddManagedByLabelToDescendants  adds the managed-by label where hooks and tests see it
     AddMissingGVK                   fills in apiVersion and kind
 
-Steps only use what `axn` offers, so each can be replaced.
+Steps use only the `axn`, so each can be replaced.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""AddManagedByLabelToDescendants: the label app.kubernetes.io/managed-by on everything that is registered.
+"""AddManagedByLabelToDescendants: adds the label app.kubernetes.io/managed-by to every registered descendant.
 
-`ApplyDescendants` adds it to what it sends in any case, because streams of owned kinds select by it. With this step
-handler tests, hooks and logs see it, too.
+`ApplyDescendants` always sends this label, because streams of owned kinds select by it. With this step handler tests,
+hooks and logs see it, too.
 """
 
 from __future__ import annotations

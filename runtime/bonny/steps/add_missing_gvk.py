@@ -1,4 +1,4 @@
-"""AddMissingGVK: apiVersion and kind where they are missing, as on the items of a list."""
+"""AddMissingGVK: fills in apiVersion and kind where they are missing, as on the items of a list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..axn import Axn
 class AddMissingGVK:
     """Usage: `AddMissingGVK("apps/v1", "Deployment")`, before steps and handlers that read them.
 
-    The runtime's own worker never leaves them out; for pipelines that are run by something else, such as a test.
+    The runtime's own worker always sets them. For pipelines that something else runs, such as a test.
     """
 
     def __init__(self, api_version: str, kind: str) -> None:

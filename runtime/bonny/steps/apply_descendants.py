@@ -1,18 +1,18 @@
 """ApplyDescendants: makes the cluster hold what the handler registered, by server-side apply, and touches nothing else.
 
-Groups are applied in ascending order, the objects of a group at the same time; one that fails does not stop its group,
-and stops the next one. An object is sent only when the live one does not have what is wanted:
+Groups are applied in ascending order, the objects of a group concurrently. After a failure the rest of the group is
+still applied, and the next group is not. No request is sent when the live object already is as wanted:
 
-- what we own of the live object (managedFields) equals what is wanted, value by value; or
-- what we sent last time is what is wanted now, and what we own of the live object is what the server made of it then
-  (it stores `cpu: 1000m` as `1`, so the first comparison never holds there).
+- the fields that we own (managedFields) equal the wanted ones, value by value; or
+- the wanted object equals what we sent last time, and the fields that we own equal what the server stored then (the
+  server stores `cpu: 1000m` as `1`, so the first comparison never holds there).
 
-When the API server refuses to change an object (an immutable field, say) it is deleted and created anew if it was
-registered with `recreate=True`, after a trial without consequences showed that it would be taken at all.
+When the API server refuses a change, for example of an immutable field, an object that was registered with
+`recreate=True` is deleted and created again. A dry run checks first that the server would accept the new object.
 
-Whose is it? An object is ours when it carries its owner's UID, as a label or an owner reference. The first apply of a
-name is made such that the API server refuses it when anything of that name exists; then an uncached GET must show that
-UID. An apply to what exists carries the live object's UID. What is not ours is reported as `ForeignObject`.
+Ownership: an object is ours if it carries its owner's UID, as a label or an owner reference. The first apply of a name
+is sent so that the API server refuses it if an object of that name exists; then an uncached GET must show our UID. An
+apply to an existing object carries the live object's UID. A foreign object is reported as `ForeignObject`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NO_VERSION: Final = "1"
 
 CREATED: Final = "Created"
 UPDATED: Final = "Updated"
-# Leaves room for what makes the name of a trial unique, in names of 63 characters, too.
+# Leaves room for the random suffix of a dry run's name, also in names of at most 63 characters.
 TRIAL_NAME: Final = 50
 
 log = logging.getLogger("bonny.steps.apply_descendants")
@@ -62,7 +62,7 @@ log = logging.getLogger("bonny.steps.apply_descendants")
 class ApplyDescendants:
     """Usage: `ApplyDescendants()`, after the controller and before `PruneDescendants` and `ApplyStatus`.
 
-    `create_events=True` tells of each object that was created or changed, as an event; failures are told in any case.
+    `create_events=True` emits an event for each object that was created or changed; failures are always reported.
     RBAC: get, list, watch, create and patch on the kinds in `owns`; delete for those registered with `recreate=True`.
     """
 
@@ -86,24 +86,24 @@ class ApplyDescendants:
         axn.applied = applied
 
     async def _apply(self, axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
-        """Bring one object about; returns which one it was."""
+        """Create or change one descendant if needed; returns its kind and key."""
         context = axn.context
         kind = _declared(axn, descendant.resource)
         wanted = prepared(
             descendant, axn.identity, operator=context.operator, kind=kind, owner_namespaced=axn.kind.namespaced
         )
         key = key_of(wanted)
-        collected = any(known["uid"] == axn.uid for known in wanted["metadata"].get("ownerReferences") or ())
+        collected = any(owner["uid"] == axn.uid for owner in wanted["metadata"].get("ownerReferences") or ())
         if not (collected or axn.controller.finalizes()):
             _warn_of_uncollected(type(axn.controller).__name__, kind.resource)
         seen = context.observe(kind, key)
-        # What we own of it is not that deep, and what somebody else wrote into it must not keep us from mending it.
+        # Our fields are never that deeply nested, and foreign fields that are must not keep us from correcting ours.
         live = seen.item.decode(cut=True) if seen.item is not None else None
         ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
         if live is not None and seen.synced and _unchanged(context, kind, wanted, live, ours):
             return kind, key
         last = context.applied_records.get((kind, key))
-        # What was applied before and is wanted as it was: another writer changed the object.
+        # The wanted object did not change since the last apply, so another writer changed the live one.
         drifted = last is not None and last.wanted == digest(wanted)
         wait = context.fights.wait((kind, key), now=time.monotonic()) if drifted else 0.0
         if wait:
@@ -134,7 +134,7 @@ async def apply_descendants_early(axn: Axn[Any], *, create_events: bool) -> None
 
 
 async def _report_fight(axn: Axn[Any], wanted: Resource, shown: Item | None) -> None:
-    """Once for each fight: which writers change the object back, as far as its managedFields say so."""
+    """Once for each fight: report which field managers change the object back, according to its managedFields."""
     by = f"an unknown writer {'deletes it' if shown is None else 'removes fields'}"
     if shown is not None:
         by = await computed(len(shown.raw), _rivals, wanted, shown, axn.context.manager) or by
@@ -158,8 +158,8 @@ def _rivals(wanted: Resource, shown: Item, manager: str) -> str:
 @cache
 def _warn_of_uncollected(controller: str, kind: str) -> None:
     """Once for each controller and kind."""
-    told = {"controller": controller, "kind": kind, "then": "define `finalize` on the controller"}
-    log.warning("descendants stay when their owner is deleted", extra=told)
+    extra = {"controller": controller, "kind": kind, "then": "define `finalize` on the controller"}
+    log.warning("descendants stay when their owner is deleted", extra=extra)
 
 
 def prepared(
@@ -180,7 +180,7 @@ def prepared(
     # A namespaced owner may own only within its namespace: the garbage collector deletes what points elsewhere.
     reachable = not owner_namespaced or metadata.get("namespace") == owner["metadata"].get("namespace")
     if reachable and not descendant.omit_owner_ref:
-        others = [known for known in metadata.get("ownerReferences") or () if known["uid"] != owner["metadata"]["uid"]]
+        others = [other for other in metadata.get("ownerReferences") or () if other["uid"] != owner["metadata"]["uid"]]
         metadata["ownerReferences"] = [*others, owner_reference(owner)]
     return {**resource, "metadata": metadata}
 
@@ -197,13 +197,13 @@ def _must_be_ours(axn: Axn[Any], descendant: Descendant, wanted: Resource, live:
 
 
 async def _owner_must_exist(axn: Axn[Any]) -> None:
-    """Before something is created for it while its own stream is in trouble: the garbage collector may just have
-    removed the child of an owner of whose end nobody told us, and the two of us would go on for ever.
+    """Before creating a child while the owner's stream is failing: the owner may be gone without our knowing, and the
+    garbage collector would delete the child again and again.
 
     Raises: `Retry`.
     """
     if not axn.context.up_to_date and await read_owner(axn) is None:
-        raise Retry(f"{identify(axn.identity)} is gone, and its stream does not say so yet")
+        raise Retry(f"{identify(axn.identity)} was deleted, but the watch has not reported it yet")
 
 
 def _declared(axn: Axn[Any], resource: Mapping[str, Any]) -> Owned:
@@ -219,30 +219,30 @@ def _declared(axn: Axn[Any], resource: Mapping[str, Any]) -> Owned:
 
 
 def _unchanged(context: ReconcileContext, kind: Owned, wanted: Resource, live: Resource, ours: OwnedPart) -> bool:
-    """Whether the live object has what is wanted, and nothing of ours that is no longer wanted."""
+    """Whether the live object has all wanted fields, and no field of ours that is no longer wanted."""
     metadata = live["metadata"]
     record = context.applied_records.get((kind, key_of(wanted)))
-    known = record is not None and record.uid == metadata["uid"] and record.wanted == digest(wanted)
+    resent = record is not None and record.uid == metadata["uid"] and record.wanted == digest(wanted)
     if metadata.get("deletionTimestamp"):
         return False
     if kind.metadata_only:
-        # Nothing to compare: only the very version that our apply made is known to be right.
-        return known and record is not None and record.version == metadata["resourceVersion"]
+        # There are no fields to compare: only the version that our apply made is known to be right.
+        return resent and record is not None and record.version == metadata["resourceVersion"]
     fields, held = ours
     if fields is None:
         return False
-    return same(held, _managed_part(wanted)) or (known and record is not None and record.stored == digest(held))
+    return same(held, _managed_part(wanted)) or (resent and record is not None and record.stored == digest(held))
 
 
 def _managed_part(wanted: Resource) -> Resource:
-    """What of an applied object managedFields records: all but its type and its name."""
+    """The part of an applied object that managedFields records: all but its type and name."""
     metadata = {name: value for name, value in wanted["metadata"].items() if name not in ("name", "namespace")}
     rest = {name: value for name, value in wanted.items() if name not in ("apiVersion", "kind", "metadata")}
     return {**rest, "metadata": metadata}
 
 
 def _belongs_to(live: Resource) -> str:
-    """Whose the object seems to be, for the message."""
+    """The owner of a foreign object, for the message."""
     metadata = live["metadata"]
     for reference in metadata.get("ownerReferences") or ():
         return f" (it belongs to {reference['kind']} {reference['name']})"
@@ -251,12 +251,13 @@ def _belongs_to(live: Resource) -> str:
 
 
 async def _created_or_found(axn: Axn[Any], kind: Owned, wanted: Resource) -> Resource | None:
-    """Create `wanted`, unless something of its name exists: that is returned as it is, and nothing was changed.
+    """Create `wanted` and return None; if an object of its name exists, return that one and change nothing.
 
-    Raises: `Conflict` when it came and went at the same moment.
+    Raises: `Conflict` if such an object appeared and vanished at the same moment.
     """
     key, context = key_of(wanted), axn.context
-    # What we made before and the stream does not show most likely exists: ask, as a refused write costs more.
+    # An object that we applied before and the stream does not show most likely exists. A read costs less than a
+    # refused write.
     live = await read(axn, kind, key) if (kind, key) in context.applied_records else None
     if live is not None:
         return live
@@ -277,10 +278,10 @@ async def _created_or_found(axn: Axn[Any], kind: Owned, wanted: Resource) -> Res
 async def _change(
     axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resource, ours: OwnedPart, recreate: bool
 ) -> str | None:
-    """Apply `wanted` to what exists and is ours to change; returns what became of it, None when nothing was written.
+    """Apply `wanted` to the existing object `before`; returns the outcome, None if nothing was written.
 
-    `ours` is what we own of what exists.
-    The UID goes along, so that an object of the same name that took its place meanwhile is refused, not overwritten.
+    `ours` are the fields that we own of it. The request carries the UID, so that the API server refuses it if another
+    object took the name in the meantime.
     """
     key, context = key_of(wanted), axn.context
     last = context.applied_records.get((kind, key))
@@ -291,10 +292,10 @@ async def _change(
             version = live["metadata"]["resourceVersion"]
             now = await owned_part(live, context.manager)
             if kind.metadata_only:
-                # By its version alone: if that was somebody else's, our apply came behind it, and nothing is missed.
+                # By the version alone: if another writer made it, our apply came after it, so nothing is missed.
                 changed = version != before["metadata"]["resourceVersion"] and (last is None or last.version != version)
             else:
-                # With nothing of ours different nothing was written: the version is that of somebody else's change,
+                # If our fields did not change, nothing was written: the version belongs to another writer's change,
                 # whose event must not be taken for ours.
                 changed = not same(now, ours)
             if changed:
@@ -310,10 +311,10 @@ async def _change(
 
 
 async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resource) -> None:
-    """Delete the object and create it anew.
+    """Delete the object and create it again.
 
-    Raises: before anything is deleted, `Invalid` when the API server would not take the new one, and `Retry` when its
-    owner may want something else by now; `Retry` while the old one is not gone.
+    Raises: before anything is deleted, `Invalid` if the API server would refuse the new object, and `Retry` if the
+    owner changed; `Retry` while the old object still exists.
     """
     key, context = key_of(wanted), axn.context
     trial_name = f"{key.name[:TRIAL_NAME].rstrip('.-')}-{secrets.token_hex(4)}"
@@ -321,13 +322,13 @@ async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Res
     try:
         await context.client.apply(kind, trial, manager=context.manager, force=False, dry_run=True)
     except ApiError as error:
-        # With a name that differs at each try, each would be a failure of its own: a new status, and a new event.
+        # The random name would make each failure a different one: a new status and a new event at each try.
         error.args = (str(error).replace(trial_name, key.name),)
         raise
     if not await owner_is_as_shown(axn):
-        raise Retry(f"{identify(axn.identity)} changed before {identify(wanted)} was deleted to be created anew")
+        raise Retry(f"{identify(axn.identity)} changed before {identify(wanted)} was deleted to be recreated")
     with context.deleting(kind, key, before["metadata"]["uid"]):
         await context.client.delete(kind, key, uid=before["metadata"]["uid"])
     context.applied_records.pop((kind, key), None)
     if await _created_or_found(axn, kind, wanted) is not None:
-        raise Retry(f"{identify(wanted)} is deleted first, to be created anew")
+        raise Retry(f"{identify(wanted)} is being deleted, to be recreated")

@@ -1,13 +1,12 @@
 """ApplyStatus: writes the status that the handler registered, by server-side apply to the status subresource.
 
-The base of the registered changes is what this controller itself set and what still stands on the live object, so two
-controllers, or add and reconcile, do not erase each other's conditions. Nothing is sent when nothing changes. The write
-carries the UID and the resourceVersion that it was decided on; after a conflict the object is read again and the
-changes are made anew, unless what stands there by then speaks of a newer generation. An object that is gone is a
-warning, not an error.
+The registered changes are applied to the fields of the live status that this controller itself set, so two controllers,
+or add and reconcile, do not erase each other's conditions. Nothing is sent when nothing changes. The write carries the
+UID and the resourceVersion that it was decided on. After a conflict the object is read again and the changes are
+applied again, unless the status already reports a newer generation. A deleted object is a warning, not an error.
 
-Where the schema has conditions the runtime adds its own, `Reconciled`: did the last handling succeed, and why not.
-A handling that failed does not get to claim `Ready` or `Available`: what stood before stays, or else they are False.
+If the schema has conditions, the runtime adds its own, `Reconciled`: whether the last reconcile succeeded, and if not,
+why. A failed reconcile cannot claim `Ready` or `Available`: they keep their previous state, or become False.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> N
     Raises: `ApiError`; `Conflict` after three tries; `NotFound` if `strict`.
     """
     live = await _basis(axn)
-    # What was applied before stands on the object: made again, a counter would count twice.
+    # Already written early: applying the changes again would count a counter twice.
     made = State.STATUS_APPLIED in axn.states
     for tries_left in reversed(range(TRIES)):
         if live is None:
@@ -77,9 +76,9 @@ async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> N
             if not tries_left:
                 raise
         except Exception as error:
-            # A status that does not fit, or that the handler's own functions cannot make: no other try would tell.
+            # The status does not fit the schema, or the handler's own function failed: each try would fail alike.
             if not early and (isinstance(error, Invalid) or not isinstance(error, ApiError)):
-                await _tell_alone(axn, live, error)
+                await _report_alone(axn, live, error)
             raise
         live = await read_owner(axn)
     axn.mark_applied(State.STATUS_APPLIED)
@@ -91,8 +90,8 @@ async def apply_status_early(axn: Axn[Any], *, strict: bool) -> None:
         await write_status(axn, strict=strict, early=True)
 
 
-async def _tell_alone(axn: Axn[Any], live: Resource, error: Exception) -> None:
-    """What the handler registered cannot be written, so the runtime's condition goes alone."""
+async def _report_alone(axn: Axn[Any], live: Resource, error: Exception) -> None:
+    """Write only the runtime's own condition: the status that the handler registered cannot be written."""
     axn.failure = axn.failure or failure_of(error)
     if axn.has_conditions:
         with contextlib.suppress(ApiError):
@@ -100,13 +99,13 @@ async def _tell_alone(axn: Axn[Any], live: Resource, error: Exception) -> None:
 
 
 def _with_own_parts(status: Resource, axn: Axn[Any]) -> Resource:
-    """`status` with the runtime's own condition, and the generation that was handled."""
+    """`status` with the runtime's own condition and the observed generation."""
     failure = axn.failure
     if axn.has_conditions and failure is None:
         status = with_condition(status, condition(RECONCILED, True, reason="Succeeded", of=axn.identity))
     elif axn.has_conditions and failure is not None:
-        told = condition(RECONCILED, False, reason=failure.reason, message=failure.message, of=axn.identity)
-        status = with_condition(status, told)
+        failed = condition(RECONCILED, False, reason=failure.reason, message=failure.message, of=axn.identity)
+        status = with_condition(status, failed)
     generation = axn.shown.meta.generation
     if axn.has_observed_generation and failure is None and generation:
         status = {**status, "observedGeneration": generation}
@@ -114,10 +113,10 @@ def _with_own_parts(status: Resource, axn: Axn[Any]) -> Resource:
 
 
 def _withdrawn(wanted: Resource, base: Resource, failure: ReconcileFailure) -> Resource:
-    """`wanted` without the summaries that a failed handling claimed before its descendants were applied."""
-    stood = {known.get("type"): known for known in base.get("conditions", ())}
+    """`wanted` without the summary conditions that a failed reconcile claimed before its descendants were applied."""
+    previous = {each.get("type"): each for each in base.get("conditions", ())}
     conditions = [
-        stood.get(claimed["type"])
+        previous.get(claimed["type"])
         or {**claimed, "status": "False", "reason": failure.reason, "message": failure.message}
         if claimed.get("type") in SUMMARIES and claimed.get("status") == "True"
         else claimed
@@ -127,7 +126,7 @@ def _withdrawn(wanted: Resource, base: Resource, failure: ReconcileFailure) -> R
 
 
 async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
-    """Send the status unless it stands already; returns the object as it is then."""
+    """Send the status unless it is already there; returns the object afterwards."""
     context = axn.context
     base = (await owned_part(live, context.manager, subresource="status"))[1].get("status", {})
     if _is_overtaken(base, by=live, of=axn):
@@ -145,25 +144,25 @@ async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: b
     with context.writing(axn.kind, axn.key) as wrote:
         stored, _ = await context.client.apply(axn.kind, body, manager=context.manager, subresource="status")
         version = stored["metadata"]["resourceVersion"]
-        # The same version as before: nothing was written, and its event is somebody else's.
+        # With the same version as before nothing was written, and the event belongs to another writer.
         if version != named.get("resourceVersion"):
             wrote(version)
     if axn.controller.on_status and axn.shown.meta.resource_version == named.get("resourceVersion"):
-        # All that differs is what this handling wrote, so it is not a change. After a conflict there may be more.
+        # The only difference is this reconcile's own write, so it is not a change. After a conflict there may be more.
         axn.shown = decode_item(msgspec.json.encode(stored))
     return stored
 
 
-def _is_overtaken(told: Resource, *, by: Resource, of: Axn[Any]) -> bool:
-    """Whether the status already speaks of a newer generation than the one that was handled."""
-    newest: int = max(known.get("observedGeneration", 0) for known in (told, *told.get("conditions", ())))
+def _is_overtaken(status: Resource, *, by: Resource, of: Axn[Any]) -> bool:
+    """Whether the status already reports a newer generation than the reconciled one."""
+    newest: int = max(each.get("observedGeneration", 0) for each in (status, *status.get("conditions", ())))
     current: int = by["metadata"].get("generation", 0)
-    # One that is newer than the object itself came with a backup, and means nothing.
+    # A generation newer than the object's own was restored from a backup and means nothing.
     return newest <= current and newest > of.shown.meta.generation
 
 
 async def _basis(axn: Axn[Any]) -> Resource | None:
-    """The object whose status is changed; None where nothing is registered and nothing is known."""
+    """The object whose status is changed; None if nothing is registered and the status is unknown."""
     if axn.stored is not None:
         return axn.stored
     if not axn.kind.metadata_only:

@@ -1,8 +1,8 @@
-"""DelegateToController: calls the handler that fits the action.
+"""DelegateToController: calls the controller's handler for the action.
 
 `add` and `modify` call `reconcile` unless the controller defines them; `delete` without a handler does nothing. The
-controller's own `steps` run before the handler; one that halts ends the whole pipeline. `finalize` is called by the
-step `Finalizer`.
+controller's own `steps` run before the handler; a step that halts ends the whole pipeline. The step `Finalizer` calls
+`finalize`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Finalizer: keeps an object from vanishing until what Kubernetes does not know of was cleaned up.
+"""Finalizer: keeps an object until everything that Kubernetes does not know of is cleaned up.
 
     Finalizer()                                                    the controller's own `finalize`
     Finalizer("example.com/bucket", implementation=remove_bucket, when=has_bucket)
 
 The finalizer is added before the handler runs, so before anything is created for the object. When the object is being
-deleted, and an uncached read says so, too, the implementation is called; the finalizer is removed only after it
-returned. Between the two a crash may come, so an implementation is called at least once, and may be called again.
+deleted, confirmed by an uncached read, the implementation is called; the finalizer is removed only after it returned.
+The process may crash between the two, so an implementation is called at least once and may be called again.
 
-What the garbage collector does not see, children without an owner reference, is deleted then, too.
+Children without an owner reference, which the garbage collector ignores, are deleted then, too.
 
-Both changes are JSON patches that test the UID and the list of finalizers they were decided on, so neither a re-created
-object nor another writer's finalizer is ever touched.
+Both changes are JSON patches that test the UID and the list of finalizers that they were decided on, so a re-created
+object or another writer's finalizer is never touched.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Finalizer:
     """Usage: `Finalizer()` before `DelegateToController`; several with names of their own, or in `Controller.steps`.
 
     `implementation` gets the axn, as `async def` or `def`, within the controller's `timeout`; it may raise `Retry`.
-    `when` gets the axn and says whether the object needs it; default: always. One that was added stays when `when`
-    changes its mind: it says what exists, not what shall be.
-    Raises: `OptionError`, `UsageError` for what is no finalizer.
+    `when` gets the axn and returns whether the object needs the finalizer; default: always. A finalizer that was added
+    stays when `when` later returns False.
+    Raises: `OptionError`, `UsageError` for an invalid finalizer name.
     RBAC: get and patch on the kind, and delete on the kinds in `owns`.
     """
 
@@ -49,7 +49,7 @@ class Finalizer:
         when: Callable[[Axn[Any]], bool] | None = None,
     ) -> None:
         if bool(name) != (implementation is not None):
-            raise OptionError("Finalizer needs a name and an implementation, or none of both for Controller.finalize")
+            raise OptionError("Finalizer: give both name and implementation, or neither for Controller.finalize")
         self._name = check_finalizer(name) if name else ""
         self._implementation = implementation
         self._when = when
@@ -95,8 +95,8 @@ def _is_on(axn: Axn[Any], name: str) -> bool:
 
 
 async def _is_still_on(axn: Axn[Any], name: str) -> bool:
-    """Ask the API server before anything is cleaned up: what the stream shows may be over, and another object may have
-    the name, to whom belongs what the implementation would remove."""
+    """Ask the API server before anything is cleaned up: the stream may be outdated, and the implementation would remove
+    what belongs to a new object of the same name."""
     fresh = await read_owner(axn)
     if fresh is None:
         axn.halt()
@@ -106,7 +106,7 @@ async def _is_still_on(axn: Axn[Any], name: str) -> bool:
 
 
 async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
-    """Add or remove the finalizer; halts when the object is gone, or is not what it was any more."""
+    """Add or remove the finalizer; halts if the object is gone or was re-created."""
     context, kind = axn.context, axn.kind
     for tries_left in reversed(range(TRIES)):
         try:
@@ -123,7 +123,7 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
             if not tries_left:
                 raise
         fresh = await read_owner(axn)
-        # Under deletion nothing can be added, and nothing must be created; the stream will tell.
+        # Under deletion no finalizer can be added, and nothing must be created; the watch will report the deletion.
         if fresh is None or (wanted and fresh["metadata"].get("deletionTimestamp")):
             axn.halt()
             return
@@ -132,7 +132,7 @@ async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
             return
     axn.renew(_as_followed(stored, kind))
     if not wanted and not stored["metadata"].get("finalizers"):
-        # That was the last one: the object is gone, and has no status any more.
+        # That was the last finalizer: the object is gone, and so is its status.
         with context.deleting(kind, axn.key, axn.uid):
             axn.halt()
 
@@ -141,7 +141,7 @@ def _operations(meta: Meta, name: str, *, wanted: bool) -> list[Resource]:
     finalizers = list(meta.finalizers)
     operations: list[Resource] = [
         {"op": "test", "path": "/metadata/uid", "value": meta.uid},
-        # A list that is not there tests as null.
+        # A missing list tests as null.
         {"op": "test", "path": "/metadata/finalizers", "value": finalizers or None},
     ]
     if not wanted:
@@ -154,17 +154,17 @@ def _operations(meta: Meta, name: str, *, wanted: bool) -> list[Resource]:
 
 
 def _as_followed(resource: Resource, kind: Kind) -> Resource:
-    """What a handler sees of it: of a kind that is followed by its metadata, no more than that."""
+    """The object as the stream shows it: of a metadata-only kind, only the metadata."""
     shown = ("apiVersion", "kind", "metadata") if kind.metadata_only else tuple(resource)
     return {name: resource[name] for name in shown}
 
 
 async def _delete_children(axn: Axn[Any]) -> None:
-    """Delete the children that no owner reference leads to. The owner is under deletion, so nobody wants them back."""
+    """Delete the children without an owner reference. The owner is under deletion, so they are not wanted again."""
     uid = axn.uid
     children = axn.context.children(uid)
     if children is None:
-        raise Retry(f"the children of {identify(axn.identity)} are not known yet: a stream is not in sync")
+        raise Retry(f"the children of {identify(axn.identity)} are unknown: a stream is not in sync")
     unseen = [(kind, child) for kind, child in children if not _is_collected(child, uid)]
     await delete_children(axn, unseen, insist=True)
 

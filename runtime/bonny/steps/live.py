@@ -1,6 +1,6 @@
 """Live objects: read from the API server and not from a stream, deleted only as they were seen, and what is ours of it.
 
-What destroys something asks here first: a child that nobody wants in what the handler saw may be wanted by now.
+Destructive steps read here first: the owner may have changed since the handler saw it, and want the child again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 OwnedPart: TypeAlias = tuple[Mapping[str, Any] | None, Resource]
 NOTHING_OWNED: Final[OwnedPart] = (None, {})
-# As with the status: somebody else writes within milliseconds, or all the time.
+# As with the status: more conflicts in a row are a fight, left to the backoff.
 TRIES: Final = 3
-# Of paths: some 2 ms to follow them.
+# Size of the owned paths from which on they are followed in a thread; below it takes up to 2 ms.
 LARGE_BYTES: Final = 32_768
 
 log = logging.getLogger("bonny.steps.live")
 
 
 async def together(requests: Iterable[Awaitable[T]]) -> list[T]:
-    """Await all, each to its end. Raises: the first error, the others as notes."""
+    """Await all, even if one fails. Raises: the first error, with the others as notes."""
     outcomes = await asyncio.gather(*requests, return_exceptions=True)
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     try:
@@ -46,15 +46,15 @@ async def together(requests: Iterable[Awaitable[T]]) -> list[T]:
             raise errors[0]
         return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
     finally:
-        # The error's traceback holds this frame. If the frame held the error, too, the whole handling would stay in
-        # memory until the garbage collector comes, which is rarely.
+        # The error's traceback holds this frame. If the frame held the error, too, the cycle would keep the whole
+        # reconcile in memory until the next garbage collection, which is rare.
         del outcomes, errors
 
 
 async def delete_children(axn: Axn[Any], children: Iterable[tuple[Kind, Item]], *, insist: bool) -> None:
-    """Delete each that is not going already, and only as it was seen; one that changed meanwhile stays.
+    """Delete each child that is not under deletion, and only in the version that was seen; a changed child stays.
 
-    With `insist` that one is read again, and deleted if it still is a child of the handled object.
+    With `insist` a changed child is read again, and deleted if it is still a child of the handled object.
     Raises: `ApiError`; `Conflict` after three tries.
     """
     await together(_delete(axn, kind, child, tries=TRIES if insist else 1) for kind, child in children)
@@ -82,9 +82,9 @@ async def _delete(axn: Axn[Any], kind: Kind, child: Item, *, tries: int) -> None
 
 
 async def read(axn: Axn[Any], kind: Kind, key: Key) -> Resource | None:
-    """The object, uncached; None when there is none. RBAC: get.
+    """The object, uncached; None if it does not exist. RBAC: get.
 
-    Too deep parts are empty (`Client.get`): no step writes them, and a finalizer must run all the same.
+    Parts that are nested too deeply are empty (`Client.get`): no step writes them, and a finalizer still has to run.
     """
     try:
         return await axn.client.get(kind, key.name, namespace=key.namespace or None, cut=True)
@@ -93,7 +93,7 @@ async def read(axn: Axn[Any], kind: Kind, key: Key) -> Resource | None:
 
 
 async def read_owner(axn: Axn[Any]) -> Resource | None:
-    """The handled object, uncached; None when it is gone, or its name is that of another one. RBAC: get."""
+    """The handled object, uncached; None if it is gone or was re-created. RBAC: get."""
     live = await read(axn, axn.kind, axn.key)
     return live if live is not None and live["metadata"]["uid"] == axn.uid else None
 
@@ -115,7 +115,7 @@ async def owner_is_as_shown(axn: Axn[Any]) -> bool:
 
 
 async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> OwnedPart:
-    """The paths that `manager` owns of the live object, None for none, and what is there."""
+    """The paths that `manager` owns of the live object (None for none), and the values there."""
     fields = owned_fields(live, manager, subresource=subresource)
     if fields is None:
         return NOTHING_OWNED
@@ -125,7 +125,7 @@ async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> 
 async def computed(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call `work`, in a thread if it reads paths of `size` bytes and these are many.
 
-    A list of 15,000 items takes 50 ms: the other objects and the probes go on meanwhile.
+    A list of 15,000 items takes 50 ms; a thread keeps the event loop free for other objects and the probes.
     """
     if size < LARGE_BYTES:
         return work(*args, **kwargs)

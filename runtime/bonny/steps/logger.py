@@ -1,4 +1,4 @@
-"""Logger: says what passes through the pipeline, and what of it is sent."""
+"""Logger: logs what passes through the pipeline and what is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger("bonny.steps.logger")
 class Logger:
     """Usage: `Logger()`, as the first step of an operator, or in `Controller.steps`.
 
-    `level` is the level of its lines. Default DEBUG: the worker tells of each handling that changed something anyway.
+    `level` is the level of its lines. Default DEBUG: the worker logs each reconcile that changed something at info.
     Names and kinds are logged, never contents.
     """
 
@@ -23,7 +23,7 @@ class Logger:
         self._level = level
 
     def __call__(self, axn: Axn[Any]) -> None:
-        """Log the event, and ask to be told of what is applied and emitted."""
+        """Log the start, and register hooks that log what is applied and emitted."""
         if not log.isEnabledFor(self._level):
             return
         self._say("processing", axn)

@@ -1,12 +1,11 @@
 """PruneDescendants: deletes children that the handler no longer registers.
 
-A child is deleted only when all of this holds: it carries the label of the owner's UID, this controller applied it,
-the handler returned and did not halt, every registered descendant was applied, every owned stream is in sync, and the
-owner is, by an uncached read, what the handler saw, and not under deletion. The request names the child's UID and
-version, so what changed meanwhile stays for the next time.
+A child is deleted only if all of this holds: it carries the label with the owner's UID; this controller applied it; the
+handler returned and did not halt; every registered descendant was applied; every owned stream is in sync; and an
+uncached read shows the owner as the handler saw it, and not under deletion. The request names the child's UID and
+version, so a child that changed in the meantime is left for the next reconcile.
 
-Off for controllers that define `add` or `modify`: each handler would prune the children of the others, and an action
-without a handler those of all.
+Off for controllers that define `add` or `modify`: each handler would prune the children of the other handlers.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..core.fields import owned_fields
 from ..core.objects import Item
 from .live import delete_children, owner_is_as_shown
 
-# An event tells of the owner's change, but not when it was changed back meanwhile.
+# The owner's change comes as an event, unless the owner was changed back in the meantime: look again after this time.
 LATER_SECONDS: Final = 30.0
 
 
@@ -47,5 +46,5 @@ class PruneDescendants:
 
 
 def _is_ours(child: Item, manager: str) -> bool:
-    """Whether this very controller applied it: another one of the operator may have children for the same owner."""
+    """Whether this controller applied it: another controller of the operator may have children of the same owner."""
     return child.meta.deletion_timestamp is None and owned_fields(child.decode(cut=True), manager) is not None

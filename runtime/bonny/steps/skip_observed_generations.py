@@ -1,4 +1,4 @@
-"""SkipObservedGenerations: halts for objects whose generation was handled before."""
+"""SkipObservedGenerations: halts for objects whose generation was reconciled before."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ..axn import Action, Axn
 from ..core.queue import Reason
 from ..errors import OptionError
 
-# With any other of them something besides the spec wants to be looked at.
+# Every other reason means that something besides the spec changed.
 SKIPPED: Final = frozenset({Reason.ADDED, Reason.CHANGED})
 
 
 class SkipObservedGenerations:
     """Usage: `SkipObservedGenerations()` before `DelegateToController`, or in `Controller.steps`.
 
-    Halts when `status.observedGeneration` equals the generation: for a modify that labels or annotations caused, say.
-    `actions` are those that are skipped; default: modify alone. With `add`, what happened to the children while no
-    process ran stays unnoticed after a restart. `path` is where the observed generation is.
+    Halts if `status.observedGeneration` equals the generation, for example when only labels or annotations changed.
+    `actions` are the actions that may be skipped; default: only modify. With `add`, changes to the children while no
+    process ran stay unnoticed after a restart. `path` locates the observed generation.
 
-    Does not: skip another try after a failure, or what has another reason (a child, a timer).
+    Does not: skip a retry after a failure, or a reconcile with another reason (a child, a timer).
     Raises: `OptionError` for actions that must not be skipped.
     """
 
@@ -33,7 +33,9 @@ class SkipObservedGenerations:
         self._actions = frozenset(map(Action, actions))
         self._path = tuple(path)
         if not self._actions <= {Action.ADD, Action.MODIFY}:
-            raise OptionError("SkipObservedGenerations skips add and modify only: the others have causes of their own")
+            raise OptionError(
+                "SkipObservedGenerations skips only add and modify: the other actions are not about the spec"
+            )
 
     def __call__(self, axn: Axn[Any]) -> None:
         """Halt, or do nothing."""

@@ -129,9 +129,7 @@ async def handle(
 
 def _version_of(controller: type[Controller[Any]], resource: Mapping[str, Any]) -> type[Version] | None:
     """Of the versions that it handles, that of `resource`, as the operator picks it."""
-    named = (resource.get("kind"), resource.get("apiVersion", "").rpartition("/")[2])
-    versions = [known for known in controller.resources() if isinstance(known, type)]
-    return next((known for known in versions if (known.kind, known.version) == named), None)
+    return controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
 
 
 class _Untested(Controller[Any]):

@@ -63,7 +63,7 @@ class History(RuleBasedStateMachine):
     @property
     def free(self) -> bool:
         # A recreation takes two versions.
-        return not self.rewound or self.server.version + 2 < self.led.stream.told
+        return not self.rewound or self.server.version + 2 < self.led.stream.newest
 
     @precondition(lambda self: self.free)
     @rule(name=NAMES)

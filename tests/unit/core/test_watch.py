@@ -784,7 +784,7 @@ def test_a_list_that_shows_older_versions_starts_over_as_that_of_a_restored_serv
     led.changes.clear()
     led.lists(thing("a", version=5), version=21)
     assert led.changes[0] == Begin(21, restored=True)
-    assert led.stream.told == 21 < NEWEST
+    assert led.stream.newest == 21 < NEWEST
 
 
 # --- backoff ----------------------------------------------------------------------------------------------------------
