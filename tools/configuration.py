@@ -35,8 +35,8 @@ The runtime does not read these variables; the code of handlers may."""
 HONOURED_LEAD: Final = """\
 ## Variables of other tools
 
-They have the meaning that they have elsewhere. `python -m <package> config` prints those that are set; passwords in
-them are masked. OpenTelemetry's SDK reads more variables of its own; [traces](reference/telemetry.md#traces) explains
+They have the meaning that they have elsewhere. `python -m <package> config` prints the variables that are set, with
+passwords masked. OpenTelemetry's SDK reads more variables of its own; [traces](reference/telemetry.md#traces) explains
 when it is used."""
 
 

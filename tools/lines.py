@@ -24,7 +24,7 @@ ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")
 OPTIONAL: Final = ("scheduler",)
 # Lowered with each simplification, and never raised in the change that breaks one: 4,150, 8,000, 1,450 and 4,300 are
 # the goals.
-BUDGETS: Final = {"hot path": 4_630, "bonny": 9_080, "bonny.scheduler": 1_545, "bonny_dev": 4_700}
+BUDGETS: Final = {"hot path": 4_540, "bonny": 9_065, "bonny.scheduler": 1_525, "bonny_dev": 4_470}
 
 
 def code_lines(path: Path) -> int:

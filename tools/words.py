@@ -43,13 +43,13 @@ CHECKED: Final = ("README.md", "CONTRIBUTING.md", "docs/", TEMPLATE, "examples/"
 LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/", "tools/words.py")
 # The most findings that each file or folder may have. Lowered whenever there are fewer, never raised.
 MOST: Final = {
-    "CHANGELOG.md": 31,
-    "docs/reference/": 117,
-    "runtime/bonny/": 570,
-    "runtime/bonny_dev/": 132,
+    "CHANGELOG.md": 27,
+    "docs/reference/": 20,
+    "runtime/bonny/": 83,
+    "runtime/bonny_dev/": 6,
     "bench/": 73,
     "hooks/": 4,
-    "tools/": 25,
+    "tools/": 20,
 }
 
 

@@ -191,4 +191,4 @@ async def test_without_the_rules_of_its_handler_each_object_fails_and_the_run_go
     assert {event.metadata["object"] for event in failed} == {f"{here.namespace}/a", f"{here.namespace}/b"}
     assert all(isinstance(event.metadata["error"], Forbidden) for event in failed)
     assert told.of("bonny.reconciler.run.finished")[0].measurements["failed"] == 2
-    assert {record.getMessage() for record in caplog.records} == {"reconcile failed"}
+    assert {record.getMessage() for record in caplog.records} == {"reconciler failed for an object"}

@@ -196,7 +196,7 @@ def test_one_object_that_fails_does_not_stop_the_run(
     assert {event.metadata["object"] for event in failed} == {"default/bad"}
     assert isinstance(failed[0].metadata["error"], error)
     assert {(record.getMessage(), vars(record)["object"]) for record in caplog.records} == {
-        ("reconcile failed", "default/bad")
+        ("reconciler failed for an object", "default/bad")
     }
 
 

@@ -384,7 +384,7 @@ async def _go_round(reconciler: Rounds, caplog: pytest.LogCaptureFixture) -> Non
     async with running(reconciler.run):
         await until(lambda: reconciler.seen.calls["bad"] > FAILURES)
     assert reconciler.seen.calls["good"] >= FAILURES
-    lines = logged(caplog, "reconcile failed")
+    lines = logged(caplog, "reconciler failed for an object")
     assert [(line["reconciler"], line["object"]) for line in lines] == FAILURES * [("Fails", BAD)]
 
 

@@ -59,7 +59,7 @@ LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": loggin
 VARIABLES: Final[Mapping[str, Variable]] = {
     "BONNY_WATCH_NAMESPACE": Variable(
         "watch_namespaces", "one namespace, several with commas, or __ALL__",
-        "BONNY_POD_NAMESPACE, else what the operator says: __ALL__", "Namespaces that are watched.",
+        "BONNY_POD_NAMESPACE, else the value in the code of the operator: __ALL__", "Namespaces that are watched.",
         {ALL_NAMESPACES: None}),
     "BONNY_POD_NAMESPACE": Variable(
         "pod_namespace", "a namespace, or __ALL__", "the namespace of the service account, else default",
@@ -88,7 +88,7 @@ VARIABLES: Final[Mapping[str, Variable]] = {
         "Whether this replica acts only while it holds the Lease; the manifest sets it.",
         {"true": True, "false": False}),
     "BONNY_GRACE_SECONDS": Variable(
-        "grace", f"a number of seconds from 0 to {LONGEST_GRACE:.0f}", "what the operator says: 25",
+        "grace", f"a number of seconds from 0 to {LONGEST_GRACE:.0f}", "value in the code of the operator: 25",
         "How long running handlers may continue after SIGTERM."),
 }
 

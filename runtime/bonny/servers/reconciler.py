@@ -154,7 +154,7 @@ class Reconciler(Server):
             thread = error.thread if isinstance(error, HandlerTimeout) else None
             measurements = {"duration": time.monotonic() - began}
             execute("bonny.reconciler.reconcile.failed", measurements, {**metadata, "error": error})
-            report(log.warning, "reconcile failed", error, metadata)
+            report(log.warning, "reconciler failed for an object", error, metadata)
         finally:
             # A thread cannot be stopped: its object and its slot stay taken until it returns.
             if thread is None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bonny import Axn, Controller
 from bonny.api import Field, Spec, Status, Version
 from bonny.core.lease import LeaseTiming
+from bonny.deploy import Deploy
 from bonny.errors import UsageError
 from bonny.kinds import Owned
 from bonny.operator import Operator
@@ -183,8 +184,8 @@ def test_the_pod_is_probed() -> None:
     ("operator", "seconds"),
     [
         (declared(), 35),  # handlers 25, what follows them 4.5, and 5 for half a renew deadline
-        (declared(leader_election=False), 30),
-        (declared(grace=0.0, leader_election=False), 5),
+        (declared(deploy=Deploy(leader_election=False)), 30),
+        (declared(grace=0.0, deploy=Deploy(leader_election=False)), 5),
         (declared(lease=LeaseTiming(lease_duration=60, renew_deadline=40.0, retry_period=8.0)), 50),
     ],
 )
@@ -193,21 +194,24 @@ def test_the_pod_has_time_to_end_in_order(operator: Operator, seconds: int) -> N
 
 
 def test_replicas_stand_on_different_nodes_where_there_are_several() -> None:
-    (constraint,) = pod(declared(replicas=2))["topologySpreadConstraints"]
+    (constraint,) = pod(declared(deploy=Deploy(replicas=2)))["topologySpreadConstraints"]
 
     assert (constraint["topologyKey"], constraint["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
-    assert constraint["labelSelector"] == objects(declared(replicas=2), image=IMAGE)["Deployment"]["spec"]["selector"]
+    assert (
+        constraint["labelSelector"]
+        == objects(declared(deploy=Deploy(replicas=2)), image=IMAGE)["Deployment"]["spec"]["selector"]
+    )
     assert "topologySpreadConstraints" not in pod()
 
 
 def test_without_a_lease_two_replicas_never_run_at_once() -> None:
-    spec = objects(declared(leader_election=False), image=IMAGE)["Deployment"]["spec"]
+    spec = objects(declared(deploy=Deploy(leader_election=False)), image=IMAGE)["Deployment"]["spec"]
 
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
 
 
 def test_with_a_lease_the_new_replica_is_ready_before_the_old_one_goes() -> None:
-    spec = objects(declared(replicas=2), image=IMAGE)["Deployment"]["spec"]
+    spec = objects(declared(deploy=Deploy(replicas=2)), image=IMAGE)["Deployment"]["spec"]
 
     assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}

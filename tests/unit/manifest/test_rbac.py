@@ -59,7 +59,7 @@ EVENTS = "events.k8s.io/events: create patch"
 
 def granted(*controllers: type[Controller[Any]], **options: Any) -> dict[str, list[Resource]]:
     """What an operator in the namespace `here` is granted; it has no steps but those that are given."""
-    given: dict[str, Any] = {"leader_election": False, "steps": (), **options}
+    given: dict[str, Any] = {"deploy": Deploy(leader_election=False), "steps": (), **options}
     return grants(
         Operator(name="widgets-operator", group="example.com", controllers=controllers, **given), namespace="here"
     )
@@ -130,7 +130,7 @@ def test_finalizers_are_patched_into_the_object_itself() -> None:
 
 
 def test_the_lease_of_a_leader_is_its_own_and_in_its_own_namespace() -> None:
-    found = granted(leader_election=True)
+    found = granted(deploy=Deploy())
 
     assert {place: [_line(rule) for rule in rules] for place, rules in found.items()} == {
         "here": ["coordination.k8s.io/leases: create", "coordination.k8s.io/leases 'widgets-operator': get update"]
