@@ -44,9 +44,9 @@ LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/", "tools/words.p
 # The most findings that each file or folder may have. Lowered whenever there are fewer, never raised.
 MOST: Final = {
     "CHANGELOG.md": 27,
-    "docs/reference/": 20,
-    "runtime/bonny/": 83,
-    "runtime/bonny_dev/": 6,
+    "docs/reference/": 15,
+    "runtime/bonny/": 6,
+    "runtime/bonny_dev/": 0,
     "bench/": 73,
     "hooks/": 4,
     "tools/": 20,

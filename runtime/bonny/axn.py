@@ -44,7 +44,7 @@ StatusChange: TypeAlias = Callable[[Resource], Resource | None]
 
 
 class Action(StrEnum):
-    """What a reconcile is about; see docs/architecture.md for when each action comes."""
+    """Why a reconcile runs: which change it handles."""
 
     ADD = "add"
     MODIFY = "modify"
@@ -98,7 +98,7 @@ Step: TypeAlias = "Callable[[Axn[Any]], Awaitable[None] | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class _Registered:
+class _RegisteredDescendant:
     """An event that waits to be emitted; a success event is dropped if nothing changed."""
 
     event: Event
@@ -125,7 +125,7 @@ class Axn(Generic[V_co]):
         context: ReconcileContext,
     ) -> None:
         self.action = action
-        """What happened to the object."""
+        """The change of the object that is handled."""
         self.resource = resource
         """The object as a plain mapping; for `delete` its last known state."""
         self.reasons = reasons
@@ -162,7 +162,7 @@ class Axn(Generic[V_co]):
         self._spec: object = None
         self._descendants: list[Descendant] = []
         self._status_changes: list[StatusChange] = []
-        self._events: list[_Registered] = []
+        self._events: list[_RegisteredDescendant] = []
         self._before_apply_descendants: list[BeforeApplyDescendants] = []
         self._before_apply_status: list[BeforeApplyStatus] = []
         self._before_emit_event: list[BeforeEmitEvent] = []
@@ -423,7 +423,7 @@ class Axn(Generic[V_co]):
 
     def _register_event(self, event: Event, *, only_if_changed: bool) -> None:
         self._may_change(State.EVENTS_EMITTED)
-        self._events.append(_Registered(event, only_if_changed))
+        self._events.append(_RegisteredDescendant(event, only_if_changed))
 
     @property
     def events(self) -> list[Event]:
@@ -450,7 +450,7 @@ class Axn(Generic[V_co]):
         events, self._events = self._events, []
         return [partial(self._emit, registered) for registered in events]
 
-    def _emit(self, registered: _Registered) -> None:
+    def _emit(self, registered: _RegisteredDescendant) -> None:
         if registered.only_if_changed and not self._is_news():
             return
         event = registered.event
@@ -460,7 +460,7 @@ class Axn(Generic[V_co]):
 
     def tell(self, event: Event) -> None:
         """For the pipeline and steps: emit `event` at the end, even if the handler cleared or emitted its own."""
-        self._events.append(_Registered(event, only_if_changed=False))
+        self._events.append(_RegisteredDescendant(event, only_if_changed=False))
 
     def _is_news(self) -> bool:
         return self.failure is None and (self.action is Action.DELETE or self.context.wrote)

@@ -187,7 +187,7 @@ class Controller(Generic[V_co]):
 
     @classmethod
     def resources(cls) -> tuple[type[Version] | Kind, ...]:
-        """What it reconciles, always as a tuple. Raises: `OptionError` when nothing is named."""
+        """The kinds that it reconciles, always as a tuple. Raises: `OptionError` when nothing is named."""
         resources = cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
         if not resources:
             raise OptionError(

@@ -24,7 +24,7 @@ __all__ = ["Kind", "List", "ObjectNames", "Owned", "Related", "Scope", "builtin"
 
 
 class Scope(StrEnum):
-    """Whether the objects of a kind belong to namespaces. The values are those of a CustomResourceDefinition."""
+    """Whether the objects of a kind belong to namespaces. The values are written as in a CustomResourceDefinition."""
 
     NAMESPACED = "Namespaced"
     CLUSTER = "Cluster"

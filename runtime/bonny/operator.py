@@ -69,7 +69,7 @@ class Operator:
     """The schedulers. Default: those among `controllers`."""
 
     crds: tuple[type[Version], ...]
-    """The versions of the operator's own kinds; those of the controllers are added."""
+    """The versions of the operator's own kinds; versions of the controllers are added."""
 
     steps: tuple[Step, ...]
     """The pipeline of every reconcile. Default: `default_steps()`."""

@@ -27,7 +27,7 @@ from invoke.tasks import Task, task
 from ._moved import MISSING, forward
 
 ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", "bb": "https://bitbucket.org"}
-# What invoke must know of a command to accept it: name of the task, and its parameters. `x?` is a switch, `x=` a text,
+# invoke accepts a command if it knows the name of the task and its parameters. `x?` is a switch, `x=` a text,
 # `x*` a text that may be repeated.
 MOVED: Final = {
     "examine": "doctor sandbox? namespace= context=",

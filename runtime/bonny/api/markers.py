@@ -43,7 +43,7 @@ PRESERVE_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
 
 
 class Keywords:
-    """Adds keywords to the schema of the annotated field, and replaces those of the same name."""
+    """Adds keywords to the schema of the annotated field, and replaces keywords of the same name."""
 
     def __init__(self, keywords: Mapping[str, Any]) -> None:
         self._keywords = dict(keywords)

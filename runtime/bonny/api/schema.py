@@ -120,7 +120,7 @@ def _convert(node: Resource, definitions: _Definitions, where: str, inside: tupl
 
 
 def _merged(inner: Resource, outer: Resource, *, but: str) -> Resource:
-    """The keywords of both; those of the field come before those of its type, but rules add up."""
+    """The keywords of both; a keyword of the field wins over one of its type, but rules add up."""
     merged = {**inner, **{key: value for key, value in outer.items() if key != but}}
     if RULES in inner and RULES in outer:
         merged[RULES] = [*inner[RULES], *outer[RULES]]

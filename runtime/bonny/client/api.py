@@ -7,7 +7,7 @@ Guarantees: every request has a deadline. After a 401 the credentials are read a
 after a certificate that is not trusted they are read again, too. A 429 is waited out within the deadline. Warnings of
 the API server are logged, each text once. Of the writes only `create` is repeated here; for the others the key that
 caused the request is tried again. A client with a fence starts no write once the time of the fence is over, and cancels
-those that are still under way then.
+requests that are still running then.
 """
 
 from __future__ import annotations

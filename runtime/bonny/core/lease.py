@@ -10,9 +10,10 @@ talks to the server is `bonny.run.leader`.
 Rules worth knowing:
 - A term lasts `renew_deadline` from the moment when a write that was stored was *sent*. Only the answer to a write
   extends it. A Lease that is read and found to be ours, as after a lost answer, is what the next write is based on.
-- Whoever does not lead counts from the moment when it *received* a record that it had not seen before, and for as long
-  as that record itself says. Times that others wrote are never compared with a clock of ours.
-- Every write names the resourceVersion that it was decided on, so of those who find the Lease free one gets it.
+- A standby counts from the moment when it *received* a record that it had not seen before, for the duration that the
+  record names. Times in a record are never compared with the local clock.
+- Every write names the resourceVersion that it was decided on: of several candidates that find the Lease free, one gets
+  it.
 - A write that was not answered with success may have been stored all the same: what counts is what is read next.
 - A Lease that was there and is gone, or whose holder was removed by hand, is free after a whole lease duration: its
   holder may not know yet. The holder itself makes it again at once. A holder that finds another's name stops at once.
@@ -23,9 +24,9 @@ Assumptions, without which two may lead at a time:
 - The API server stores a write only if the version that it names is the newest. An etcd that is restored from a backup
   forgets who leads.
 - Each process has an identity of its own.
-- Nobody removes the Lease while there is a candidate that has not seen its holder yet, or while a request to create it
-  is on its way; nobody shortens leaseDurationSeconds of a Lease that is held, or writes what a release writes: these
-  are ways to say that the leader is dead.
+- The Lease is not removed while a candidate has not seen its holder yet, or while a request to create it is on its
+  way; leaseDurationSeconds of a held Lease is not shortened, and no other program writes what a release writes: all of
+  these mean that the leader is dead.
 
 Does not: call back a request that was sent before `until` and arrives late. It carries a version or a UID, or is an
 apply that the next leader puts right.
@@ -42,8 +43,8 @@ from msgspec.structs import replace
 from ..errors import OptionError
 
 NEVER: Final = float("-inf")
-# What client-go writes with the empty holder: the API server wants more than 0. A holder that was removed by hand
-# leaves the longer duration behind, and that is how the two are told apart.
+# client-go writes this duration with the empty holder: the API server requires more than 0. A holder that was removed
+# by hand leaves the longer duration behind, so the two cases can be distinguished.
 RELEASED_SECONDS: Final = 1
 # Waits are shortened by up to this fraction, so that replicas that started together do not ask together for ever.
 JITTER: Final = 0.2
@@ -51,13 +52,13 @@ JITTER: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTiming:
-    """How long a lease lasts. Times are seconds; the defaults are those of client-go and controller-runtime."""
+    """How long a lease lasts. Times are seconds; the defaults equal client-go's and controller-runtime's."""
 
     lease_duration: int = 15
-    """Nobody else leads before so much time has passed without a renewal. Default 15 s; the API takes whole seconds."""
+    """No other replica leads until this time has passed without a renewal. Default 15; the API takes whole seconds."""
 
     renew_deadline: float = 10.0
-    """A leader that could not renew for so long stops. Default 10 s: 5 s before anybody else may lead."""
+    """A leader that could not renew for so long stops. Default 10 s: 5 s before another replica may lead."""
 
     retry_period: float = 2.0
     """A leader renews this often; the others look twice as often. Default 2 s."""
@@ -76,7 +77,7 @@ class LeaseTiming:
         return self.renew_deadline / 2
 
 
-# The names are those of the API, so that a spec is decoded and encoded as it is.
+# Encoded with the names of the API, so that a spec is decoded and encoded as it is.
 class Record(
     msgspec.Struct,
     frozen=True,
@@ -87,7 +88,7 @@ class Record(
         "renewed": "renewTime",
     },
 ):
-    """What a Lease says. Two that differ in anything are two signs of life."""
+    """The content of a Lease. Any difference between two records is a sign of life."""
 
     version: str = ""
     """Its resourceVersion; empty: there is no Lease."""
@@ -99,7 +100,7 @@ class Record(
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """All that is remembered between two steps. Times are those of `now`."""
+    """The state between two steps. Times are on the clock of `now`."""
 
     identity: str
     timing: LeaseTiming
@@ -119,7 +120,7 @@ class Candidate(msgspec.Struct, frozen=True):
     """No write is started from then on, and each is answered by then or given up."""
 
     expires: float = NEVER
-    """From then on somebody else may lead: all work has stopped."""
+    """From then on another replica may lead: all work has stopped."""
 
     releasing: bool = False
 
@@ -205,7 +206,7 @@ def step(candidate: Candidate, event: LeaseInput, *, now: float, chance: float) 
         case Stored(record) if record.holder == "" and candidate.releasing:
             candidate = _seen(candidate, record, now)
         case Stored() | Failed():
-            # What was stored in another form than it was sent is no success either.
+            # A record that was stored in another form than it was sent is not a success either.
             return replace(candidate, known=False), LeaseWait(_within_term(candidate, look, now))
         case Release():
             candidate = replace(candidate, until=NEVER, releasing=True)
@@ -258,7 +259,7 @@ def _renewed(candidate: Candidate, sent: float, chance: float) -> Candidate:
 
 
 def _stopped(candidate: Candidate, now: float) -> Candidate:
-    """Somebody else's name is there: no more writes, and work has as long as at any other end to stop."""
+    """Another holder is named: no more writes, and work has as long to stop as at any other end."""
     timing = candidate.timing
     expires = min(candidate.expires, now + timing.lease_duration - timing.renew_deadline)
     return replace(candidate, until=NEVER, expires=expires)

@@ -52,7 +52,7 @@ def handled_state(
 ) -> Handled:
     """The state of `item` for comparison. Does not raise: it is asked for each object that a stream shows.
 
-    For metadata-only objects and those that cannot be decoded, each new version counts as new content.
+    For metadata-only objects and objects that cannot be decoded, each new version counts as new content.
     """
     meta = item.meta
     content: int | bytes = meta.generation if trust_generation else 0
@@ -92,7 +92,7 @@ class Tombstone(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class AppliedRecord:
-    """What we applied, and how the server stored the fields that we own."""
+    """The object that we applied, and how the server stored the fields that we own."""
 
     wanted: bytes
     """Digest of what we sent."""

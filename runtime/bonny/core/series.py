@@ -11,7 +11,7 @@ Equal events are one series while no more than the window lies between two of th
   to live of a running series does not end, and a series that runs for long costs ten requests an hour.
 - A series that is written to the end is forgotten one window after its last occurrence.
 
-client-go (tools/events) has a timer for each half of this: every 30 minutes it writes all series, also those that did
+client-go (tools/events) has a timer for each half of this: every 30 minutes it writes all series, also ones that did
 not grow, and it writes the last count 6 to 12 minutes after the end.
 
 Only the beginning of a series takes from the budget of its object: repeats are what series make cheap.
@@ -57,7 +57,7 @@ class Series(Generic[K]):
     """How many the server knows of; 0: it is to be created."""
 
     writing: int = 0
-    """How many it is being told of; 0: it is not being written."""
+    """The count that is being written; 0: no write is in progress."""
 
     written: float = 0.0
     tries: int = 0
@@ -69,7 +69,7 @@ class Correlator(Generic[K]):
     def __init__(self, *, limit: int = MOST_SERIES) -> None:
         """`limit` bounds the series that are remembered; it is higher than the number of those written at a time."""
         self.recorded = self.limited = self.refused = self.dropped = 0
-        """Occurrences, since the start. Dropped are those that were tried too often, or found no room."""
+        """Occurrences since the start. An occurrence is dropped if it was tried too often, or found no room."""
 
         self._limit = limit
         self._numbers = 0
@@ -107,7 +107,7 @@ class Correlator(Generic[K]):
         self._queue(series, now)
 
     def take(self, *, now: float) -> Series[K] | None:
-        """What to write next, None for nothing. The caller owes a `settle` for it."""
+        """Return the series to write next, or None. The caller must call `settle` for it."""
         if now - self._swept >= SWEEP_SECONDS:
             self.sweep(now=now)
         if not self._ready:
@@ -117,7 +117,7 @@ class Correlator(Generic[K]):
         return series
 
     def settle(self, series: Series[K], *, sent: int | None, now: float) -> None:
-        """What was taken was written, or not: the server knows of `sent` occurrences by now.
+        """Report the result of a write: the server knows of `sent` occurrences by now.
 
         None: it will never take it. Any number but the one that was being written is a try that failed: what it was
         before, 0 where the event turned out to be gone, 1 where an earlier try had created it, with whatever count.
@@ -153,7 +153,7 @@ class Correlator(Generic[K]):
         return admitted
 
     def _queue(self, series: Series[K], now: float) -> None:
-        """Make it ready if it has something to tell and its time has come."""
+        """Make it ready if it has grown and its time has come."""
         due = series.sent <= 1 or now - series.written >= WINDOW_SECONDS
         if due and series.count > series.sent and not series.writing:
             self._ready[series.key] = series

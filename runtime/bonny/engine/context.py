@@ -63,17 +63,17 @@ class ReconcileContext:
     """Hand an event to the recorder, which sends it when it can. From any thread."""
 
     apply_descendants: Callable[..., Awaitable[None]]
-    """What `Axn.apply_descendants` does. A field, as steps are a layer above."""
+    """Implements `Axn.apply_descendants`. A field, because steps are a layer above."""
 
     apply_status: Callable[..., Awaitable[None]]
-    """What `Axn.apply_status` and `Axn.safe_apply_status` do."""
+    """Implements `Axn.apply_status` and `Axn.safe_apply_status`."""
 
     periodic_tasks: Tasks | None = None
     wrote: bool = False
     """Whether this reconcile changed anything in the cluster so far."""
 
     applied_records: dict[tuple[Kind, Key], AppliedRecord] = field(init=False)
-    """What was applied for the owner, by kind and key of the descendant."""
+    """Applied records of the owner, by kind and key of the descendant."""
 
     _foreign: set[tuple[Kind, Key]] = field(default_factory=set)
 

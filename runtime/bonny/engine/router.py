@@ -141,7 +141,7 @@ class Router:
         return self.primary_stream(key).store.get(key)
 
     def streams_of(self, kind: Kind, key: Key) -> Iterator[Stream]:
-        """The streams that can show the object `key` of an owned or related kind; those of owned kinds first."""
+        """The streams that can show the object `key` of an owned or related kind; owned kinds first."""
         for other, streams in (*self._owned.items(), *self._related.items()):
             if other.gvk == kind.gvk:
                 stream = _for_namespace(streams, key)
@@ -406,7 +406,7 @@ class Router:
         first = not delta.live and not stream.synced
         concerned = set() if own else self._owners(delta)
         if delta.new is None or not own:
-            # The name is free, whoever deleted the object: one owner may have pruned what another one wants.
+            # The name is free, whichever client deleted the object: one owner may prune a child that another wants.
             concerned |= self._contested.get((stream, delta.key), set())
         for key in concerned:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)

@@ -140,7 +140,7 @@ class Stream:
         self._ran = False
 
     def distrust(self) -> None:
-        """List everything again, and trust nothing that was told before: another stream noticed a restored server."""
+        """List everything again, and trust no earlier state: another stream noticed that the server was restored."""
         self._distrusted = True
         if self._following is not None:
             self._following.cancel()
@@ -280,7 +280,7 @@ class Stream:
         if isinstance(change, watch.Sweep):
             self.lists += 1
         if isinstance(change, watch.Begin) and change.restored:
-            # Where this stream was told to trust nothing, its list says nothing about the server.
+            # A stream that `distrust` made list again proves nothing about the server by that list.
             noticed, self._relists = not self._relists, False
             for subscriber in self._subscribers:
                 subscriber.restored(self)

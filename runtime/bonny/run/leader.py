@@ -236,7 +236,7 @@ class _Watchdog:
     """A thread that ends the process at a deadline, which `arm` postpones and `disarm` cancels.
 
     Its last line names controller, object and the code that the event loop runs. The monitor in `run.event_loop`
-    is another thread, because it logs: that may block while nobody reads the log, and the watchdog must not block.
+    is another thread, because it logs: that may block while the log is not read, and the watchdog must not block.
     """
 
     def __init__(self, name: str) -> None:

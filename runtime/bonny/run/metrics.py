@@ -109,7 +109,7 @@ STREAM: Final = ("reader", "resource", "watched", "selector", "form")
 
 
 def families(process: Process) -> Iterator[Metric]:
-    """All metrics but those of the default registry of prometheus-client."""
+    """All metrics except the default registry of prometheus-client."""
     now = time.monotonic()
     watchers = [server for server in process.servers if isinstance(server, Watcher)]
     yield from _of_controllers([*process.workers, *(watcher.worker for watcher in watchers)], now)
@@ -125,7 +125,7 @@ def families(process: Process) -> Iterator[Metric]:
     correlator = process.recorder.correlator
     outcomes = (correlator.recorded, correlator.limited, correlator.refused, correlator.dropped)
     events = dict(zip(EVENTS, outcomes, strict=True))
-    text = "Kubernetes Events: all (recorded), and those that are never written (limited, refused, dropped)."
+    text = "Kubernetes Events: all (recorded), and events that are never written (limited, refused, dropped)."
     yield counter("bonny_events_total", text, ("outcome",), events)
     text = "Kubernetes Events that wait to be written; one that repeats counts each time."
     yield gauge("bonny_events_unsent", text, (), {(): correlator.unsent})

@@ -1,6 +1,6 @@
 """Orphans: children whose owner does not exist, looked for when the streams are in sync for the first time.
 
-Nobody sees the deletion of an owner while no process runs. The garbage collector removes children that have an owner
+The deletion of an owner is not seen while no process runs. The garbage collector removes children that have an owner
 reference; the others stay until a person removes them. They are only reported: this process may see less than the one
 that created them.
 """

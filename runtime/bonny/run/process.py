@@ -50,7 +50,7 @@ __all__ = ["Process"]
 
 # The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
 EVENTS_SECONDS: Final = 2.0
-# Poll this often for the end of handler threads, which notify nobody; the lease may be lost by seconds.
+# Poll this often for the end of handler threads, which send no notification; the lease may be lost by seconds.
 THREAD_SECONDS: Final = 0.05
 ORPHAN_EXAMPLES: Final = 5
 
@@ -88,7 +88,7 @@ class Process:
         """Parts that run while this replica leads."""
 
         self._late: set[asyncio.Task[Any]] = set()
-        """Tasks of the leader that were cancelled; those that are not done ignore it."""
+        """Tasks of the leader that were cancelled; a task that is not done ignores it."""
 
         self._once: list[asyncio.Task[None]] = []
         self._leadership: Leadership | None = None
@@ -169,7 +169,7 @@ class Process:
             # No other replica acts before the lease expires, and no write is sent any more. Work that still runs when
             # it expires ends the process (the watchdog of `bonny.run.leader`).
             await self._end_term(grace=0.0)
-            while self._still_working and not stop.is_set():  # noqa: ASYNC110  threads notify nobody
+            while self._still_working and not stop.is_set():  # noqa: ASYNC110  threads send no notification
                 await asyncio.sleep(THREAD_SECONDS)
             if not self._still_working:
                 self.servers = self._new_servers()

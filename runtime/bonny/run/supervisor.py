@@ -72,9 +72,9 @@ class Supervised:
 
 
 async def ended(tasks: Collection[asyncio.Task[Any]], *, seconds: float) -> set[asyncio.Task[Any]]:
-    """Wait `seconds` for the tasks, then cancel those that still run.
+    """Wait `seconds` for the tasks, then cancel the ones that still run.
 
-    Returns: the tasks that were cancelled; those that ignore it are not done.
+    Returns: the tasks that were cancelled; a task that ignores it is not done.
     """
     late = set(tasks)
     if late:

@@ -1,4 +1,4 @@
-"""Assume: counts pods on nodes, those that are bound and those whose binding is under way.
+"""Assume: counts pods on nodes, both bound pods and pods whose binding is in progress.
 
 A chosen node counts from the moment of the choice, so the next decision sees it. The streams have the last word: an
 assumption holds until they show the pod, or until its binding is known to have failed.

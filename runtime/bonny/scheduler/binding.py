@@ -44,7 +44,7 @@ class Binding:
 
     @staticmethod
     async def create(client: Client, binding: Resource, *, uid: str = "") -> None:
-        """Post `binding` to the pod's binding subresource; `uid` tells the pod from others of its name.
+        """Post `binding` to the pod's binding subresource; `uid` distinguishes the pod from others of its name.
 
         Guarantees: a pod that has a node keeps it. The request is sent once; after `Unreachable` the pod may be bound
         or not, and the same Binding can be posted again.

@@ -3,7 +3,7 @@
     nodes.fitting(pod)                       # the nodes that pass all filters
     if fits_taints(pod, node): ...           # a single filter, for a selection of your own
 
-Semantics are those of kube-scheduler v1.36 (pkg/scheduler/framework/plugins). A pod that asks for something that is not
+Semantics as in kube-scheduler v1.36 (pkg/scheduler/framework/plugins). A pod that asks for something that is not
 supported (inter-pod affinity of its own, volumes that bind it to nodes, claims and more: `demand`) fits on no node, so
 it is never misplaced.
 """

@@ -1,4 +1,4 @@
-"""Meters: how a scheduler's attempts went, as plain numbers. Under which names they are told: `bonny.run.metrics`."""
+"""Meters: how a scheduler's attempts went, as plain numbers. `bonny.scheduler.metrics` names them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BIND_STATUSES: Final = ("Success", "Error")
 
 
 class Result(StrEnum):
-    """How an attempt ended. The values are those of kube-scheduler's label."""
+    """How an attempt ended; the values of kube-scheduler's label."""
 
     SCHEDULED = "scheduled"
     UNSCHEDULABLE = "unschedulable"
@@ -22,7 +22,7 @@ class Result(StrEnum):
 
 
 class Attempts:
-    """Those of one scheduler. A pod that was gone meanwhile is none."""
+    """The meters of one scheduler. A pod that was deleted meanwhile does not count."""
 
     __slots__ = ("bindings", "choices", "seconds")
 

@@ -65,7 +65,7 @@ class _Constraints:
         """The last change of nodes in `emptiest`."""
 
         self.emptiest: dict[tuple[int, int], list[_RankedNode]] = {}
-        """For each size of nodes, a heap of those that pass `fits_spec`, by `fullness`."""
+        """For each size of nodes, a heap of the nodes that pass `fits_spec`, by `fullness`."""
 
         self._fits: dict[str, tuple[NodeView, Fit]] = {}
         """The result of `fits_spec`, and the version of the node that it is for."""
@@ -129,7 +129,7 @@ class Nodes(_LazySequence):
         return ((view, fits[view.name]) for view in self)
 
     def best(self, pod: PodView, score: Score) -> NodeView | None:
-        """The node with the highest score of those that pass `judged`; of equal ones the least recently changed."""
+        """The node with the highest score that passes `judged`; of equal ones the least recently changed."""
         emptiest = self._emptiest(pod) if score is least_allocated else None
         if emptiest is not None:
             return max(emptiest, key=lambda view: score(pod, view), default=None)

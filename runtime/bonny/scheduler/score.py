@@ -3,7 +3,7 @@
     nodes.fitting(pod).best(least_allocated)
     max(nodes.fitting(pod), key=spread(pod, nodes, "topology.kubernetes.io/zone"), default=None)
 
-Semantics are those of kube-scheduler v1.36 (noderesources), without its rounding to whole numbers.
+Semantics as in kube-scheduler v1.36 (noderesources), without its rounding to whole numbers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Selector: compares labels with requirements, for node affinity and for anti-affinity between pods.
 
-Semantics are those of the API (apimachinery, labels/selector.go): `NotIn` and `DoesNotExist` hold without the label,
+Semantics as in the API (apimachinery, labels/selector.go): `NotIn` and `DoesNotExist` hold without the label,
 `Gt` and `Lt` compare integers, and a requirement with an invalid value does not hold.
 """
 

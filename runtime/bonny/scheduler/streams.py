@@ -91,7 +91,7 @@ def _is_readable(pod: PodView) -> bool:
 
 
 class Selected:
-    """The objects of a kind that a scheduler selects: those of a stream, or those in a list that is requested again."""
+    """The objects of a kind that a scheduler selects: from a stream, or from a list that is requested again."""
 
     def __init__(self, ask: Ask, *, everything: Stream, follow: Follow, changed: Callable[[Key], None]) -> None:
         """`everything` is the stream of all objects of the kind. `changed` is called with the key of each object that

@@ -189,7 +189,7 @@ class NodeView(_View):
 
     @property
     def free(self) -> Mapping[str, int]:
-        """Allocatable resources minus those that bound and assumed pods take."""
+        """Allocatable resources minus the requests of bound and assumed pods."""
         free = {name: amount - self.usage.requested[name] for name, amount in self.allocatable.items()}
         return {**free, "pods": free.get("pods", 0) - len(self.usage.pods)}
 

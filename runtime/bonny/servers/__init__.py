@@ -1,1 +1,1 @@
-"""What users write beside controllers: reconcilers, watchers and periodic tasks."""
+"""Servers: reconcilers, watchers and periodic tasks, which users write beside controllers."""

@@ -195,7 +195,7 @@ class PeriodicTasks:
 
     @property
     def ending(self) -> set[asyncio.Task[None]]:
-        """The runs to wait for at the end of a term: those of leader tasks, after `stop` all."""
+        """The runs to wait for at the end of a term: runs of leader tasks; after `stop`, all runs."""
         stopped = self._stopped.is_set()
         return {run for run, task in self._running.items() if stopped or task.leader_only}
 

@@ -36,7 +36,7 @@ class Server:
     def __init__(
         self, client: Client, *, namespaces: Namespaces = EVERYWHERE, tasks: PeriodicTasks | None = None
     ) -> None:
-        """`namespaces` are those that the operator watches; handlers register periodic tasks in `tasks`.
+        """`namespaces`: the namespaces that the operator watches; handlers register periodic tasks in `tasks`.
 
         Raises: `OptionError` when the class has no `operation`.
         """

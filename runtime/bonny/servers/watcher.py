@@ -46,7 +46,7 @@ class _Shown(Controller[Any]):
 
 
 class Watcher(Server):
-    """Calls `add`, `modify` and `delete` with the objects of its `operation`; those that are not defined do nothing.
+    """Calls `add`, `modify` and `delete` with the objects of its `operation`; undefined methods do nothing.
 
     Guarantees: handlers get the last state of each object, and its deletion; states in between may be left out, and an
     object that existed for a moment may reach only `delete`. Calls for one name come one after the other, in order, the

@@ -129,7 +129,7 @@ class ApplyDescendants:
 
 
 async def apply_descendants_early(axn: Axn[Any], *, create_events: bool) -> None:
-    """What `Axn.apply_descendants` does."""
+    """Implements `Axn.apply_descendants`."""
     await ApplyDescendants(create_events=create_events)(axn)
 
 

@@ -30,7 +30,7 @@ from .live import owned_part, read_owner
 RECONCILED: Final = "Reconciled"
 # kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
 SUMMARIES: Final = ("Ready", "Available")
-# A conflict means that somebody wrote within milliseconds; more than three in a row is a fight, left to the backoff.
+# A conflict means that another client wrote within milliseconds; after three in a row the backoff takes over.
 TRIES: Final = 3
 
 log = logging.getLogger("bonny.steps.apply_status")
@@ -85,7 +85,7 @@ async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> N
 
 
 async def apply_status_early(axn: Axn[Any], *, strict: bool) -> None:
-    """What `Axn.apply_status` and `Axn.safe_apply_status` do: write what is registered now, if anything is."""
+    """Implements `Axn.apply_status` and `Axn.safe_apply_status`: write the changes that are registered now, if any."""
     if axn.status:
         await write_status(axn, strict=strict, early=True)
 

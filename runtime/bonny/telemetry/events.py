@@ -47,7 +47,7 @@ EVENTS: Final = (
     "bonny.watcher.trouble.started", "bonny.watcher.trouble.finished",
     "bonny.watcher.handle.succeeded", "bonny.watcher.handle.failed",
 )  # fmt: skip
-"""Every event of the runtime. The names are those of Elixir's Bonny where it has such an event."""
+"""Every event of the runtime, with the name of Elixir's Bonny if it has such an event."""
 
 Listener: TypeAlias = Callable[[str, Mapping[str, float], Mapping[str, object], Any], object]
 """Called with the event's name, measurements and metadata, and with the `config` that was given to `attach`."""
@@ -124,7 +124,7 @@ def _log(name: str, measurements: Mapping[str, float], metadata: Mapping[str, ob
 
 
 def execute(name: str, measurements: Mapping[str, float] = NOTHING, metadata: Mapping[str, object] = NOTHING) -> None:
-    """Call the listeners of `name`; an exception of theirs is not raised here.
+    """Call the listeners of `name`; exceptions of listeners are not raised here.
 
     Measurements are numbers, durations in seconds. Metadata are names and texts that may be logged: never the body of
     an object.

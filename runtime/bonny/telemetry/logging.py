@@ -75,7 +75,7 @@ class LogFormat(StrEnum):
 def about(**fields: object) -> None:
     """Add `fields` and a new `reconcile_id` to the lines of this asyncio task and of threads and tasks that it starts.
 
-    They replace those of the last call. Fields of a line itself beat them.
+    They replace the fields of the last call. Fields of a line itself beat them.
     """
     _handled.set((next(_numbers), fields))
 
@@ -87,7 +87,7 @@ def reconcile_id() -> str:
 
 
 def subject_of(context: Context) -> str:
-    """What the code with this context handles, as `controller=... object=...`; empty where it handles nothing."""
+    """The controller and object that the code with this context handles, as `controller=... object=...`, or nothing."""
     handled = context.get(_handled, None)
     if handled is None:
         return ""

@@ -1,7 +1,7 @@
 """OpenTelemetry: makes the spans of `tracing`.
 
 Needs the package opentelemetry-api, and the rest of the extra `otel` where the environment asks for traces. Attributes
-have the names of OpenTelemetry's semantic conventions; those that begin with `bonny.` have no convention.
+have the names of OpenTelemetry's semantic conventions; names that begin with `bonny.` have no convention.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OF_NAMESPACES: Final = ("finalize", "status")
 
 
 class Handling(Protocol):
-    """What a span shows of a reconcile; an `Axn` is one."""
+    """The parts of a reconcile that a span shows; an `Axn` is one."""
 
     @property
     def action(self) -> str: ...
@@ -171,11 +171,11 @@ def find(provider: TracerProvider | None, *, service: str, version: str, wanted:
 
 def _set_up(*, service: str, version: str) -> None:
     """Let OpenTelemetry set up the whole process by its variables: spans of handlers go the same way as ours."""
-    # What OpenTelemetry's distributions configure the process by. A provider that is given does without the SDK.
+    # OpenTelemetry's distributions configure the process by this class. A given provider does without the SDK.
     from opentelemetry.sdk._configuration import _OTelSDKConfigurator  # noqa: PLC0415
 
     configurator: Any = _OTelSDKConfigurator
-    # The defaults are those of the exporter that the extra `otel` installs.
+    # The defaults fit the exporter that the extra `otel` installs.
     for name, default in (("OTEL_TRACES_EXPORTER", "otlp"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")):
         os.environ[name] = os.environ.get(name) or default
     # An attribute that is given here beats the variables.

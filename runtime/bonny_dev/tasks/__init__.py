@@ -267,7 +267,7 @@ def lint(c: Context) -> int:
     },
 )
 def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = False) -> None:
-    """Replace vendor/bonny and vendor/bonny_dev by those of another version of the template."""
+    """Replace vendor/bonny and vendor/bonny_dev with another version of the template."""
     from .update_runtime import update_runtime
 
     report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)

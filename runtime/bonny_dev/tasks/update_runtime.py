@@ -1,4 +1,4 @@
-"""Update: replaces vendor/bonny and vendor/bonny_dev, both or neither, by those of another version of the template.
+"""Update: replaces vendor/bonny and vendor/bonny_dev, both or neither, with another version of the template.
 
 The file CHECKSUMS of each lists what the template delivered, as `sha256sum --check` reads it; what differs was edited.
 """
@@ -28,9 +28,9 @@ __all__ = ["CHECKSUMS", "Report", "checksums", "update_runtime"]
 PACKAGES: Final = ("bonny", "bonny_dev")
 CHECKSUMS: Final = "CHECKSUMS"
 CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
-# Those that cookiecutter and cruft know.
+# The abbreviations that cookiecutter and cruft know.
 ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", "bb": "https://bitbucket.org"}
-# What is read of a template beside its folder `runtime`.
+# Files that are read of a template, beside its folder `runtime`.
 TEXTS: Final = ("CHANGELOG.md", "pyproject.toml")
 
 
@@ -132,7 +132,7 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
 def checksums(folder: Path) -> dict[str, str]:
     """SHA-256 of every file, by its path within `folder`; without caches and the list itself.
 
-    A checkout with core.autocrlf edits nothing: its line endings count as those that were delivered.
+    A checkout with core.autocrlf edits nothing: its line endings count as the delivered ones.
     """
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not set(CACHES) & set(path.parts))
     return {
@@ -232,7 +232,7 @@ def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Template]:
         clone = Path(temporary)
         _git("clone", "--quiet", "--no-checkout", "--", str(folder) if folder.is_dir() else origin, str(clone))
         tags = _git("tag", "--list", "v*", "--sort=-version:refname", cwd=clone).split()
-        # A release candidate is taken by those who name it.
+        # A release candidate is taken only if it is named.
         ref = ref or next((tag for tag in tags if re.fullmatch(r"v\d+(\.\d+)*", tag)), "HEAD")
         known = [name for name in (ref, f"origin/{ref}") if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)]
         if not known:

@@ -19,14 +19,14 @@ from bonny.servers.reconciler import Reconciler
 __all__ = ["reconcile", "run_task"]
 
 
-class _NoClient:
+class _UnavailableClient:
     """A client that cannot send anything."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise OptionError(f"a test without a server sends nothing ({name}): test what needs one against a sandbox")
 
 
-NO_CLIENT: Final = cast("Client", _NoClient())
+NO_CLIENT: Final = cast("Client", _UnavailableClient())
 
 
 async def run_task(task: PeriodicTask, *, state: Any = None) -> Next | Stop | None:
