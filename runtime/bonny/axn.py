@@ -98,7 +98,7 @@ Step: TypeAlias = "Callable[[Axn[Any]], Awaitable[None] | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class _RegisteredDescendant:
+class _RegisteredEvent:
     """An event that waits to be emitted; a success event is dropped if nothing changed."""
 
     event: Event
@@ -162,7 +162,7 @@ class Axn(Generic[V_co]):
         self._spec: object = None
         self._descendants: list[Descendant] = []
         self._status_changes: list[StatusChange] = []
-        self._events: list[_RegisteredDescendant] = []
+        self._events: list[_RegisteredEvent] = []
         self._before_apply_descendants: list[BeforeApplyDescendants] = []
         self._before_apply_status: list[BeforeApplyStatus] = []
         self._before_emit_event: list[BeforeEmitEvent] = []
@@ -423,7 +423,7 @@ class Axn(Generic[V_co]):
 
     def _register_event(self, event: Event, *, only_if_changed: bool) -> None:
         self._may_change(State.EVENTS_EMITTED)
-        self._events.append(_RegisteredDescendant(event, only_if_changed))
+        self._events.append(_RegisteredEvent(event, only_if_changed))
 
     @property
     def events(self) -> list[Event]:
@@ -450,7 +450,7 @@ class Axn(Generic[V_co]):
         events, self._events = self._events, []
         return [partial(self._emit, registered) for registered in events]
 
-    def _emit(self, registered: _RegisteredDescendant) -> None:
+    def _emit(self, registered: _RegisteredEvent) -> None:
         if registered.only_if_changed and not self._is_news():
             return
         event = registered.event
@@ -460,7 +460,7 @@ class Axn(Generic[V_co]):
 
     def tell(self, event: Event) -> None:
         """For the pipeline and steps: emit `event` at the end, even if the handler cleared or emitted its own."""
-        self._events.append(_RegisteredDescendant(event, only_if_changed=False))
+        self._events.append(_RegisteredEvent(event, only_if_changed=False))
 
     def _is_news(self) -> bool:
         return self.failure is None and (self.action is Action.DELETE or self.context.wrote)
