@@ -511,7 +511,8 @@ class _Rules:
             return self.failed(stream, self.resumed(stream, then), ErrorKind.GARBAGE, failure)
         if version < stream.newest:
             failure = Failure(message=f"the server is at version {version}, and was at {stream.newest}")
-            return self.failed(stream, Listing(), ErrorKind.EXPIRED, failure)
+            # The server may pass our version before the list: from now on, any version counts as a restored server's.
+            return self.failed(replace(stream, newest=NEWEST), Listing(), ErrorKind.EXPIRED, failure)
         return self.open(stream, then)
 
     def rewritten(self, stream: WatchState) -> Decision:

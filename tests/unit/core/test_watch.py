@@ -739,6 +739,18 @@ def test_a_watch_is_not_resumed_at_a_version_of_the_servers_future() -> None:
     assert Begin(11, restored=True) in led.changes
 
 
+def test_a_restore_that_was_noticed_counts_also_if_the_server_passes_our_version_before_the_list() -> None:
+    """Regression: the list came after a wait, showed a version above ours, and did not count as a restored server's."""
+    led = broken(version=12)
+
+    led.tell(Reply(200, page(version=11)))
+    led.waits_out()
+    led.lists(version=13)
+
+    assert Begin(13, restored=True) in led.changes
+    assert led.stream.newest == 13
+
+
 @pytest.mark.parametrize("event", [Broken("refused"), refused(500), refused(429), Reply(200, b"<html/>")])
 def test_a_version_that_cannot_be_asked_for_counts_as_a_watch_that_cannot_be_resumed(event: WatchInput) -> None:
     led = broken()
