@@ -256,6 +256,15 @@ def test_answers_that_say_nothing_are_asked_for_again(
 # --- when it is used --------------------------------------------------------------------------------------------------
 
 
+def may(sandbox: Sandbox, verb: str, name: str) -> bool:
+    """Whether the API server's authorizer has the grant already: it follows roles by a watch."""
+    attributes = {"namespace": "default", "verb": verb, "resource": "configmaps", "name": name}
+    spec = {"user": "system:serviceaccount:default:patcher", "resourceAttributes": attributes}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    answer = sandbox.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(answer.body["status"]["allowed"])
+
+
 async def test_an_apply_needs_create_only_where_it_creates(sandbox: Sandbox) -> None:
     """Why the recorder counts an answer of 201 twice."""
     account = {"name": "patcher", "namespace": "default"}
@@ -273,12 +282,14 @@ async def test_an_apply_needs_create_only_where_it_creates(sandbox: Sandbox) -> 
         [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, {**role, "rules": [rule]}, here]
     )
     sandbox.apply(binding)
+    sandbox.eventually(lambda: may(sandbox, "patch", "here"))
     cluster = Kubeconfig(str(sandbox.service_account_kubeconfig("default", "patcher")))
     async with Client(cluster, user_agent="test") as client:
         await client.apply(Kind("v1", "ConfigMap"), {**here, "data": {"a": "1"}}, manager="test")
         with pytest.raises(Forbidden, match='cannot create resource "configmaps"'):
             await client.apply(Kind("v1", "ConfigMap"), new, manager="test")
         sandbox.apply({**role, "rules": [{**rule, "verbs": ["patch", "create"], "resourceNames": ["new", "here"]}]})
+        sandbox.eventually(lambda: may(sandbox, "create", "new"))
         with record_permissions() as recorder:
             await client.apply(Kind("v1", "ConfigMap"), new, manager="test")
     assert recorder.compared_with({"default": [rule]}).missing == {"default": [{**rule, "verbs": ["create"]}]}

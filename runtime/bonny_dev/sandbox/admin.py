@@ -187,6 +187,7 @@ class Admin:
         if self._opener is None:
             context = ssl.create_default_context(cafile=self.ca_file)
             # One handler only: no proxy, which could not reach our loopback address, and no exception for a refusal.
-            self._opener = urllib.request.OpenerDirector()
-            self._opener.add_handler(urllib.request.HTTPSHandler(context=context))
+            opener = urllib.request.OpenerDirector()
+            opener.add_handler(urllib.request.HTTPSHandler(context=context))
+            self._opener = opener  # complete: another thread may use it at once
         return self._opener
