@@ -112,7 +112,7 @@ class Demo:
         with self.screen.step("Render the template"):
             self.command([sys.executable, "-m", "cookiecutter", str(ROOT), "--no-input", "-o", str(self.guard.folder)])
             files = [path for path in self.project.rglob("*") if path.is_file() and "vendor" not in path.parts]
-            self.screen.say(f"{SLUG}/: {len(files)} files, and the runtime in vendor/bonny")
+            self.screen.say(f"{SLUG}/: {len(files)} files, and the packages in vendor/")
 
     def install(self) -> None:
         with self.screen.step("Install it in an environment of its own"):
@@ -265,7 +265,7 @@ def main() -> int:
         f"""
 All done in {screen.elapsed:.0f} s; nothing was left behind. Your own operator, from here:
 
-    .venv/bin/cookiecutter . -o ..            # answer a few questions; press return for the defaults
+    .venv/bin/cookiecutter . -o ..            # answer a few questions; press Enter for the defaults
     cd ../{SLUG} && python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[dev]'
     invoke gen-controller Widget widgets --version v2alpha1
     invoke run-local --sandbox"""

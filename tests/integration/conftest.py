@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import FaultProxy
+from tests.support.things import own_namespace
 
 MERGE = "application/merge-patch+json"
 # What others follow, or place pods on.
@@ -34,3 +36,17 @@ def _nothing_is_left(sandbox: Sandbox) -> Iterator[None]:
             if metadata.get("finalizers"):
                 sandbox.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
             sandbox.request("DELETE", f"{path}?gracePeriodSeconds=0")
+
+
+@pytest.fixture
+def namespace(sandbox: Sandbox) -> Iterator[str]:
+    """A namespace for one test."""
+    with own_namespace(sandbox) as name:
+        yield name
+
+
+@pytest.fixture
+def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
+    """A proxy in front of the sandbox, for one test."""
+    with FaultProxy(sandbox) as made:
+        yield made

@@ -23,7 +23,6 @@ from tests.support.things import (
     Thing,
     config_map,
     operator_of,
-    own_namespace,
     path_of,
     thing,
     until_reconciled,
@@ -38,18 +37,6 @@ MOST = 5 + 1 + SPAN / LONGEST + 1
 @pytest.fixture(autouse=True, scope="module")
 def _served(sandbox: Sandbox) -> None:
     sandbox.apply(crds([Thing], GROUP))
-
-
-@pytest.fixture
-def namespace(sandbox: Sandbox) -> Iterator[str]:
-    with own_namespace(sandbox) as name:
-        yield name
-
-
-@pytest.fixture
-def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
-    with FaultProxy(sandbox) as made:
-        yield made
 
 
 class Finalizing(Controller[Thing]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -38,18 +37,6 @@ from tests.support.things import (
 @pytest.fixture(autouse=True, scope="module")
 def _served(sandbox: Sandbox) -> None:
     sandbox.apply(crds([Thing], GROUP))
-
-
-@pytest.fixture
-def namespace(sandbox: Sandbox) -> Iterator[str]:
-    with own_namespace(sandbox) as name:
-        yield name
-
-
-@pytest.fixture
-def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
-    with FaultProxy(sandbox) as made:
-        yield made
 
 
 def watch_of_config_maps(request: ProxiedRequest) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -24,7 +23,6 @@ from tests.support.things import (
     config_map,
     names,
     operator_of,
-    own_namespace,
     path_of,
     spec,
     thing,
@@ -35,18 +33,6 @@ from tests.support.things import (
 @pytest.fixture(autouse=True, scope="module")
 def _served(sandbox: Sandbox) -> None:
     sandbox.apply(crds([Thing], GROUP))
-
-
-@pytest.fixture
-def namespace(sandbox: Sandbox) -> Iterator[str]:
-    with own_namespace(sandbox) as name:
-        yield name
-
-
-@pytest.fixture
-def proxy(sandbox: Sandbox) -> Iterator[FaultProxy]:
-    with FaultProxy(sandbox) as made:
-        yield made
 
 
 # --- finalizers -------------------------------------------------------------------------------------------------------
