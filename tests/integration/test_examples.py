@@ -145,9 +145,12 @@ class Stage:
         return [told(request) for request in self.proxy.requests if request.status in (401, 403)]
 
     def until_quiet(self) -> None:
-        """Return when every sample was handled, and nothing was written for longer than a period."""
+        """Return when every sample was handled or scheduled, and nothing was written for longer than a period."""
         if self.operator.controllers:
             self.eventually(lambda: all(self.processed[identify(made)] for made in self._made.values()))
+        if self.operator.schedulers:
+            pods = [made["metadata"]["name"] for made in self._made.values() if made["kind"] == "Pod"]
+            self.eventually(lambda: pods and all(map(self.node_of, pods)))
         self.eventually(lambda: not self.writes(since=time.monotonic() - QUIET_SECONDS))
 
     def until_gone(self) -> None:
