@@ -138,19 +138,25 @@ def bench(c: Context) -> None:
 
 @task
 def bench_core(c: Context) -> None:
-    """Measure the watch and queue core beside kopf and, where Go is on PATH, controller-runtime; about half an hour."""
+    """Measure the watch and queue core beside kopf and, with compilers, controller-runtime and kube-rs; 75 minutes."""
     c.run("python -m bench.core", pty=sys.stdout.isatty())
 
 
 @task
 def bench_pipeline(c: Context) -> None:
-    """Measure the whole pipeline, child and status included, beside the same two; about three quarters of an hour."""
+    """Measure the whole pipeline, child and status included, beside the same three; about 75 minutes."""
     c.run("python -m bench.pipeline", pty=sys.stdout.isatty())
 
 
 @task
+def bench_check(c: Context) -> None:
+    """Compare CPU, memory and writes with the commit in bench/check/BASELINE; about a quarter of an hour."""
+    c.run("python -m bench.check", pty=sys.stdout.isatty())
+
+
+@task
 def bench_scheduler(c: Context) -> None:
-    """Measure a scheduler beside kube-scheduler, 1,000 nodes and 5,000 pods; about three quarters of an hour."""
+    """Measure a scheduler beside kube-scheduler, 1,000 nodes and 5,000 pods; about an hour."""
     c.run("python -m bench.scheduler", pty=sys.stdout.isatty())
 
 
@@ -204,6 +210,7 @@ def lock(c: Context) -> None:
 
 namespace = Collection(
     bench,
+    bench_check,
     bench_core,
     bench_pipeline,
     bench_scheduler,

@@ -1,4 +1,4 @@
-"""Benches: figures of operators on a real API server; the runtime is found without being installed."""
+"""Benches: measurements of operators on a real API server; the runtime is found without being installed."""
 
 import sys
 from pathlib import Path

@@ -1,25 +1,30 @@
-"""What it costs that an operator can be watched: events, figures, traces; without a server.
+"""What it costs that an operator can be watched: events, figures, traces, imports; without a server.
 
     python -m bench.telemetry
 
-Each row is CPU time of the whole process for one call, threads that export included, of the fastest of several rounds.
+Each row is CPU time of the whole process for one call, threads that export included, of the fastest of several rounds;
+for an import, of the median of several processes, and what it adds to resident memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from statistics import median
 from typing import Any, Final, NamedTuple
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
+from bench.harness.contestants import ROOT
 from bonny.axn import Action, Axn
 from bonny.client.metering import Requests
 from bonny.core.meters import Exemplar, Histogram, ReconcileCounts
@@ -43,10 +48,10 @@ TOLD: Final[Mapping[str, object]] = {"task": "bench"}
 
 
 class Row(NamedTuple):
-    """What was measured, and its time."""
+    """What was measured, in nanoseconds unless it says otherwise."""
 
     what: str
-    nanoseconds: float
+    value: float
 
 
 def fastest(call: Callable[[], object], *, seconds: float) -> float:
@@ -212,6 +217,41 @@ def traced(sampler: Sampler) -> Iterator[None]:
     provider.shutdown()
 
 
+# --- imports ----------------------------------------------------------------------------------------------------------
+
+# The library that writes /metrics is imported by the first scrape, not at the start.
+IMPORTS: Final = """
+import os, sys, time
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+import bonny.main
+print(len(sys.modules))
+began, before = time.process_time_ns(), resident()
+import prometheus_client.core, prometheus_client.exposition
+print(time.process_time_ns() - began)
+print(resident() - before)
+"""
+PROCESSES: Final = 5
+
+
+def imports() -> Iterator[Row]:
+    rows = ("modules after the import of bonny.main", "the import of prometheus-client after it", "the same, bytes")
+    run = partial(
+        subprocess.run,
+        [sys.executable, "-c", IMPORTS],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "runtime")},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    outputs = [run().stdout.split() for _ in range(PROCESSES)]
+    for what, values in zip(rows, zip(*outputs, strict=True), strict=True):
+        yield Row(what, median(map(int, values)))
+
+
 # --- table ------------------------------------------------------------------------------------------------------------
 
 
@@ -220,10 +260,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.telemetry", description="What watching an operator costs.")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for each round of a row (default %(default)s)")
     seconds = parser.parse_args(words).seconds
-    for title, rows in (("events", events), ("figures", figures), ("traces", traces)):
+    sections = {"events": events(seconds), "figures": figures(seconds), "traces": traces(seconds), "imports": imports()}
+    for title, rows in sections.items():
         print(f"{title:64}{'ns':>12}")
-        for row in rows(seconds):
-            print(f"  {row.what:62}{row.nanoseconds:12,.0f}", flush=True)
+        for row in rows:
+            print(f"  {row.what:62}{row.value:12,.0f}", flush=True)
     return 0
 
 

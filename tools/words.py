@@ -47,7 +47,7 @@ MOST: Final = {
     "docs/reference/": 14,
     "runtime/bonny/": 6,
     "runtime/bonny_dev/": 0,
-    "bench/": 73,
+    "bench/": 54,
     "hooks/": 4,
     "tools/": 20,
 }

@@ -1,1 +1,1 @@
-"""Figures of the watch and queue core beside kopf and controller-runtime, on a real API server: `make bench-core`."""
+"""Measurements of the watch and queue core beside its peers, on a real API server: `make bench-core`."""

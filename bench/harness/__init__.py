@@ -1,1 +1,1 @@
-"""What the benches beside kopf and controller-runtime share: contestants, traffic, measuring, rounds, reports."""
+"""Code that the benches with peers share: contestants, traffic, measuring, rounds, reports."""

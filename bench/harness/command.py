@@ -1,7 +1,7 @@
 """Command: the command line of a bench: which workloads, with whom, how many objects, how often.
 
-A missed goal is no error, but ours is run once more under a profiler; the exit code is not 0 when a contestant did not
-do its work.
+A missed goal is not an error, unless the suite is strict, but ours is run once more under a profiler. The exit code is
+not 0 when a contestant did not do its work.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.guard import Guard
 
-from . import report, sampling
-from .contestants import BONNY, ROOT, Contestant, Makers, prepare
+from . import plot, report, sampling
+from .contestants import BONNY, ROOT, Makers, Prepared, prepare
 from .rounds import Bench
 
 __all__ = ["Suite", "Workload"]
@@ -56,6 +56,12 @@ class Suite:
     sizes: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """What else may be chosen: default and help, by the name of the option."""
 
+    panels: Sequence[plot.Panel] = ()
+    """The measurements that pictures show."""
+
+    strict: bool = False
+    """Whether the exit code is 1 unless every goal is met."""
+
     def main(self, words: Sequence[str] | None = None) -> int:
         """Carry out the command line; returns the exit code."""
         given = self._parser().parse_args(words)
@@ -63,7 +69,7 @@ class Suite:
             return self._profile(given)
         names = given.workload or list(self.workloads)
         peers = any(self.workloads[name].with_peers for name in names)
-        contestants = prepare(self.makers, given.contestant or ()) if peers else []
+        prepared = prepare(self.makers, given.contestant or ()) if peers else Prepared([], {})
         machine = {
             "processors": os.cpu_count(),
             "load": os.getloadavg(),
@@ -73,7 +79,7 @@ class Suite:
         file = ROOT / ".bench" / f"{self.name}-{time.strftime('%Y%m%d-%H%M%S')}.json"
         outcomes: list[report.Outcome] = []
         for name in names:
-            outcomes.append(self._run(name, given, contestants))
+            outcomes.append(self._run(name, given, prepared))
             print(f"\n{report.table(outcomes[-1])}", flush=True)
             # After each: what comes later may fail.
             report.saved(outcomes, machine, file)
@@ -81,19 +87,27 @@ class Suite:
                 beside = file.with_suffix(f".{name}.profile.txt")
                 beside.write_text(self._profiled(name, given), "utf-8")
                 print(f"a goal is missed; where the time of ours goes: {beside.relative_to(ROOT)}", flush=True)
-        print(f"\nall figures: {file.relative_to(ROOT)}")
-        return 0
+        print(f"\nall results: {file.relative_to(ROOT)}")
+        # The titles name the default numbers of objects.
+        if not (given.quick or given.objects):
+            medians = {outcome.workload: report.medians(outcome.rounds) for outcome in outcomes}
+            for picture in plot.write(file.with_suffix(""), self.about, self.panels, medians):
+                print(f"as a picture: {picture.relative_to(ROOT)}")
+        return int(self.strict and not all(outcome.met for outcome in outcomes))
 
     def _parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(prog=f"python -m bench.{self.name}", description=self.about)
         parser.add_argument("--workload", action="append", choices=self.workloads, help="may be given again")
-        parser.add_argument("--contestant", action="append", choices=self.makers, help="may be given again")
+        parser.set_defaults(contestant=None, profile=False)
+        if self.makers:
+            parser.add_argument("--contestant", action="append", choices=self.makers, help="may be given again")
         parser.add_argument("--objects", type=int, help="default: as each workload says")
         for name, (default, told) in self.sizes.items():
             parser.add_argument(f"--{name}", type=int, default=default, help=f"{told}; default: %(default)s")
         parser.add_argument("--rounds", type=int, help="default: as each workload says")
         parser.add_argument("--quick", action="store_true", help=f"{QUICK_OBJECTS} objects, one round, short waits")
-        parser.add_argument("--profile", action="store_true", help="of ours alone; nothing is compared")
+        if any(workload.profilable for workload in self.workloads.values()):
+            parser.add_argument("--profile", action="store_true", help="of ours alone; nothing is compared")
         return parser
 
     def _profile(self, given: argparse.Namespace) -> int:
@@ -117,7 +131,7 @@ class Suite:
             return f"{name} of {outcome.objects:,} objects\n{sampling.shown(file, objects=outcome.objects)}\n"
 
     def _run(
-        self, name: str, given: argparse.Namespace, contestants: Sequence[Contestant], *, profile: Path | None = None
+        self, name: str, given: argparse.Namespace, prepared: Prepared, *, profile: Path | None = None
     ) -> report.Outcome:
         """Run one workload on an API server of its own."""
         workload = self.workloads[name]
@@ -126,11 +140,12 @@ class Suite:
             bench = Bench(
                 guard=guard,
                 sandbox=sandbox,
-                contestants=contestants,
-                objects=given.objects or (QUICK_OBJECTS if given.quick else workload.objects),
+                contestants=prepared.contestants,
+                objects=given.objects or (min(QUICK_OBJECTS, workload.objects) if given.quick else workload.objects),
                 rounds=given.rounds or (1 if given.quick else workload.rounds),
                 sizes={name: getattr(given, name) for name in self.sizes},
                 quick=given.quick,
                 profile=profile,
             )
-            return workload.run(bench)
+            outcome = workload.run(bench)
+            return replace(outcome, absent=prepared.absent) if workload.with_peers else outcome

@@ -1,7 +1,7 @@
 """Contestants: how each is built or installed.
 
-What is built or installed for a peer stays in `~/.cache/bonny/bench`, in a folder that is named by a hash of what it
-was made from. Nothing is installed into our own environment.
+Builds and installations stay in `~/.cache/bonny/bench`, in folders that are named by a hash of their sources. Nothing
+is installed into our own environment.
 """
 
 from __future__ import annotations
@@ -14,30 +14,43 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from bonny_dev.sandbox import cache
 
 __all__ = [
     "BONNY",
+    "BONNY_UVLOOP",
     "CONTROLLER_RUNTIME",
     "KOPF",
+    "KUBE_RS",
     "NAMES",
     "ROOT",
     "Contestant",
     "Makers",
+    "Prepared",
     "bonny",
+    "cached",
     "controller_runtime",
     "kopf",
+    "kube_rs",
     "prepare",
 ]
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 GO_MODULE: Final = ROOT / "bench" / "controller_runtime"
+CRATE: Final = ROOT / "bench" / "kube_rs"
 BONNY: Final = "bonny"
+BONNY_UVLOOP: Final = "bonny-uvloop"
 KOPF: Final = "kopf"
 CONTROLLER_RUNTIME: Final = "controller-runtime"
-NAMES: Final = (BONNY, CONTROLLER_RUNTIME, KOPF)
+KUBE_RS: Final = "kube-rs"
+NAMES: Final = (BONNY, BONNY_UVLOOP, CONTROLLER_RUNTIME, KUBE_RS, KOPF)
+# The program that builds a contestant. Without it the contestant does not take part.
+BUILT_BY: Final[Mapping[str, str]] = {CONTROLLER_RUNTIME: "go", KUBE_RS: "cargo"}
+# The event loop of ours, as `ours` reads it. Left to itself the runtime uses uvloop wherever it is installed.
+STOCK_LOOP: Final = "asyncio"
+LOOPS: Final[Mapping[str, str]] = {BONNY_UVLOOP: "uvloop"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +65,38 @@ class Contestant:
 
 
 Makers: TypeAlias = Mapping[str, Callable[[], Contestant]]
-"""What makes the contestants of a bench, by their names."""
+"""The functions that make the contestants of a bench, by name."""
 
 
-def prepare(makers: Makers, names: Iterable[str] = ()) -> list[Contestant]:
-    """The contestants of these names (default: all), ready to start; controller-runtime only where Go is on PATH."""
-    known = dict(makers)
-    if shutil.which("go") is None and known.pop(CONTROLLER_RUNTIME, None) is not None:
-        print("Go is not on PATH: controller-runtime does not take part", flush=True)
-    return [known[name]() for name in (names or makers) if name in known]
+class Prepared(NamedTuple):
+    """The contestants that are ready to start, and for each of the others a sentence with the reason."""
+
+    contestants: Sequence[Contestant]
+    absent: Mapping[str, str]
 
 
-def bonny(module: str) -> Contestant:
-    """Ours: a module that is run with the Python that runs the bench."""
-    path = os.pathsep.join((str(ROOT / "runtime"), str(ROOT)))
-    return Contestant(BONNY, (sys.executable, "-m", module), {"PYTHONPATH": path, "BONNY_HTTP_PORT": "0"})
+def prepare(makers: Makers, names: Iterable[str] = ()) -> Prepared:
+    """Build or install the contestants of these names (default: all)."""
+    wanted = list(names or makers)
+    absent = {
+        name: f"{name} did not take part: {BUILT_BY[name]} is not on PATH"
+        for name in wanted
+        if name in BUILT_BY and shutil.which(BUILT_BY[name]) is None
+    }
+    return Prepared([makers[name]() for name in wanted if name not in absent], absent)
+
+
+def bonny(module: str, name: str = BONNY, *, folder: Path = ROOT) -> Contestant:
+    """One of ours: a module of this repository, or of the copy in `folder`, run with the Python that runs the bench."""
+    path = os.pathsep.join((str(folder / "runtime"), str(folder)))
+    # Without PYTHONSAFEPATH the working directory would come before the copy.
+    environment = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", "BONNY_HTTP_PORT": "0"}
+    return Contestant(name, (sys.executable, "-m", module), {**environment, "BENCH_LOOP": LOOPS.get(name, STOCK_LOOP)})
 
 
 def kopf(module: str, *requirements: Path) -> Contestant:
     """A module that is run by `kopf run`, with what the files in `requirements` list and nothing else."""
-    folder = _folder(KOPF, *(file.read_bytes() for file in requirements), sys.version.encode())
+    folder = cached(KOPF, *(file.read_bytes() for file in requirements), sys.version.encode())
     program = folder / "bin" / "kopf"
     if not program.exists():
         print(f"installing kopf into {folder} ...", flush=True)
@@ -86,21 +111,45 @@ def controller_runtime(program: str) -> Contestant:
     """One of the programs of our Go module, by the name of its folder."""
     sources = [GO_MODULE / "go.mod", GO_MODULE / "go.sum"]
     sources += sorted(file for package in ("widget", program) for file in (GO_MODULE / package).glob("*.go"))
-    built = _folder(CONTROLLER_RUNTIME, *(file.read_bytes() for file in sources)) / "contestant"
-    if not built.exists():
-        print(f"building controller-runtime's contestant in {built.parent} ...", flush=True)
-        unfinished = built.with_suffix(".new")
-        command = ["go", "build", "-trimpath", "-o", str(unfinished), f"./{program}"]
+
+    def build(target: Path) -> None:
+        command = ["go", "build", "-trimpath", "-o", str(target), f"./{program}"]
         subprocess.run(command, cwd=GO_MODULE, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
-        unfinished.replace(built)
-    return Contestant(CONTROLLER_RUNTIME, (str(built),))
+
+    return Contestant(CONTROLLER_RUNTIME, (str(_built(CONTROLLER_RUNTIME, sources, build)),))
+
+
+def kube_rs(mode: str) -> Contestant:
+    """Our Rust program, with the argument that selects what it does."""
+    sources = [CRATE / "Cargo.toml", CRATE / "Cargo.lock", *sorted((CRATE / "src").glob("*.rs"))]
+
+    def build(target: Path) -> None:
+        # Next to the program, so that nothing is built into the repository.
+        folder = target.with_name("target")
+        command = ["cargo", "build", "--release", "--locked", "--quiet", "--target-dir", str(folder)]
+        subprocess.run(command, cwd=CRATE, check=True)
+        shutil.copy(folder / "release" / "contestant", target)
+        shutil.rmtree(folder)
+
+    return Contestant(KUBE_RS, (str(_built(KUBE_RS, sources, build)), mode))
+
+
+def _built(name: str, sources: Sequence[Path], build: Callable[[Path], None]) -> Path:
+    """The program that `build` makes of `sources`; from the cache if nothing changed."""
+    program = cached(name, *(file.read_bytes() for file in sources)) / "contestant"
+    if not program.exists():
+        print(f"building the contestant {name} in {program.parent} ...", flush=True)
+        unfinished = program.with_suffix(".new")
+        build(unfinished)
+        unfinished.replace(program)
+    return program
 
 
 def _uv(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "uv", "--quiet", *arguments], check=True)
 
 
-def _folder(name: str, *sources: bytes) -> Path:
+def cached(name: str, *sources: bytes) -> Path:
     """Where to keep what is made from `sources`; another folder whenever one of them changes."""
     digest = hashlib.sha256(b"".join(sources)).hexdigest()[:16]
     folder = cache.root().parent / "bench" / f"{name}-{digest}"

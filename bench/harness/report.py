@@ -14,9 +14,10 @@ from pathlib import Path
 from statistics import linear_regression, median
 from typing import Final, TypeAlias
 
-from .contestants import BONNY
+from .contestants import BONNY, BONNY_UVLOOP
 
-__all__ = ["Figures", "Goal", "Outcome", "Round", "Verdict", "exponent", "saved", "table"]
+__all__ = ["Figures", "Goal", "Outcome", "Round", "Verdict", "exponent", "medians", "number", "on_both_loops", "saved",
+           "table"]  # fmt: skip
 
 Figures: TypeAlias = Mapping[str, float]
 """By the name of what was measured, unit included: `CPU us/event`."""
@@ -35,9 +36,20 @@ class Goal:
     metric: str
     limit: float
     against: str | None = None
+    of: str = BONNY
+    """The contestant that shall meet the goal."""
 
     def __str__(self) -> str:
-        return f"{self.metric} <= {self.limit:g}" + (f" of {self.against}" if self.against else "")
+        who = "" if self.of == BONNY else f"{self.of}: "
+        return f"{who}{self.metric} <= {self.limit:g}" + (f" of {self.against}" if self.against else "")
+
+
+def on_both_loops(metric: str, *, stock: float, uvloop: float, against: str | None = None) -> tuple[Goal, Goal]:
+    """A goal of ours on asyncio's own event loop, and one on uvloop."""
+    return (
+        Goal(metric=metric, limit=stock, against=against),
+        Goal(metric=metric, limit=uvloop, against=against, of=BONNY_UVLOOP),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,9 @@ class Outcome:
     overall: Figures = field(default_factory=dict)
     """Figures of ours that only all rounds together give."""
 
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """For each contestant that did not take part, a sentence with the reason."""
+
     @property
     def verdicts(self) -> list[Verdict]:
         """One for each goal."""
@@ -76,12 +91,17 @@ class Outcome:
         """Whether a goal is."""
         return any(verdict.text == "missed" for verdict in self.verdicts)
 
+    @property
+    def met(self) -> bool:
+        """Whether every goal is."""
+        return all(verdict.text == "met" for verdict in self.verdicts)
+
     def _values(self, goal: Goal) -> list[float]:
         if goal.metric in self.overall:
             return [self.overall[goal.metric]]
         values = []
         for figures in self.rounds:
-            ours = figures.get(BONNY, {}).get(goal.metric)
+            ours = figures.get(goal.of, {}).get(goal.metric)
             theirs = 1.0 if goal.against is None else figures.get(goal.against, {}).get(goal.metric)
             # Less than a tick of the processor's clock cannot be compared with.
             if ours is not None and theirs:
@@ -104,17 +124,28 @@ def exponent(costs: Mapping[int, float], *, fixed: float) -> float | None:
 
 def table(outcome: Outcome) -> str:
     """The figures as `median [smallest..largest]`, and the verdicts."""
-    names = list(dict.fromkeys(name for figures in outcome.rounds for name in figures))
+    names = [*dict.fromkeys(name for figures in outcome.rounds for name in figures), *outcome.absent]
     metrics = dict.fromkeys(metric for each in outcome.rounds for figures in each.values() for metric in figures)
     rounds = f"{len(outcome.rounds)} round{'s' if len(outcome.rounds) > 1 else ''}"
     rows = [[f"{outcome.workload}: {outcome.objects:,} objects, {rounds}", *names]]
     for metric in metrics:
         values = [[each[name][metric] for each in outcome.rounds if metric in each.get(name, {})] for name in names]
         rows.append([metric, *map(_spread, values)])
-    rows += [[metric, _number(value)] for metric, value in outcome.overall.items()]
+    rows += [[metric, number(value)] for metric, value in outcome.overall.items()]
     rows += [[f"goal: {verdict.goal}", f"{_spread(verdict.values)} {verdict.text}"] for verdict in outcome.verdicts]
     widths = [max(len(row[column]) for row in rows if column < len(row)) for column in range(len(names) + 1)]
-    return "\n".join("  ".join(cell.ljust(widths[at]) for at, cell in enumerate(row)).rstrip() for row in rows)
+    lines = ["  ".join(cell.ljust(widths[at]) for at, cell in enumerate(row)).rstrip() for row in rows]
+    return "\n".join([*lines, *outcome.absent.values()])
+
+
+def medians(rounds: Sequence[Round]) -> dict[str, dict[str, float]]:
+    """The median of each measurement of each contestant."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for each in rounds:
+        for name, figures in each.items():
+            for metric, value in figures.items():
+                values.setdefault(name, {}).setdefault(metric, []).append(value)
+    return {name: {metric: median(of) for metric, of in metrics.items()} for name, metrics in values.items()}
 
 
 def saved(outcomes: Sequence[Outcome], machine: Mapping[str, object], file: Path) -> None:
@@ -125,6 +156,7 @@ def saved(outcomes: Sequence[Outcome], machine: Mapping[str, object], file: Path
             "objects": outcome.objects,
             "rounds": outcome.rounds,
             "overall": outcome.overall,
+            "absent": outcome.absent,
             "goals": [
                 {**asdict(verdict.goal), "values": verdict.values, "verdict": verdict.text}
                 for verdict in outcome.verdicts
@@ -140,11 +172,11 @@ def _spread(values: Sequence[float]) -> str:
     if not values:
         return "-"
     if len(values) == 1:
-        return _number(values[0])
-    return f"{_number(median(values))} [{_number(min(values))}..{_number(max(values))}]"
+        return number(values[0])
+    return f"{number(median(values))} [{number(min(values))}..{number(max(values))}]"
 
 
-def _number(value: float) -> str:
-    """Three digits are more than such a measurement is worth."""
+def number(value: float) -> str:
+    """As text. Three digits are more than such a measurement is worth."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f}"

@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeVar
 
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.guard import Guard
@@ -17,6 +17,8 @@ from bonny_dev.sandbox.guard import Guard
 from .contestants import ROOT, Contestant
 
 __all__ = ["Calls", "Run", "patience"]
+
+T = TypeVar("T")
 
 # Ten times what the API server takes of a processor for an object with a child and a status.
 SECONDS_PER_OBJECT: Final = 0.1
@@ -82,11 +84,19 @@ class Run:
 
     def seen(self, size: int) -> Calls:
         """Wait until all objects were seen at `size`. Raises: `RuntimeError` when that takes too long, or it ended."""
+        return self._until(lambda told: all_calls(told, size=size, objects=self._objects))
+
+    def first(self, size: int) -> float:
+        """Wait until one object was seen at `size`; returns when that was (seconds since 1970). Raises: as `seen`."""
+        return self._until(lambda told: first_call(told, size=size))
+
+    def _until(self, found: Callable[[str], T | None]) -> T:
+        """Wait until the tally has what `found` looks for."""
         ends = time.monotonic() + patience(self._objects)
         while True:
-            calls = all_calls(self._told(), size=size, objects=self._objects)
-            if calls is not None:
-                return calls
+            result = found(self._told())
+            if result is not None:
+                return result
             if self.process.poll() is not None:
                 raise self.failure(f"ended with code {self.process.returncode}")
             if time.monotonic() > ends:
@@ -134,8 +144,18 @@ class Run:
 
 def all_calls(told: str, *, size: int, objects: int) -> Calls | None:
     """When all objects were seen at `size`, by the lines of a tally; None where they were not yet."""
-    counted = {int(count): float(at) for each, count, at in map(str.split, told.splitlines()) if int(each) == size}
+    counted = _counted(told, size)
     return Calls(counted[1], counted[objects]) if objects in counted else None
+
+
+def first_call(told: str, *, size: int) -> float | None:
+    """When the first object was seen at `size`, by the lines of a tally; None where none was yet."""
+    return _counted(told, size).get(1)
+
+
+def _counted(told: str, size: int) -> dict[int, float]:
+    """When how many objects had been seen at `size`."""
+    return {int(count): float(at) for each, count, at in map(str.split, told.splitlines()) if int(each) == size}
 
 
 def largest_size(told: str) -> int:

@@ -1,4 +1,4 @@
-"""Writes: the write requests that the API server served, by its own metrics; refused ones count, too."""
+"""Writes: the requests that the API server served, by its own metrics; refused ones count, too."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections import Counter
 from typing import Final, TypeAlias
 
 from bonny_dev.sandbox import Sandbox
-from tests.support.processes import writes
+from tests.support.processes import requests, writes
 
-__all__ = ["Writes", "sent", "settled"]
+__all__ = ["Writes", "asked", "sent", "settled"]
 
 Writes: TypeAlias = Counter[tuple[str, str, str]]
 """How many, by verb, resource and subresource."""
 
 # What contestants may write to. The API server itself writes none of these.
 RESOURCES: Final = ("widgets", "configmaps", "events")
+# Reviews are how operators look at their own permissions.
+REVIEWS: Final = ("selfsubjectaccessreviews", "selfsubjectrulesreviews")
 QUIET_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 0.5
 
@@ -23,6 +25,11 @@ LOOK_SECONDS: Final = 0.5
 def sent(sandbox: Sandbox, *resources: str) -> Writes:
     """All so far, of `resources`. Default: those that operators of Widgets write."""
     return Counter(writes(sandbox, *(resources or RESOURCES)))
+
+
+def asked(sandbox: Sandbox) -> int:
+    """All requests for what operators of Widgets read, write or review; a watch counts when it ends."""
+    return sum(count for (_, resource, _), count in requests(sandbox).items() if resource in (*RESOURCES, *REVIEWS))
 
 
 def settled(sandbox: Sandbox, *resources: str) -> Writes:

@@ -1,1 +1,1 @@
-"""Figures of the whole pipeline beside kopf and controller-runtime, on a real API server: `make bench-pipeline`."""
+"""Measurements of the whole pipeline beside its peers, on a real API server: `make bench-pipeline`."""

@@ -1,1 +1,1 @@
-"""Figures of a scheduler beside kube-scheduler, on a real API server: `make bench-scheduler`."""
+"""Measurements of a scheduler beside kube-scheduler, on a real API server: `make bench-scheduler`."""

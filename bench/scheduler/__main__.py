@@ -1,6 +1,6 @@
-"""A scheduler in figures, beside kube-scheduler, on a real API server of its own.
+"""A scheduler, measured beside kube-scheduler, on a real API server of its own.
 
-    make bench-scheduler                                        everything; about three quarters of an hour
+    make bench-scheduler                                        everything; about an hour
     python -m bench.scheduler --quick --nodes 50                does it work? a few hundred pods, one round
     python -m bench.scheduler --workload backlog --rounds 3     one workload
     python -m bench.scheduler --nodes 5000 --objects 10000      a larger cluster
@@ -12,9 +12,9 @@ Nodes and pods are objects that nothing runs; the pods have 60 shapes (`world`).
 `fits` and `least_allocated`. kube-scheduler has its default profile, and once more (`-lean`) one that scores by
 LeastAllocated alone, as ours does; its client may send 5,000 requests a second.
 
-Prints medians with [smallest..largest], the ratios, and whether each goal is met; `.bench/` gets all figures as JSON,
+Prints medians with [smallest..largest], the ratios, and whether each goal is met; `.bench/` gets all results as JSON,
 and a profile of ours beside them when a goal is missed.
-A missed goal is no error; the exit code is not 0 when a pod was not bound, or a node overcommitted.
+A missed goal is not an error; the exit code is not 0 when a pod was not bound, or a node overcommitted.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from typing import Final
 
-from bench.harness.contestants import BONNY, ROOT, Contestant, Makers, bonny
+from bench.harness.contestants import BONNY, BONNY_UVLOOP, ROOT, Contestant, Makers, bonny
 from bonny_dev.sandbox.binaries import obtain
 
 __all__ = ["KUBE_SCHEDULER", "LEAN", "MAKERS"]
@@ -26,6 +26,7 @@ def kube_scheduler(name: str) -> Contestant:
 
 MAKERS: Final[Makers] = {
     BONNY: partial(bonny, "bench.scheduler.bonny_operator"),
+    BONNY_UVLOOP: partial(bonny, "bench.scheduler.bonny_operator", BONNY_UVLOOP),
     KUBE_SCHEDULER: partial(kube_scheduler, KUBE_SCHEDULER),
     LEAN: partial(kube_scheduler, LEAN),
 }

@@ -124,8 +124,11 @@ def scheduled() -> list[str]:
     return [sys.executable, str(SCHEDULED)]
 
 
-def writes(sandbox: Sandbox, *resources: str) -> dict[tuple[str, str, str], int]:
-    """Write requests that the API server served so far, by (verb, resource, subresource), from its own metrics."""
+def requests(sandbox: Sandbox) -> dict[tuple[str, str, str], int]:
+    """Requests that the API server answered so far, by (verb, resource, subresource), from its own metrics.
+
+    A watch counts when it ends.
+    """
     counts: dict[tuple[str, str, str], int] = {}
     for line in sandbox.request("GET", "/metrics").body.splitlines():
         if not line.startswith("apiserver_request_total{"):
@@ -133,6 +136,14 @@ def writes(sandbox: Sandbox, *resources: str) -> dict[tuple[str, str, str], int]
         labels_text, value = line.removeprefix("apiserver_request_total{").rsplit("} ", 1)
         labels = dict(part.split("=", 1) for part in labels_text.split(","))
         verb, resource, subresource = (labels[name].strip('"') for name in ("verb", "resource", "subresource"))
-        if resource in resources and verb in ("APPLY", "PATCH", "POST", "PUT", "DELETE"):
-            counts[verb, resource, subresource] = counts.get((verb, resource, subresource), 0) + int(float(value))
+        counts[verb, resource, subresource] = counts.get((verb, resource, subresource), 0) + int(float(value))
     return counts
+
+
+def writes(sandbox: Sandbox, *resources: str) -> dict[tuple[str, str, str], int]:
+    """The write requests among `requests`, of these resources."""
+    return {
+        (verb, resource, subresource): count
+        for (verb, resource, subresource), count in requests(sandbox).items()
+        if resource in resources and verb in ("APPLY", "PATCH", "POST", "PUT", "DELETE")
+    }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.harness.report import Goal, Outcome, exponent, saved, table
+from bench.harness.report import Goal, Outcome, exponent, medians, on_both_loops, saved, table
 
 CPU = "CPU us/event"
 HALF = Goal(metric=CPU, limit=0.5, against="kopf")
@@ -47,6 +48,22 @@ def test_a_goal_against_a_contestant_that_took_no_part_is_not_measured() -> None
     assert verdict.text == "not measured"
 
 
+def test_a_goal_of_another_variant_of_ours_is_judged_by_its_own_values() -> None:
+    rounds = ({"bonny": {CPU: 100.0}, "bonny-uvloop": {CPU: 50.0}, "kopf": {CPU: 200.0}},)
+    stock, uvloop = outcome(*on_both_loops(CPU, stock=0.6, uvloop=0.2, against="kopf"), rounds=rounds).verdicts
+
+    assert (str(stock.goal), stock.values, stock.text) == ("CPU us/event <= 0.6 of kopf", [0.5], "met")
+    assert (str(uvloop.goal), uvloop.values) == ("bonny-uvloop: CPU us/event <= 0.2 of kopf", [0.25])
+    assert uvloop.text == "missed"
+
+
+def test_all_goals_are_met_only_if_each_was_measured() -> None:
+    met, not_measured = Goal(metric=CPU, limit=300.0), Goal(metric="not measured", limit=0.0)
+
+    assert outcome(met).met
+    assert not outcome(met, not_measured).met
+
+
 def test_a_figure_of_all_rounds_together_is_judged_as_it_is() -> None:
     goal = Goal(metric="exponent", limit=1.1)
     (verdict,) = Outcome("scaling", 1_000, ROUNDS, (goal,), {"exponent": 1.2}).verdicts
@@ -77,6 +94,21 @@ def test_the_table_shows_each_contestant_with_its_median_and_its_spread() -> Non
     assert lines[0].split() == ["events:", "1,000", "objects,", "3", "rounds", "bonny", "kopf"]
     assert lines[1].split() == ["CPU", "us/event", "100", "[100..300]", "400", "[110..900]"]
     assert lines[2].endswith("0.33 [0.25..0.91] met")
+
+
+def test_a_contestant_without_its_compiler_has_an_empty_column_and_a_sentence_says_why() -> None:
+    sentence = "kube-rs did not take part: cargo is not on PATH"
+    lines = table(replace(outcome(), absent={"kube-rs": sentence})).splitlines()
+
+    assert lines[0].split()[-1] == "kube-rs"
+    assert lines[1].split()[-1] == "-"
+    assert lines[-1] == sentence
+
+
+def test_medians_are_by_contestant_and_measurement() -> None:
+    rounds = [{"bonny": {CPU: 1.0}}, {"bonny": {CPU: 5.0, "RSS MB": 60.0}, "kopf": {CPU: 9.0}}, {"bonny": {CPU: 2.0}}]
+
+    assert medians(rounds) == {"bonny": {CPU: 2.0, "RSS MB": 60.0}, "kopf": {CPU: 9.0}}
 
 
 def test_the_file_has_the_figures_of_every_round(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.harness.run import all_calls, largest_size
+from bench.harness.run import all_calls, first_call, largest_size
 from bench.harness.tally import Tally
 
 
@@ -36,6 +36,19 @@ def test_a_second_call_for_the_same_size_does_not_make_up_for_another_object(tol
     tally.note("w0", 1)
 
     assert all_calls(told.read_text("utf-8"), size=1, objects=2) is None
+
+
+def test_the_first_call_is_known_before_all_objects_were_seen(told: Path) -> None:
+    tally = Tally()
+    assert first_call("", size=1) is None
+    tally.note("w0", 1)
+
+    first = first_call(told.read_text("utf-8"), size=1)
+
+    assert first is not None
+    assert first_call(told.read_text("utf-8"), size=2) is None
+    tally.note("w1", 1)
+    assert first_call(told.read_text("utf-8"), size=1) == first
 
 
 def test_an_object_that_is_handled_often_does_not_make_up_for_one_that_is_not(told: Path) -> None:
