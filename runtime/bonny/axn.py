@@ -24,6 +24,7 @@ from .client.api import Client
 from .core.conditions import condition, steadied, with_condition
 from .core.objects import Item, decode_item
 from .core.queue import Reason
+from .core.records import Action
 from .engine.context import ReconcileContext, Tasks
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
@@ -41,16 +42,6 @@ V_co = TypeVar("V_co", covariant=True)
 
 StatusChange: TypeAlias = Callable[[Resource], Resource | None]
 """Gets a copy of the status; returns the new status, or None if it changed the copy in place."""
-
-
-class Action(StrEnum):
-    """Why a reconcile runs: which change it handles."""
-
-    ADD = "add"
-    MODIFY = "modify"
-    RECONCILE = "reconcile"
-    FINALIZE = "finalize"
-    DELETE = "delete"
 
 
 class State(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from bonny import Axn, Controller, Kind, Resource, Scope
-from bonny.axn import Action
+from bonny.core.records import Action
 from bonny.resource import key_of
 
 __all__ = ["token_of"]

@@ -83,6 +83,13 @@ class Streams:
         return taken
 
 
+def remembered(streams: Streams) -> list[Key]:
+    """The keys of which a write or a deletion is remembered, in whichever place."""
+    router = streams.router
+    keys = [key for key, record in router.records.items() if record.writes is not None]
+    return keys + [key for waiting in router._awaited.values() for _, key in waiting] + list(router._followers)
+
+
 @pytest.fixture
 def streams() -> Streams:
     made = Streams()
@@ -150,7 +157,7 @@ def test_own_writes_that_a_list_showed_are_forgotten(streams: Streams) -> None:
 
     streams.lists(streams.config_maps, thing("stays", version=12, owner="uid-w1"), version=14)
 
-    assert len(streams.router._memory[streams.config_maps].writes) == 0
+    assert remembered(streams) == []
 
 
 def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> None:
@@ -218,7 +225,7 @@ def test_what_a_handling_deleted_is_waited_for_and_wakes_nobody(streams: Streams
     deleted it again; an object whose finalizer was gone was finalized twice."""
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
-    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
     streams.router.queue.add(W1, Reason.CHANGED, now=0.0)
     assert not took(streams, now=0.0)
 
@@ -227,18 +234,18 @@ def test_what_a_handling_deleted_is_waited_for_and_wakes_nobody(streams: Streams
     streams.says(streams.config_maps, event, last)
 
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
-    assert len(streams.router._memory[streams.config_maps].ends) == 0
+    assert remembered(streams) == []
 
 
 def test_what_could_not_be_deleted_or_is_not_shown_in_time_holds_up_nobody(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
-    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
-    streams.router.cancel_end(CONFIG_MAP, CHILD, owner=W1)
+    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.cancel_deletion(CONFIG_MAP, CHILD, owner=W1)
     streams.router.queue.add(W1, Reason.CHANGED, now=0.0)
     assert took(streams, now=0.0)
 
-    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
     streams.router.queue.done(W1, now=0.0)
     streams.router.queue.add(W1, Reason.CHANGED, now=1.0)
     assert not took(streams, now=1.0)
@@ -252,14 +259,14 @@ def test_what_could_not_be_deleted_or_is_not_shown_in_time_holds_up_nobody(strea
 def test_another_object_that_took_the_name_of_what_was_deleted_is_news(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
-    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
-    streams.router.begin_end(CONFIG_MAP, Key("default", "unknown"), "uid-unknown", owner=W1)
+    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.begin_deletion(CONFIG_MAP, Key("default", "unknown"), "uid-unknown", owner=W1)
 
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
     streams.says(streams.config_maps, "ADDED", thing("c", version=13, uid="another", owner="uid-w1"))
 
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
-    assert len(streams.router._memory[streams.config_maps].ends) == 0
+    assert remembered(streams) == []
 
 
 async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_are(
@@ -288,7 +295,7 @@ async def rounds() -> None:
 def test_a_re_created_object_is_buried_and_queued(streams: Streams) -> None:
     streams.says(streams.widgets, "DELETED", thing("w1", version=11))
     streams.says(streams.widgets, "ADDED", thing("w1", version=12, uid="another"))
-    assert [stone.item.meta.uid for stone in streams.router.ledger.tombstones(W1)] == ["uid-w1"]
+    assert [stone.item.meta.uid for stone in streams.router.records.tombstones(W1)] == ["uid-w1"]
     assert streams.queued() == {W1: frozenset({Reason.DELETED, Reason.ADDED})}
 
 
@@ -326,7 +333,7 @@ def test_the_writes_to_children_that_are_gone_are_forgotten(streams: Streams) ->
         streams.says(streams.config_maps, "DELETED", thing(name, version=version + 1, owner="uid-w1"))
 
     assert len(streams.config_maps.store) == 0
-    assert len(streams.router._memory[streams.config_maps].writes) == 0
+    assert remembered(streams) == []
 
 
 async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Streams) -> None:
@@ -339,7 +346,7 @@ async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Stre
         streams.says(streams.widgets, "DELETED", thing(key.name, version=101 + 2 * number))
         await work_off(worker)
 
-    assert streams.router._contested == streams.router._contests == {}
+    assert streams.router._followers == {}
 
 
 def test_an_object_contests_only_the_names_that_its_last_handling_wanted(streams: Streams) -> None:
@@ -347,7 +354,7 @@ def test_an_object_contests_only_the_names_that_its_last_handling_wanted(streams
     for number in range(20):
         streams.router.contest([(CONFIG_MAP, Key("default", f"taken-{number}"))], owner=W1)
 
-    assert [key.name for _, key in streams.router._contested] == ["taken-19"]
+    assert [key.name for _, key in streams.router._followers] == ["taken-19"]
 
 
 async def test_an_object_whose_descendants_are_applied_contests_nothing(streams: Streams) -> None:
@@ -359,7 +366,7 @@ async def test_an_object_whose_descendants_are_applied_contests_nothing(streams:
     streams.says(streams.widgets, "MODIFIED", of_size("w1", "2", version=11))
     await work_off(worker)
 
-    assert streams.router._contested == streams.router._contests == {}
+    assert streams.router._followers == {}
 
 
 def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(streams: Streams) -> None:
@@ -369,7 +376,7 @@ def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(str
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
     streams.router.contest([(CONFIG_MAP, CHILD)], owner=w2)
-    streams.router.begin_end(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
 
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
 

@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 
 from bonny import Axn, Retry, calling
-from bonny.axn import Action
 from bonny.core.meters import Histogram, ReconcileCounts
 from bonny.core.queue import Reason
+from bonny.core.records import Action
 from bonny.engine.worker import Worker
 from bonny.resource import Key, Resource
 from bonny.steps import DelegateToController
@@ -163,7 +163,7 @@ async def test_what_a_finalizers_patch_left_counts_as_handled_and_not_what_was_q
         patched["metadata"]["finalizers"] = ["example.com/x"]
         await says(stream, "MODIFIED", patched)
         worker.router.queue.add(W1, Reason.CHILD, now=time.monotonic())
-        worker.router.wake.set()
+        worker.router.wake()
         await until(lambda: worker.handled == 2)
     assert actions == [Action.ADD, Action.RECONCILE]
 

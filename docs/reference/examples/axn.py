@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bonny import Axn, Controller, Kind, Operator, Owned, PeriodicTask, Resource, Stop, TaskRun
-from bonny.axn import Action, State
+from bonny.axn import State
+from bonny.core.records import Action
 from bonny.errors import AlreadyApplied
 from bonny.events import Event
 from bonny.pipeline import Pipeline

@@ -24,11 +24,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from ..axn import Action, Axn, Descendant, State
+from ..axn import Axn, Descendant, State
 from ..client.errors import Conflict, Invalid
 from ..core.fields import digest, overridden, same
-from ..core.ledger import applied_record
 from ..core.objects import Item
+from ..core.records import Action, applied_record
 from ..engine.context import ReconcileContext
 from ..errors import ALSO, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType

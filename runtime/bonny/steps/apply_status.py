@@ -17,11 +17,12 @@ from typing import Any, Final
 
 import msgspec
 
-from ..axn import Action, Axn, ReconcileFailure, State
+from ..axn import Axn, ReconcileFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
 from ..core.conditions import condition, with_condition
 from ..core.fields import same
 from ..core.objects import decode_item
+from ..core.records import Action
 from ..errors import ApiError
 from ..pipeline import failure_of
 from ..resource import Resource

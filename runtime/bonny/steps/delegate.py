@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..axn import Action, Axn
+from ..axn import Axn
 from ..controller import Controller
+from ..core.records import Action
 from ..pipeline import call_handler, run_step
 
 

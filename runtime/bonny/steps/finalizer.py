@@ -19,10 +19,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..axn import Action, Axn, Step
+from ..axn import Axn, Step
 from ..client.errors import Conflict, Invalid, NotFound
 from ..controller import Controller
 from ..core.objects import Item, Meta
+from ..core.records import Action
 from ..errors import OptionError, Retry
 from ..kinds import Kind
 from ..naming import check_finalizer

@@ -16,7 +16,7 @@ from ..axn import Axn
 from ..calling import add_note, text_of
 from ..client.errors import Conflict, NotFound
 from ..core.fields import owned_fields, project
-from ..core.ledger import handled_state
+from ..core.handled import handled_state
 from ..core.objects import Item, decode_item
 from ..errors import ALSO
 from ..events import Event, EventType

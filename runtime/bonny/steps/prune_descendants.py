@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..axn import Action, Axn
+from ..axn import Axn
 from ..core.fields import owned_fields
 from ..core.objects import Item
+from ..core.records import Action
 from .live import delete_children, owner_is_as_shown
 
 # The owner's change comes as an event, unless the owner was changed back in the meantime: look again after this time.

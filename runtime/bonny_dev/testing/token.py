@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from bonny.api import Version
-from bonny.axn import Action, Axn, State
+from bonny.axn import Axn, State
 from bonny.client.api import Client
 from bonny.controller import Controller
 from bonny.core.queue import QueueOptions, Reason
+from bonny.core.records import Action
 from bonny.core.watch import WatchOptions
 from bonny.engine.context import ReconcileContext
 from bonny.engine.router import Router

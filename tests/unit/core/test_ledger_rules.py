@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.core.fields import owned_fields, project
-from bonny.core.ledger import Barriers, Ledger, OwnWrites, handled_state
+from bonny.core.handled import handled_state
 from bonny.core.objects import decode_item
 from bonny.resource import Key, Resource
 
