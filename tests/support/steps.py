@@ -15,8 +15,8 @@ import msgspec
 from bonny import Axn, Kind, Owned, Resource
 from bonny.client.errors import Refusal, refusal
 from bonny.core.fights import Fights
-from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Failure, Item, decode_item
+from bonny.core.records import AppliedRecord
 from bonny.engine.context import Observation
 from bonny.events import Event
 from bonny.kinds import Scope
