@@ -15,12 +15,12 @@ from typing import Any, cast
 import pytest
 
 from bonny import Action, Axn, Controller, Spec, Version
-from bonny.axn import Step
 from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
 from bonny.core.queue import QueueOptions, Reason
 from bonny.engine import router as router_module
+from bonny.engine.reconcile import Step
 from bonny.engine.router import BARRIER_SECONDS, Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 import time
 from collections import Counter
@@ -249,3 +250,22 @@ async def test_a_retry_of_any_make_is_one(error: Retry) -> None:
     await worker._handle(work)
     assert states(worker) == (0, 1)
     assert worker.meters.errors == 0
+
+
+async def test_a_key_comes_back_although_its_handler_ended_the_only_slot() -> None:
+    """Regression: no slot was left to wait for the end of the backoff."""
+    bound: contextvars.ContextVar[str] = contextvars.ContextVar("bound")
+    seen: list[str | None] = []
+
+    def leaves_a_variable(axn: Axn[Any]) -> None:
+        seen.append(bound.get(None))
+        bound.set(axn.uid)
+        if len(seen) == 1:
+            raise Retry("not yet")
+
+    worker = worker_of(leaves_a_variable)
+    await lists(worker.router.primary[0], thing("w1", version=5))
+    async with at_work(worker):
+        await until(lambda: worker.handled == 1)
+
+    assert seen == [None, None]

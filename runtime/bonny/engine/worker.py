@@ -19,7 +19,6 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any, Final, Protocol, cast
 
-from ..axn import Axn
 from ..calling import HandlerTimeout, as_failure, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
@@ -40,6 +39,7 @@ from ..steps.finalizer import finalizers_of
 from ..telemetry import tracing
 from ..telemetry.logging import about
 from .context import ReconcileContext, Tasks
+from .reconcile import Reconcile
 from .router import Router, nobody
 
 # A delete handler that still fails after an hour is unlikely to ever succeed; that is reported, and it is given up.
@@ -160,9 +160,12 @@ class Worker:
             _, waiting = self._idle.popitem()
             waiting.set_result(None)
         elif len(self._slots) < self._controller.max_concurrent:
-            slot = asyncio.create_task(self._slot(), name=self.name, context=self._surroundings.copy())
-            self._slots.add(slot)
-            slot.add_done_callback(self._returned)
+            self._add_slot()
+
+    def _add_slot(self) -> None:
+        slot = asyncio.create_task(self._slot(), name=self.name, context=self._surroundings.copy())
+        self._slots.add(slot)
+        slot.add_done_callback(self._returned)
 
     async def _slot(self) -> None:
         """Reconcile one key after the other: a task for each key would cost as much as the queue.
@@ -252,7 +255,8 @@ class Worker:
 
     def _returned(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)
-        self._wake()
+        if not self._stopping:
+            self._add_slot()
         if not slot.cancelled() and slot.exception() is not None:
             log.error("a worker failed: please report this", exc_info=slot.exception())
 
@@ -365,7 +369,9 @@ class Worker:
             return True
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
 
-    async def _process(self, action: Action, item: Item, reasons: frozenset[Reason], *, tries: int = 0) -> Axn[Any]:
+    async def _process(
+        self, action: Action, item: Item, reasons: frozenset[Reason], *, tries: int = 0
+    ) -> Reconcile[Any]:
         """Build the axn and pass it through the pipeline."""
         began = time.monotonic()
         # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
@@ -375,7 +381,7 @@ class Worker:
         context = self._context(
             key=item.key, record=lambda *event: loop.call_soon_threadsafe(self._recorder.record, *event)
         )
-        axn: Axn[Any] = Axn(
+        axn: Reconcile[Any] = Reconcile(
             action=action,
             resource=resource,
             kind=self.kind,
