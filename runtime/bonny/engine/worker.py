@@ -48,7 +48,8 @@ DELETE_SECONDS: Final = 3600.0
 LONGEST_ADVICE: Final = 300.0
 # Handlers and requests end by their timeouts; a reconcile that lasts this much longer is stuck.
 STUCK_SECONDS: Final = 120.0
-# Handlers that never wait keep the event loop for this long at a time: as long as a large reconcile takes.
+# Handlers that never wait keep the event loop for this long at a time, all slots together: as long as a large reconcile
+# takes.
 TURN_SECONDS: Final = 0.002
 
 log = logging.getLogger("bonny.engine.worker")
@@ -147,20 +148,30 @@ class Worker:
             settled.cancel()
             await self._cancel()
 
-    def _begin(self, _: object) -> None:
+    def _begin(self, settled: asyncio.Task[None]) -> None:
         """The streams are in sync, or late: give out keys from now on."""
-        self.router.wake = self._wake
-        self._wake()
+        if not settled.cancelled():
+            self.router.wake = self._wake
+            self._look()
 
     def _wake(self) -> None:
-        """A key may have become ready: let an idle slot look, or start another one."""
-        if self._stopping or not self.router.queue.ready:
+        """A key may have become ready."""
+        if self.router.queue.ready:
+            self._look()
+
+    def _look(self) -> None:
+        """Let an idle slot look for a key, or start another one; it also waits for the next timer."""
+        if self._stopping:
             return
         if self._idle:
-            _, waiting = self._idle.popitem()
-            waiting.set_result(None)
+            self._resume_one()
         elif len(self._slots) < self._controller.max_concurrent:
             self._add_slot()
+
+    def _resume_one(self) -> None:
+        _, waiting = self._idle.popitem()
+        if not waiting.done():  # a cancelled slot ends, and is replaced
+            waiting.set_result(None)
 
     def _add_slot(self) -> None:
         slot = asyncio.create_task(self._slot(), name=self.name, context=self._surroundings.copy())
@@ -176,9 +187,10 @@ class Worker:
         resumed = time.monotonic()
         while not self._stopping:
             now = time.monotonic()
-            if now - resumed > TURN_SECONDS:
+            if now - resumed > TURN_SECONDS / (len(self._slots) - len(self._idle)):
                 await asyncio.sleep(0)
-                resumed = now = time.monotonic()
+                resumed = time.monotonic()
+                continue
             work = self.router.queue.take(now=now)
             if work is None:
                 await self._rest(task)
@@ -213,17 +225,14 @@ class Worker:
     def _ring(self) -> None:
         """A timer fired, or the wait of a key is over: the slot that looks wakes others if there is more."""
         self._alarm = None
-        if self._idle:
-            _, waiting = self._idle.popitem()
-            waiting.set_result(None)
+        self._look()
 
     def stop(self) -> None:
         """Take no further key."""
         self._stopping = True
         self._ended.set()
         while self._idle:
-            _, waiting = self._idle.popitem()
-            waiting.set_result(None)
+            self._resume_one()
 
     async def _cancel(self) -> None:
         """Cancel the reconciles in progress and wait for them."""
