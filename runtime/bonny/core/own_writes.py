@@ -92,9 +92,10 @@ class OwnWrites(Generic[S]):
         return gone or (new is not None and new.meta.deletion_timestamp != old.meta.deletion_timestamp)
 
     def forget_versions(self) -> None:
-        """The server's versions went backwards. What is under way stays known."""
+        """Wait for nothing any more, and recognise no earlier write. What is under way stays known."""
         self.awaited.clear()
         self.deletions.clear()
+        self.parked_since = None
         self._made.clear()
 
     @property

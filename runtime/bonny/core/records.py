@@ -143,10 +143,10 @@ class Records(Generic[S]):
         return record
 
     def forget(self, key: Key) -> None:
-        """No object of this name exists any more; deletions of earlier ones are still due."""
+        """No object of this name exists any more; deletions of earlier ones are still due, writes may be under way."""
         record = self._records.pop(key, None)
-        if record is not None and record.tombstones:
-            self._records[key] = Record(tombstones=record.tombstones)
+        if record is not None and (record.tombstones or record.writes is not None):
+            self._records[key] = Record(tombstones=record.tombstones, writes=record.writes)
 
     def forget_reconciles(self) -> None:
         """Each object counts as not yet reconciled."""
@@ -154,13 +154,10 @@ class Records(Generic[S]):
             record.handled = record.stopped = record.applied = None
 
     def forget_versions(self) -> None:
-        """The server's versions went backwards: what is remembered of reconciles and writes is invalid."""
+        """The server's versions went backwards: what is remembered of reconciles is invalid."""
         self.begin_epoch()
         self.forget_reconciles()
         self._deleted.clear()
-        for record in self._records.values():
-            if record.writes is not None:
-                record.writes.forget_versions()
 
     def begin_epoch(self) -> None:
         """Reconciles that are under way are not remembered."""

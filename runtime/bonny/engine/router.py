@@ -310,15 +310,19 @@ class Router:
             record.writes = None
 
     def _forget_writes(self, key: Key) -> None:
-        """`key` waits for nothing any more."""
+        """`key` waits for nothing any more. A write that outlives its reconcile stays known until it is answered."""
         record = self.records.get(key)
         if record is None or record.writes is None:
             return
-        writes, record.writes = record.writes, None
+        writes = record.writes
         for stream, version in writes.awaited.items():
             self._await_no_longer(stream, version, key)
-        for name in writes.deletions:
+        deleted = list(writes.deletions)
+        writes.forget_versions()
+        for name in deleted:
             self._unfollow(name, key)
+        if writes.over:
+            record.writes = None
 
     async def requeue_all(self) -> None:
         """Let each object count as not yet reconciled, and queue it."""
@@ -377,9 +381,8 @@ class Router:
     def restored(self, stream: Stream) -> None:
         """The server's versions went backwards: forget what is remembered by version, and queue what is listed."""
         for key, record in self.records.items():
-            writes = record.writes
-            self._forget_writes(key)
-            record.writes = writes
+            if record.writes is not None:
+                self._forget_writes(key)
         self.records.forget_versions()
         self._restoring.add(stream)
 

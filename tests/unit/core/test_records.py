@@ -253,6 +253,16 @@ def test_forgetting_an_object_leaves_its_deletion_owed_and_nothing_else() -> Non
     assert len(records) == 0
 
 
+def test_a_write_that_is_under_way_is_not_forgotten_with_its_object() -> None:
+    """It may be the one that creates the object anew."""
+    records = filled()
+    writes = records.of(W1).writes
+
+    records.forget(W1)
+
+    assert records.of(W1).writes is writes
+
+
 def test_forgetting_an_unknown_key_makes_no_record() -> None:
     records: Records[str] = Records()
 
@@ -274,16 +284,13 @@ def test_in_a_new_term_each_object_counts_as_not_yet_reconciled_and_writes_are_s
     assert records.is_deleted("gone")
 
 
-def test_after_a_restore_deletions_are_still_owed_and_nothing_is_known_by_version() -> None:
+def test_after_a_restore_deletions_are_still_owed_and_no_reconcile_is_remembered() -> None:
     records = filled()
 
     records.forget_versions()
 
     record = records.of(W1)
     assert (record.handled, record.stopped, record.applied) == (None, None, None)
-    assert record.writes is not None
-    assert not record.writes.waits
-    assert not record.writes.over, "a write is under way"
     assert (len(records.tombstones(W1)), len(record.contested)) == (1, 1)
     assert not records.is_deleted("gone"), "the backup may have it"
     assert records.epoch == 1
