@@ -110,8 +110,8 @@ class Worker:
         self._recorder = recorder
         self._pipeline = pipeline
         self._slots: set[asyncio.Task[None]] = set()
-        self._idle: dict[asyncio.Task[None], asyncio.Future[None]] = {}
-        """Slots without a key, each with what wakes it."""
+        self._work = asyncio.Semaphore(0)
+        """What idle slots wait for."""
 
         self._running: dict[asyncio.Task[None], float] = {}
         """Slots with a key, each with the start of its reconcile (monotonic seconds)."""
@@ -135,6 +135,7 @@ class Worker:
             self._stopping = False
             await self.router.requeue_all()
         self._ended.clear()
+        self._work = asyncio.Semaphore(0)
         stopping.set(lambda: self._stopping)
         self._surroundings = contextvars.copy_context()
         settled = asyncio.create_task(self.router.wait_until_synced())
@@ -156,11 +157,15 @@ class Worker:
         """A key may have become ready: let an idle slot look, or start another one."""
         if self._stopping or not self.router.queue.ready:
             return
-        if self._idle:
-            _, waiting = self._idle.popitem()
-            waiting.set_result(None)
-        elif len(self._slots) < self._controller.max_concurrent:
+        if len(self._slots) > len(self._running):
+            self._wake_one()
+        elif len(self._slots) < self.max_concurrent:
             self._add_slot()
+
+    def _wake_one(self) -> None:
+        """Let an idle slot look; if none is, the next one looks once more before it waits."""
+        if self._work.locked():
+            self._work.release()
 
     def _add_slot(self) -> None:
         slot = asyncio.create_task(self._slot(), name=self.name, context=self._surroundings.copy())
@@ -181,13 +186,13 @@ class Worker:
                 resumed = now = time.monotonic()
             work = self.router.queue.take(now=now)
             if work is None:
-                await self._rest(task)
+                await self._rest()
                 resumed = time.monotonic()
                 continue
-            self._wake()
             about(controller=self.name, object=work.key, reasons=work.reasons)
             surroundings = contextvars.copy_context()
             self._running[task] = now
+            self._wake()  # there may be more
             try:
                 await self._handle(work)
             finally:
@@ -196,34 +201,26 @@ class Worker:
             if task.cancelling() or _differ(surroundings, contextvars.copy_context()):
                 return
 
-    async def _rest(self, slot: asyncio.Task[None]) -> None:
+    async def _rest(self) -> None:
         """Return when a key may be ready."""
-        loop = asyncio.get_running_loop()
         due = self.router.queue.next_due()
         if due is not None and (self._alarm is None or due < self._alarm.when()):
             if self._alarm is not None:
                 self._alarm.cancel()
-            self._alarm = loop.call_at(due, self._ring)
-        self._idle[slot] = loop.create_future()
-        try:
-            await self._idle[slot]
-        finally:
-            self._idle.pop(slot, None)
+            self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+        await self._work.acquire()
 
     def _ring(self) -> None:
         """A timer fired, or the wait of a key is over: the slot that looks wakes others if there is more."""
         self._alarm = None
-        if self._idle:
-            _, waiting = self._idle.popitem()
-            waiting.set_result(None)
+        self._wake_one()
 
     def stop(self) -> None:
         """Take no further key."""
         self._stopping = True
         self._ended.set()
-        while self._idle:
-            _, waiting = self._idle.popitem()
-            waiting.set_result(None)
+        for _ in self._slots:
+            self._work.release()
 
     async def _cancel(self) -> None:
         """Cancel the reconciles in progress and wait for them."""
@@ -249,7 +246,7 @@ class Worker:
     @property
     def stuck(self) -> bool:
         """Whether every slot is held by a reconcile that should have ended long ago, so that nothing makes progress."""
-        if len(self._running) < self._controller.max_concurrent:
+        if len(self._running) < self.max_concurrent:
             return False
         return time.monotonic() - max(self._running.values()) > self._controller.timeout + STUCK_SECONDS
 
