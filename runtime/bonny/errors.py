@@ -18,22 +18,6 @@ from __future__ import annotations
 import math
 from typing import Final
 
-__all__ = [
-    "ALSO",
-    "AlreadyApplied",
-    "ApiError",
-    "BonnyError",
-    "ForeignObject",
-    "InvalidObject",
-    "OptionError",
-    "Retry",
-    "StepError",
-    "Terminal",
-    "UndeclaredKind",
-    "UsageError",
-]
-
-
 ALSO: Final = "also: "
 """Exception notes with this prefix are copied into status and events; other notes are only logged."""
 

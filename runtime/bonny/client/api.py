@@ -34,8 +34,6 @@ from .errors import NotLeading, Unreachable, refusal, without_values
 from .metering import Requests
 from .transport import Answer, StreamAnswer, Transport
 
-__all__ = ["ApiRequest", "Client", "path_of"]
-
 log = logging.getLogger("bonny.client.api")
 
 # The API server's own limit for non-watch requests is 60 s; half of it frees the worker sooner.

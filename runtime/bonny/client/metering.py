@@ -10,8 +10,6 @@ from typing import Final
 from ..core.meters import Histogram
 from ..telemetry import execute, tracing
 
-__all__ = ["Request", "Requests"]
-
 # Same as client-go, in place of the status when no answer came.
 NO_ANSWER: Final = "<error>"
 

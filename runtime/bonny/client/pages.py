@@ -18,8 +18,6 @@ from .api import ApiRequest, Client, path_of, retry_after
 from .errors import AnswerTooLarge, refusal
 from .transport import Answer
 
-__all__ = ["AS_METADATA", "pages"]
-
 # Media types that request only the metadata of objects (API concepts, "Receiving resources as metadata").
 AS_METADATA: Final = {
     "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
