@@ -76,14 +76,14 @@ class Stream:
         self._selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
         self._subscribers: list[Subscriber] = []
         shown = PARTIAL if kind.metadata_only else kind.gvk
-        self._stream = watch.start(self._options, of=shown).stream
+        self._stream = watch.WatchState(limit=options.page_size, of=shown)
         self._changed = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
         self._ran = False
         self._metadata = {"stream": str(self)}
         self._distrusted = False
         self._relists = False
-        self.on_restore: Callable[[Stream], None] = _ignore
+        self.on_restore: Callable[[Stream], None] = lambda _: None
         """Called when this stream itself notices that the API server's versions went backwards."""
 
     def __str__(self) -> str:
@@ -162,7 +162,7 @@ class Stream:
     async def _follow(self) -> None:
         self._relists = self._ran or self._distrusted
         self._ran, self._distrusted = True, False
-        begun = watch.again(self._stream, self._options, distrust=self._relists)
+        begun = watch.start(self._stream, self._options, distrust=self._relists)
         self._stream, command = begun.stream, begun.command
         while True:
             match command:
@@ -199,7 +199,7 @@ class Stream:
             "resourceVersion": request.version,
             "timeoutSeconds": f"{request.timeout:.0f}",
         }
-        limit = asyncio.timeout(request.longest)
+        limit = asyncio.timeout(request.deadline)
         execute("bonny.watcher.watch.started", {}, self._metadata)
         try:
             async with (
@@ -244,7 +244,7 @@ class Stream:
             try:
                 await self._client.connection(renew=True)
             except UsageError as error:
-                log.warning("cannot read credentials", extra={"stream": str(self), "error": str(error)})
+                log.warning("cannot read credentials", extra={**self._metadata, "error": str(error)})
 
     async def _step(self, event: watch.WatchInput) -> watch.Command:
         """Decide, and send the changes to the subscribers, yielding to the event loop between many of them."""
@@ -262,15 +262,13 @@ class Stream:
                     weight = 0
                     await asyncio.sleep(0)
         self._stream = outcome.stream
-        error_changed = before.error != outcome.stream.error
-        if error_changed:
+        if before.error != outcome.stream.error:
             self._report(before.error, outcome.stream.error)
         complete = bool(outcome.changes) and isinstance(outcome.changes[-1], watch.Sweep)
         if complete or before.version != outcome.stream.version:
             for subscriber in self._subscribers:
                 subscriber.advanced(self)
-        if error_changed or before.synced != outcome.stream.synced:
-            self._changed.set()
+        self._changed.set()
         if self.store.rewritten:
             self.store.rewritten = False
             return await self._step(watch.Rewritten())
@@ -285,19 +283,16 @@ class Stream:
             for subscriber in self._subscribers:
                 subscriber.restored(self)
             if noticed:
-                log.warning(
-                    "versions went backwards: the API server was restored from a backup",
-                    extra={"stream": str(self)},
-                )
+                log.warning("versions went backwards: the API server was restored from a backup", extra=self._metadata)
                 self.on_restore(self)
         return self.store.apply(change)
 
     def _report(self, before: watch.StreamError | None, after: watch.StreamError | None) -> None:
         if after is None:
             execute("bonny.watcher.trouble.finished", {}, self._metadata)
-            log.info("watch recovered", extra={"stream": str(self)})
+            log.info("watch recovered", extra=self._metadata)
             return
-        extra = {"stream": str(self), "verb": after.verb, "status": after.status, "error": after.message}
+        extra = {**self._metadata, "verb": after.verb, "status": after.status, "error": after.message}
         execute("bonny.watcher.trouble.started", {}, {**extra, "kind": after.kind.value})
         if after.kind is watch.ErrorKind.FORBIDDEN:
             verbs = ("get", "list", "watch")
@@ -307,9 +302,6 @@ class Stream:
             self.errors[after.kind] += 1
         level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
         log.log(level, "watch failed", extra={**extra, "kind": after.kind.value})
-
-
-def _ignore(_: Stream) -> None: ...
 
 
 async def _first(chunks: AsyncIterator[bytes]) -> bytes:
