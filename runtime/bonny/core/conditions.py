@@ -44,16 +44,13 @@ def condition(
 def with_condition(status: Resource, wanted: Resource) -> Resource:
     """`status` with the condition `wanted` in the place of the one of its type."""
     conditions = list(status.get("conditions") or ())
-    position = next((at for at, each in enumerate(conditions) if each.get("type") == wanted["type"]), None)
-    before = {} if position is None else conditions[position]
+    before: Resource = next((each for each in conditions if each.get("type") == wanted["type"]), {})
     same = before.get("status") == wanted["status"] and "lastTransitionTime" in before
     moved = before["lastTransitionTime"] if same else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     merged = {**wanted, "lastTransitionTime": moved}
-    if position is None:
-        conditions.append(merged)
-    else:
-        conditions[position] = merged
-    return {**status, "conditions": conditions}
+    if not before:
+        return {**status, "conditions": [*conditions, merged]}
+    return {**status, "conditions": [merged if each is before else each for each in conditions]}
 
 
 def steadied(status: Resource, base: Resource, types: Set[str]) -> Resource:
