@@ -31,14 +31,14 @@ def condition(
     # A type may have a domain, hyphens and dots (`example.com/Ready`), a reason may not.
     word = "".join(filter(str.isalnum, type.rpartition("/")[2]))
     words = {True: word, False: f"Not{word}", None: "Unknown"}
-    made = {
+    fields = {
         "type": type,
         "status": {True: "True", False: "False", None: "Unknown"}[status],
         "reason": reason or words[status],
         "message": (message or "")[:LONGEST_MESSAGE],
     }
     generation = of["metadata"].get("generation")
-    return {**made, "observedGeneration": generation} if generation else made
+    return {**fields, "observedGeneration": generation} if generation else fields
 
 
 def with_condition(status: Resource, wanted: Resource) -> Resource:

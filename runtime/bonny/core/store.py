@@ -148,13 +148,13 @@ class Store:
     def _remove(self, item: Item) -> Sequence[Delta]:
         """Remove `item`, unless a newer object has its name."""
         key = item.key
-        held = self._items.get(key)
-        if held is None or (held.meta.uid != item.meta.uid and held.version > item.version):
+        stored = self._items.get(key)
+        if stored is None or (stored.meta.uid != item.meta.uid and stored.version > item.version):
             return []
-        self._replace(key, held, None)
+        self._replace(key, stored, None)
         self._unlisted.discard(key)
         # The event has the last state before the deletion, newer than ours.
-        last = item if item.meta.uid == held.meta.uid else held
+        last = item if item.meta.uid == stored.meta.uid else stored
         return [Delta(key, last, None, live=True)]
 
     def _sweep(self) -> Iterator[Delta]:

@@ -367,10 +367,10 @@ def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, op
             outcome = rules.page(stream, state, body)
         case Listing() as state, TooLarge():
             outcome = rules.too_large(stream, state)
-        case ((Confirming(asked) | ((Listing() | Watching()) as asked)), Reply(status, body, retry_after)):
-            outcome = rules.refused(stream, asked, decode_failure(status, body, retry_after))
-        case ((Confirming(asked) | ((Listing() | Watching()) as asked)), Broken(message)):
-            outcome = rules.broken(stream, asked, message)
+        case ((Confirming(request) | ((Listing() | Watching()) as request)), Reply(status, body, retry_after)):
+            outcome = rules.refused(stream, request, decode_failure(status, body, retry_after))
+        case ((Confirming(request) | ((Listing() | Watching()) as request)), Broken(message)):
+            outcome = rules.broken(stream, request, message)
         case _, Rewritten():
             outcome = rules.restored(stream, "the list shows older versions of objects than the store has")
         case _:

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
-from ..client.api import ApiRequest, Client, path_of, retry_after
+from ..client.api import Client, path_of, retry_after
 from ..client.errors import AnswerTooLarge, Unreachable, missing_rule
-from ..client.pages import AS_METADATA
+from ..client.pages import AS_METADATA, page_request
 from ..core import watch
 from ..core.framing import Lines, LineTooLong
 from ..core.store import Delta, Store
@@ -72,8 +72,6 @@ class Stream:
 
         self._client = client
         self._options = options
-        self._path = path_of(kind, self.namespace)
-        self._selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
         self._subscribers: list[Subscriber] = []
         shown = PARTIAL if kind.metadata_only else kind.gvk
         self._stream = watch.WatchState(limit=options.page_size, of=shown)
@@ -179,12 +177,12 @@ class Stream:
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
-    async def _list(self, request: watch.ListPage) -> watch.Command:
-        query = {**self._selectors, "limit": str(request.limit), "continue": request.continue_token}
+    async def _list(self, page: watch.ListPage) -> watch.Command:
+        request = page_request(
+            self.kind, self.namespace, limit=page.limit, token=page.continue_token, limit_bytes=page.bound
+        )
         try:
-            answer = await self._client.exchange(
-                ApiRequest("GET", self._path, query, self._headers("list"), limit_bytes=request.bound)
-            )
+            answer = await self._client.exchange(request)
         except AnswerTooLarge:
             return await self._step(watch.TooLarge())
         except (Unreachable, UsageError) as error:
@@ -193,20 +191,20 @@ class Stream:
 
     async def _watch(self, request: watch.Watch) -> watch.Command:
         query = {
-            **self._selectors,
+            "labelSelector": self.kind.label_selector,
+            "fieldSelector": self.kind.field_selector,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": request.version,
             "timeoutSeconds": f"{request.timeout:.0f}",
         }
-        limit = asyncio.timeout(request.deadline)
+        headers = {"Accept": AS_METADATA["watch"]} if self.kind.metadata_only else {}
+        path, limit = path_of(self.kind, self.namespace), asyncio.timeout(request.deadline)
         execute("bonny.watcher.watch.started", {}, self._metadata)
         try:
             async with (
                 limit,
-                self._client.stream(
-                    self._path, query=query, headers=self._headers("watch"), read_timeout=request.deadline
-                ) as answer,
+                self._client.stream(path, query=query, headers=headers, read_timeout=request.deadline) as answer,
             ):
                 if answer.status != 200:
                     execute("bonny.watcher.watch.failed", {}, {**self._metadata, "status": answer.status})
@@ -234,9 +232,6 @@ class Stream:
         except (Unreachable, UsageError, LineTooLong) as error:
             execute("bonny.watcher.watch.failed", {}, {**self._metadata, "error": error})
             return await self._step(watch.Broken(str(error)))
-
-    def _headers(self, verb: str) -> dict[str, str]:
-        return {"Accept": AS_METADATA[verb]} if self.kind.metadata_only else {}
 
     async def _wait(self, seconds: float, *, renew: bool) -> None:
         await asyncio.sleep(seconds)
