@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from .deadlines import Deadline, deadlines
 from .errors import BonnyError, OptionError
 
 HANDLER_THREAD: Final = "handler"
@@ -102,13 +103,19 @@ def add_note(error: BaseException, note: str) -> None:
 async def _on_the_loop(
     handler: Callable[[], Awaitable[object]], *, seconds: float | None, name: str, late: Callable[[], None]
 ) -> object:
-    limit, alarm = asyncio.timeout(seconds), None
+    limit = asyncio.timeout(None)
+    pending: list[Deadline] = []
     if seconds is not None:
         extra = {"handler": name, "timeout_seconds": seconds}
-        # Runs in the context of the handler, so the log line also names its object.
-        alarm = asyncio.get_running_loop().call_later(
-            seconds + OVERDUE_SECONDS, lambda: log.warning("handler still running after its timeout", extra=extra)
-        )
+
+        def overdue() -> None:
+            log.warning("handler still running after its timeout", extra=extra)
+
+        def over() -> None:
+            limit.reschedule(0.0)  # now
+            pending.append(deadlines().add(OVERDUE_SECONDS, overdue))
+
+        pending.append(deadlines().add(seconds, over))
     try:
         async with limit:
             result = await handler()
@@ -126,8 +133,8 @@ async def _on_the_loop(
     except BaseException as error:
         raise as_failure(error) from error
     finally:
-        if alarm is not None:
-            alarm.cancel()
+        for deadline in pending:
+            deadlines().remove(deadline)
 
 
 async def _in_a_thread(

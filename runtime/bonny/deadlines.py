@@ -1,11 +1,9 @@
-"""Deadlines: timers that nearly always are cancelled, all in one timer of the event loop.
+"""Deadlines: times by which something must be over, and nearly always is; one timer of the event loop serves all.
 
-You need it for what each handler and each request has: a time by which it must be over, and hardly ever is not.
-You do not need it for what is meant to happen at a time: that is `loop.call_later`, which costs 20 times as much to set
-and cancel.
+You need it for what each handler and each request has. You do not need it for what shall happen at a time: that is
+`loop.call_later`, which costs 20 times as much to set and cancel.
 
-Only the earliest deadline has a timer. When that rings, all are looked at: there are as many as handlers and requests
-at work.
+Only the earliest deadline has a timer. When that rings, all are looked at: as many as there are handlers at work.
 """
 
 from __future__ import annotations
@@ -13,64 +11,60 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import Context, copy_context
-from typing import NamedTuple
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 
-class _Deadline(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Deadline:
+    """`callback` is called at the time `due` of its event loop, in the context in which it was added."""
+
     due: float
     callback: Callable[[], object]
-    context: Context
+    context: Context = field(default_factory=copy_context)
 
 
 class Deadlines:
-    """The deadlines of one event loop. Get it by `deadlines`, on that loop."""
+    """The deadlines of one event loop: `deadlines()` returns those of the running one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._pending: dict[int, _Deadline] = {}
+        self._pending: dict[Deadline, None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._numbers = 0
 
-    def __len__(self) -> int:
-        return len(self._pending)
+    def add(self, seconds: float, callback: Callable[[], object]) -> Deadline:
+        """Call `callback`, which must not raise, after `seconds`, unless it is removed before."""
+        deadline = Deadline(self._loop.time() + seconds, callback)
+        self._pending[deadline] = None
+        self._set_timer(deadline.due)
+        return deadline
 
-    def add(self, seconds: float, callback: Callable[[], object]) -> int:
-        """Call `callback` after `seconds`, in the caller's context; returns the number for `remove`."""
-        self._numbers += 1
-        due = self._loop.time() + seconds
-        self._pending[self._numbers] = _Deadline(due, callback, copy_context())
-        if self._timer is None or due < self._timer.when():
-            self._set_timer(due)
-        return self._numbers
-
-    def remove(self, number: int) -> None:
-        """It was in time. Without effect once `callback` was called."""
-        self._pending.pop(number, None)
+    def remove(self, deadline: Deadline) -> None:
+        """It was over in time. Without effect once it was called."""
+        self._pending.pop(deadline, None)
 
     def _set_timer(self, due: float) -> None:
         if self._timer is not None:
+            if self._timer.when() <= due:
+                return
             self._timer.cancel()
         self._timer = self._loop.call_at(due, self._ring)
 
     def _ring(self) -> None:
-        self._timer = None
-        now = self._loop.time()
-        for number in [number for number, pending in self._pending.items() if pending.due <= now]:
-            over = self._pending.pop(number, None)
-            if over is not None:  # an earlier callback may have removed it
-                self._loop.call_soon(over.callback, context=over.context)
+        self._timer, now = None, self._loop.time()
+        for deadline in [pending for pending in self._pending if pending.due <= now]:
+            self.remove(deadline)
+            deadline.context.run(deadline.callback)
         if self._pending:
-            self._set_timer(min(pending.due for pending in self._pending.values()))
+            self._set_timer(min(pending.due for pending in self._pending))
 
 
-_of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Deadlines] = WeakKeyDictionary()
+_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Deadlines] = WeakKeyDictionary()
 
 
 def deadlines() -> Deadlines:
-    """Those of the running event loop."""
+    """The deadlines of the running event loop."""
     loop = asyncio.get_running_loop()
-    found = _of_loops.get(loop)
-    if found is None:
-        found = _of_loops[loop] = Deadlines(loop)
-    return found
+    if loop not in _by_loop:
+        _by_loop[loop] = Deadlines(loop)
+    return _by_loop[loop]
