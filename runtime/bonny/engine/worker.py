@@ -120,6 +120,7 @@ class Worker:
         self._surroundings = contextvars.copy_context()
         self._stopping = False
         self._ended = asyncio.Event()
+        self._defect: BaseException | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -130,18 +131,21 @@ class Worker:
         """Reconcile keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
 
         Cancelled, it cancels them first. Run again, it reconciles every object: another replica may have led meanwhile.
+        Raises: what is a defect of the queue or of this class; errors of handlers are not.
         """
         if self._stopping:
             self._stopping = False
             await self.router.requeue_all()
         self._ended.clear()
-        self._work = asyncio.Semaphore(0)
+        self._work, self._defect = asyncio.Semaphore(0), None
         stopping.set(lambda: self._stopping)
         self._surroundings = contextvars.copy_context()
         settled = asyncio.create_task(self.router.wait_until_synced())
         settled.add_done_callback(self._begin)
         try:
             await self._ended.wait()
+            if self._defect is not None:
+                raise self._defect
             if self._running:
                 await asyncio.wait(list(self._running), timeout=self._controller.shutdown_timeout)
         finally:
@@ -195,6 +199,8 @@ class Worker:
             self._wake()  # there may be more
             try:
                 await self._handle(work)
+            except Exception:
+                log.exception("a worker failed: please report this")
             finally:
                 del self._running[task]
             tracing.observed.set(None)
@@ -252,10 +258,11 @@ class Worker:
 
     def _returned(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)
-        if not self._stopping:
-            self._add_slot()
         if not slot.cancelled() and slot.exception() is not None:
-            log.error("a worker failed: please report this", exc_info=slot.exception())
+            self._defect = slot.exception()
+            self._ended.set()
+        elif not self._stopping:
+            self._add_slot()
 
     # --- one key ------------------------------------------------------------------------------------------------------
 
