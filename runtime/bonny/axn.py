@@ -191,8 +191,8 @@ class Axn(Generic[V_co]):
         return self._shown.meta.uid
 
     @property
-    def _identity(self) -> Resource:
-        """Type, name, UID and generation of the object, unaffected by changes to `resource`."""
+    def identity(self) -> Resource:
+        """Type, name, UID and generation of the object, unaffected by changes to `resource`. Use it as `related`."""
         meta = self._shown.meta
         return {
             "apiVersion": self.kind.api_version,
@@ -276,7 +276,7 @@ class Axn(Generic[V_co]):
         self._may_change(State.DESCENDANTS_APPLIED)
         if self.action in (Action.DELETE, Action.FINALIZE):
             raise OptionError(
-                f"{identify(self._identity)} is being deleted and cannot get new descendants: use axn.client"
+                f"{identify(self.identity)} is being deleted and cannot get new descendants: use axn.client"
             )
         metadata = resource.get("metadata") or {}
         if not (resource.get("apiVersion") and resource.get("kind") and metadata.get("name")):
@@ -312,12 +312,12 @@ class Axn(Generic[V_co]):
         `reason` is one CamelCase word; default: the type for True, `Not<type>` for False, `Unknown` for None.
         Raises: `AlreadyApplied`; `OptionError` for any other status.
         """
-        wanted = condition(type, status, message=message, reason=reason, of=self._identity)
+        wanted = condition(type, status, message=message, reason=reason, of=self.identity)
         self.update_status(lambda status: with_condition(status, wanted))
         self._conditions.add(type)
 
-    def _status_from(self, base: Resource) -> Resource:
-        """A copy of `base` with the registered changes."""
+    def status_from(self, base: Resource) -> Resource:
+        """A copy of the status `base` with the registered changes."""
         # Encoding and decoding is twice as fast as copy.deepcopy.
         status: Resource = msgspec.json.decode(msgspec.json.encode(base))
         for change in self._status_changes:
@@ -328,7 +328,7 @@ class Axn(Generic[V_co]):
     @property
     def status(self) -> Resource:
         """The registered changes, made to an empty status."""
-        return self._status_from({})
+        return self.status_from({})
 
     @property
     def conditions(self) -> dict[str, Resource]:
@@ -419,7 +419,7 @@ class Axn(Generic[V_co]):
         event = registered.event
         for hook in reversed(self._before_emit_event):
             event = hook(event, self)
-        self._context.record(self._identity, event)
+        self._context.record(self.identity, event)
 
     def _is_news(self) -> bool:
         return self.failure is None and (self.action is Action.DELETE or self._context.wrote)
@@ -480,14 +480,12 @@ class Axn(Generic[V_co]):
 
     def _must_be_open(self) -> None:
         if self._sealed:
-            raise AlreadyApplied(f"the reconcile of {identify(self._identity)} is over: nothing more is accepted")
+            raise AlreadyApplied(f"the reconcile of {identify(self.identity)} is over: nothing more is accepted")
 
     def _may_change(self, state: State) -> None:
         self._must_be_open()
         if state in self._states:
-            raise AlreadyApplied(
-                f"the {state} of {identify(self._identity)} were already applied: register them before"
-            )
+            raise AlreadyApplied(f"the {state} of {identify(self.identity)} were already applied: register them before")
 
 
 H = TypeVar("H", bound=Callable[..., object])

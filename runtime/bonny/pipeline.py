@@ -73,7 +73,7 @@ class Pipeline:
 
 def _finish(axn: Reconcile[Any]) -> None:
     """Events and last hooks. Their errors are only logged: the work is done and must not be repeated for them."""
-    for last in (*axn.emissions(), *axn.last_hooks()):
+    for last in axn.last_calls():
         try:
             last()
         except BaseException:

@@ -145,7 +145,7 @@ class Core(RuleBasedStateMachine):
             router=self.router,
             pipeline=Pipeline([self.handle]),
         )
-        self.command: Command = watch.start(options).command
+        self.command: Command = watch.start(watch.WatchState(limit=options.page_size), options).command
         for name in there:
             self.server.write(name)
         while there and isinstance(self.command, ListPage):

@@ -188,14 +188,14 @@ def test_all_tasks_can_be_cancelled_at_once(clock: Clock, caplog: pytest.LogCapt
     assert caplog.records == []
 
 
-def test_a_slot_that_fails_is_reported_and_replaced(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_slot_goes_on_after_an_error_that_no_handler_raised(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     class BreaksOnce(Histogram):
         broken = False
 
         def observe(self, seconds: float, exemplar: object = None) -> None:
             if not self.broken:
                 self.broken = True
-                raise PanicException
+                raise ValueError
 
     async def main() -> int:
         worker = with_slots(1, noted([], after=5.0))
@@ -207,6 +207,24 @@ def test_a_slot_that_fails_is_reported_and_replaced(clock: Clock, caplog: pytest
 
     assert clock.run(main) == 3, "both, and the one that asked for it once more"
     assert [record.message for record in caplog.records] == ["a worker failed: please report this"]
+
+
+@pytest.mark.parametrize("defect", [RuntimeError, PanicException])
+def test_a_defect_of_the_queue_ends_the_run_instead_of_a_slot(clock: Clock, defect: type[BaseException]) -> None:
+    """Who started the worker is told, and starts it again."""
+
+    def broken(*, now: float) -> Work[Key] | None:
+        raise defect
+
+    async def main() -> None:
+        worker = with_slots(3)
+        await lists(worker.router.primary[0], *named(3))
+        worker.router.queue.take = broken  # type: ignore[method-assign]
+        with pytest.raises(defect):
+            await asyncio.wait_for(worker.run(), 100.0)
+        assert not worker._slots
+
+    clock.run(main)
 
 
 # --- how long the loop is kept ----------------------------------------------------------------------------------------
@@ -279,7 +297,7 @@ def test_idle_slots_are_woken_one_at_a_time(clock: Clock) -> None:
         async with at_work(worker):
             await asyncio.sleep(5)
             assert side.most == 5
-            assert len(worker._idle) == 5
+            assert (len(worker._slots), len(worker.running)) == (5, 0)
             taken = counted(worker)
             queue(worker, W1)
             await asyncio.sleep(5)
@@ -408,7 +426,7 @@ def test_no_timer_and_no_task_is_left_after_the_end(clock: Clock, end: Callable[
         await lists(worker.router.primary[0], *named(2))
         running = asyncio.create_task(worker.run())
         await asyncio.sleep(1)
-        assert (len(worker.running), len(worker._idle)) == (1, 1)
+        assert (len(worker._slots), len(worker.running)) == (2, 1)
         await end(worker, running)
         queue(worker, Key("default", "w3"))
         await asyncio.sleep(0)

@@ -53,11 +53,6 @@ class Reconcile(Axn[V_co]):
     def shown(self, item: Item) -> None:
         self._shown = item
 
-    @property
-    def identity(self) -> Resource:
-        """Type, name, UID and generation of the object, unaffected by changes to `resource`."""
-        return self._identity
-
     def renew(self, resource: Resource) -> None:
         """For a step before the handler that wrote the object: `resource` is the object after that write."""
         self.resource = resource
@@ -109,10 +104,6 @@ class Reconcile(Axn[V_co]):
         for group in sorted({descendant.group for descendant in self._descendants}):
             yield [descendant for descendant in self._descendants if descendant.group == group]
 
-    def status_from(self, base: Resource) -> Resource:
-        """A copy of `base` with the registered changes."""
-        return self._status_from(base)
-
     def finish_status(self, status: Resource) -> Resource:
         """The status after the hooks."""
         if not self._before_apply_status:
@@ -129,10 +120,6 @@ class Reconcile(Axn[V_co]):
         """Emit `event` at the end, even if the handler cleared or emitted its own."""
         self._events.append(RegisteredEvent(event, only_if_changed=False))
 
-    def emissions(self) -> list[Callable[[], None]]:
-        """For the pipeline: what emits the remaining events, also after a timeout or an earlier `emit_events`."""
-        return self._emissions()
-
-    def last_hooks(self) -> list[Callable[[], None]]:
-        """For the pipeline: the hooks for the very end."""
-        return [partial(hook, self) for hook in reversed(self._after_processed)]
+    def last_calls(self) -> list[Callable[[], None]]:
+        """For the pipeline: what emits the remaining events, also after a timeout, and the hooks for the very end."""
+        return [*self._emissions(), *(partial(hook, self) for hook in reversed(self._after_processed))]

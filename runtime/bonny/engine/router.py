@@ -77,14 +77,19 @@ class Router:
         """Times a key gave up waiting for its own write to appear in a stream."""
 
         self._on_status = on_status
-        self._primary = list(primary)
+        self.primary = list(primary)
+        """The streams of the handled objects."""
         self._owned = {kind: list(streams) for kind, streams in owned.items()}
+        self.owns = list(self._owned)
+        self.owned_streams = [stream for streams in self._owned.values() for stream in streams]
+        """The streams of children."""
         self._related = {kind: list(streams) for kind, streams in related.items()}
+        self.related = list(self._related)
         self._followers: dict[Name, set[Key]] = {}
         """The keys that want the name of an object that is not theirs, or deleted it."""
 
         others = [stream for streams in self._related.values() for stream in streams]
-        self.streams = list(dict.fromkeys([*self._primary, *self.owned_streams, *others]))
+        self.streams = list(dict.fromkeys([*self.primary, *self.owned_streams, *others]))
         """Every stream, each once."""
 
         self._awaited: dict[Stream, list[tuple[int, Key]]] = {stream: [] for stream in self.streams}
@@ -93,44 +98,26 @@ class Router:
         self._unsure: set[Key] = set()
         """Keys whose children were unknown because a stream of children was not in sync."""
 
-        self._restoring: set[Stream] = set()
+        self.restoring: set[Stream] = set()
         """Streams of a restored server, until their next list is complete."""
 
         if self._owned:
-            for stream in self._primary:
+            for stream in self.primary:
                 stream.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
         for stream in self.owned_streams:
             stream.store.add_index(OWNER_INDEX, _labelled_owner)
         for kind in self._related:
             if kind.named_by is not None:
-                for stream in self._primary:
+                for stream in self.primary:
                     stream.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
         for stream in self.streams:
             stream.subscribe(self)
-
-    @property
-    def owns(self) -> Sequence[Owned]:
-        return list(self._owned)
-
-    @property
-    def primary(self) -> Sequence[Stream]:
-        """The streams of the handled objects."""
-        return self._primary
-
-    @property
-    def owned_streams(self) -> list[Stream]:
-        """The streams of children."""
-        return [stream for streams in self._owned.values() for stream in streams]
-
-    @property
-    def related(self) -> Sequence[Related]:
-        return list(self._related)
 
     # --- for workers --------------------------------------------------------------------------------------------------
 
     def primary_stream(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
-        return _for_namespace(self._primary, key) or self._primary[0]
+        return _for_namespace(self.primary, key) or self.primary[0]
 
     def item(self, key: Key) -> Item | None:
         return self.primary_stream(key).store.get(key)
@@ -181,11 +168,6 @@ class Router:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
         self._unsure.clear()
 
-    @property
-    def restoring(self) -> bool:
-        """Whether a stream's server was restored, and its list is not complete yet."""
-        return bool(self._restoring)
-
     async def wait_until_synced(self) -> None:
         """Return once every stream is in sync or blocked, or `SETTLE_SECONDS` after the first primary stream is.
 
@@ -193,7 +175,7 @@ class Router:
         """
         waits = {stream: asyncio.ensure_future(stream.wait_until_synced()) for stream in self.streams}
         try:
-            await asyncio.wait([waits[stream] for stream in self._primary], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([waits[stream] for stream in self.primary], return_when=asyncio.FIRST_COMPLETED)
             _, late = await asyncio.wait(waits.values(), timeout=SETTLE_SECONDS)
         finally:
             for wait in waits.values():
@@ -328,7 +310,7 @@ class Router:
         """Let each object count as not yet reconciled, and queue it."""
         self.records.forget_reconciles()
         keys: list[Key] = []
-        for stream in self._primary:
+        for stream in self.primary:
             keys += stream.store.keys()
         for number, key in enumerate(keys):
             if number % QUEUED_AT_ONCE == 0:
@@ -357,7 +339,7 @@ class Router:
     def seen(self, stream: Stream, delta: Delta) -> None:
         """Queue the keys that a difference concerns."""
         deleters = self._deleters(stream, delta) if (stream, delta.key) in self._followers else set()
-        if stream in self._primary:
+        if stream in self.primary:
             self._seen_primary(stream, delta, own=delta.live and delta.key in deleters)
         if any(stream in streams for streams in self._owned.values()):
             self._seen_child(stream, delta, deleters if delta.live else set())
@@ -367,8 +349,8 @@ class Router:
 
     def advanced(self, stream: Stream) -> None:
         """The stream reached a newer version: release the keys that waited for it."""
-        if stream in self._restoring:
-            self._restoring.discard(stream)
+        if stream in self.restoring:
+            self.restoring.discard(stream)
             self.records.begin_epoch()
         waiting = self._awaited[stream]
         if waiting and waiting[0][0] <= stream.version:
@@ -384,7 +366,7 @@ class Router:
             if record.writes is not None:
                 self._forget_writes(key)
         self.records.forget_versions()
-        self._restoring.add(stream)
+        self.restoring.add(stream)
 
     def _deleters(self, stream: Stream, delta: Delta) -> set[Key]:
         """The keys that deleted the object, if this shows the deletion; they wait for it no longer."""
@@ -408,7 +390,7 @@ class Router:
         if old is None:
             first = not delta.live and not stream.synced
             self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
-        elif stream in self._restoring:
+        elif stream in self.restoring:
             # A reconcile since the list began saw the object as it was before the restore.
             self.records.of(delta.key).handled = None
             self._enqueue(delta.key, Reason.CHANGED)
@@ -457,11 +439,11 @@ class Router:
         first = not delta.live and not stream.synced
         concerned: set[Key] = set()
         if kind.keys is not None:
-            namespaced = self._primary[0].kind.namespaced
+            namespaced = self.primary[0].kind.namespaced
             for item in filter(None, (delta.old, delta.new)):
                 concerned.update(_keys(kind, kind.keys, item, namespaced=namespaced))
         else:
-            for primary in self._primary:
+            for primary in self.primary:
                 concerned |= primary.store.lookup(_index_of(kind), str(delta.key))
         for key in concerned:
             if self.item(key) is not None:
@@ -470,7 +452,7 @@ class Router:
     def _owners(self, delta: Delta) -> set[Key]:
         """The keys of handled objects that the child named as owners, before or after the change."""
         uids = {uid for item in (delta.old, delta.new) if item is not None for uid in _owner_uids(item)}
-        return {key for uid in uids for stream in self._primary for key in stream.store.lookup(UID_INDEX, uid)}
+        return {key for uid in uids for stream in self.primary for key in stream.store.lookup(UID_INDEX, uid)}
 
     def _enqueue(self, key: Key, reason: Reason, *, priority: Priority = Priority.LIVE) -> None:
         self.queue.add(key, reason, now=time.monotonic(), priority=priority)

@@ -111,8 +111,8 @@ class Worker:
         self._recorder = recorder
         self._pipeline = pipeline
         self._slots: set[asyncio.Task[None]] = set()
-        self._idle: dict[asyncio.Task[None], asyncio.Future[None]] = {}
-        """Slots without a key, each with what wakes it."""
+        self._work = asyncio.Semaphore(0)
+        """What idle slots wait for."""
 
         self._running: dict[asyncio.Task[None], float] = {}
         """Slots with a key, each with the start of its reconcile (monotonic seconds)."""
@@ -121,6 +121,7 @@ class Worker:
         self._surroundings = contextvars.copy_context()
         self._stopping = False
         self._ended = asyncio.Event()
+        self._defect: BaseException | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -131,17 +132,21 @@ class Worker:
         """Reconcile keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
 
         Cancelled, it cancels them first. Run again, it reconciles every object: another replica may have led meanwhile.
+        Raises: what is a defect of the queue or of this class; errors of handlers are not.
         """
         if self._stopping:
             self._stopping = False
             await self.router.requeue_all()
         self._ended.clear()
+        self._work, self._defect = asyncio.Semaphore(0), None
         stopping.set(lambda: self._stopping)
         self._surroundings = contextvars.copy_context()
         settled = asyncio.create_task(self.router.wait_until_synced())
         settled.add_done_callback(self._begin)
         try:
             await self._ended.wait()
+            if self._defect is not None:
+                raise self._defect
             if self._running:
                 await asyncio.wait(list(self._running), timeout=self._controller.shutdown_timeout)
         finally:
@@ -150,28 +155,23 @@ class Worker:
 
     def _begin(self, settled: asyncio.Task[None]) -> None:
         """The streams are in sync, or late: give out keys from now on."""
-        if not settled.cancelled():
+        if not settled.cancelled() and not self._stopping:
             self.router.wake = self._wake
-            self._look()
+            self._add_slot()  # whatever is ready: it also waits for the first timer
 
     def _wake(self) -> None:
-        """A key may have become ready."""
-        if self.router.queue.ready:
-            self._look()
-
-    def _look(self) -> None:
-        """Let an idle slot look for a key, or start another one; it also waits for the next timer."""
-        if self._stopping:
+        """A key may have become ready: let an idle slot look, or start another one."""
+        if self._stopping or not self.router.queue.ready:
             return
-        if self._idle:
-            self._resume_one()
-        elif len(self._slots) < self._controller.max_concurrent:
+        if len(self._slots) > len(self._running):
+            self._wake_one()
+        elif len(self._slots) < self.max_concurrent:
             self._add_slot()
 
-    def _resume_one(self) -> None:
-        _, waiting = self._idle.popitem()
-        if not waiting.done():  # a cancelled slot ends, and is replaced
-            waiting.set_result(None)
+    def _wake_one(self) -> None:
+        """Let an idle slot look; if none is, the next one looks once more before it waits."""
+        if self._work.locked():
+            self._work.release()
 
     def _add_slot(self) -> None:
         slot = asyncio.create_task(self._slot(), name=self.name, context=self._surroundings.copy())
@@ -187,52 +187,49 @@ class Worker:
         resumed = time.monotonic()
         while not self._stopping:
             now = time.monotonic()
-            if now - resumed > TURN_SECONDS / (len(self._slots) - len(self._idle)):
+            if now - resumed > TURN_SECONDS / len(self._slots):
                 await asyncio.sleep(0)
                 resumed = time.monotonic()
                 continue
             work = self.router.queue.take(now=now)
             if work is None:
-                await self._rest(task)
+                await self._rest()
                 resumed = time.monotonic()
                 continue
-            self._wake()
             about(controller=self.name, object=work.key, reasons=work.reasons)
             surroundings = contextvars.copy_context()
             self._running[task] = now
+            self._wake()  # there may be more
             try:
                 await self._handle(work)
+            except Exception:
+                log.exception("a worker failed: please report this")
             finally:
                 del self._running[task]
             tracing.observed.set(None)
             if task.cancelling() or _differ(surroundings, contextvars.copy_context()):
                 return
 
-    async def _rest(self, slot: asyncio.Task[None]) -> None:
+    async def _rest(self) -> None:
         """Return when a key may be ready."""
-        loop = asyncio.get_running_loop()
         due = self.router.queue.next_due()
         if due is not None and (self._alarm is None or due < self._alarm.when()):
             if self._alarm is not None:
                 self._alarm.cancel()
-            self._alarm = loop.call_at(due, self._ring)
-        self._idle[slot] = loop.create_future()
-        try:
-            await self._idle[slot]
-        finally:
-            self._idle.pop(slot, None)
+            self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+        await self._work.acquire()
 
     def _ring(self) -> None:
         """A timer fired, or the wait of a key is over: the slot that looks wakes others if there is more."""
         self._alarm = None
-        self._look()
+        self._wake_one()
 
     def stop(self) -> None:
         """Take no further key."""
         self._stopping = True
         self._ended.set()
-        while self._idle:
-            self._resume_one()
+        for _ in self._slots:
+            self._work.release()
 
     async def _cancel(self) -> None:
         """Cancel the reconciles in progress and wait for them."""
@@ -258,16 +255,17 @@ class Worker:
     @property
     def stuck(self) -> bool:
         """Whether every slot is held by a reconcile that should have ended long ago, so that nothing makes progress."""
-        if len(self._running) < self._controller.max_concurrent:
+        if len(self._running) < self.max_concurrent:
             return False
         return time.monotonic() - max(self._running.values()) > self._controller.timeout + STUCK_SECONDS
 
     def _returned(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)
-        if not self._stopping:
-            self._add_slot()
         if not slot.cancelled() and slot.exception() is not None:
-            log.error("a worker failed: please report this", exc_info=slot.exception())
+            self._defect = slot.exception()
+            self._ended.set()
+        elif not self._stopping:
+            self._add_slot()
 
     # --- one key ------------------------------------------------------------------------------------------------------
 

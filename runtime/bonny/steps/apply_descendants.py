@@ -193,7 +193,6 @@ def _must_be_ours(axn: Reconcile[Any], descendant: Descendant, wanted: Resource,
     raise ForeignObject(
         f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
         "or register it with adopt=True",
-        step="ApplyDescendants",
     )
 
 
@@ -215,7 +214,6 @@ def _declared(axn: Reconcile[Any], resource: Mapping[str, Any]) -> Owned:
     raise UndeclaredKind(
         f"{type(axn.controller).__name__} registered {identify(resource)} but does not own that kind: "
         f'add Owned("{resource["apiVersion"]}", "{resource["kind"]}") to its `owns`',
-        step="ApplyDescendants",
     )
 
 
