@@ -931,6 +931,25 @@ async def test_what_terminal_stopped_before_a_restore_does_not_stop_what_the_bac
     assert sizes == ["lost", "restored"]
 
 
+async def test_what_terminal_stops_while_the_server_is_restored_does_not_stop_what_the_backup_has() -> None:
+    streams, gate = Streams(), Gate()
+
+    async def refuses(axn: Axn[Any]) -> None:
+        await gate(axn)
+        raise Terminal("never")
+
+    worker = worker_of(streams, refuses)
+    streams.lists(streams.widgets, of_size("w1", "lost", version=90), version=91)
+    (under_way,) = await begun(worker)
+    relisted(streams, of_size("w1", "restored", version=45), version=50)
+
+    gate.open.set()
+    await under_way
+    await work_off(worker)
+
+    assert gate.sizes == ["lost", "restored"]
+
+
 async def test_a_status_that_a_list_shows_first_queues_nobody() -> None:
     streams = Streams()
     streams.lists(streams.widgets, of_size("w1", "5", version=5), version=10)
