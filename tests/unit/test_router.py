@@ -10,9 +10,12 @@ import contextlib
 import dataclasses
 import json
 import time
+from collections import Counter
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bonny import Action, Axn, Controller, Spec, Version
 from bonny.client.errors import refusal
@@ -309,6 +312,33 @@ def test_a_write_of_one_object_says_nothing_of_the_children_of_another(two: Stre
     assert two.queued() == {W1: frozenset({Reason.CHILD})}
     two.says(two.config_maps, "MODIFIED", thing("other", version=14, owner="uid-w2"))
     assert two.queued() == {W2: frozenset({Reason.CHILD})}
+
+
+@given(data=st.data(), count=st.integers(1, 12))
+def test_of_several_objects_on_one_stream_each_has_its_own_writes(data: st.DataObject, count: int) -> None:
+    """Writes also fail, and are answered before or behind any event, of whichever object."""
+    streams = Streams()
+    streams.lists(streams.widgets, thing("w1", version=5), thing("w2", version=6), version=10)
+    streams.lists(streams.config_maps, version=10)
+    router, told, foreign = streams.router, Counter[Key](), Counter[Key]()
+    router._enqueue = lambda key, reason, **_: told.update([key])  # type: ignore[method-assign]
+    pending: list[tuple[Key, str | None]] = []
+    for version in range(11, 11 + count):
+        owner = data.draw(st.sampled_from([W1, W2]))
+        outcome = data.draw(st.sampled_from(["own", "failed", "foreign"]))
+        foreign[owner] += outcome != "own"
+        if outcome != "foreign":
+            router.begin_write(CONFIG_MAP, Key("default", owner.name), owner=owner)
+            pending.append((owner, str(version) if outcome == "own" else None))
+        early, pending = data.draw(st.sampled_from([(pending, []), ([], pending)]))
+        for writer, answer in early:
+            router.end_write(CONFIG_MAP, Key("default", writer.name), answer, owner=writer)
+        streams.says(streams.config_maps, "MODIFIED", thing(owner.name, version=version, owner=f"uid-{owner.name}"))
+    for writer, answer in pending:
+        router.end_write(CONFIG_MAP, Key("default", writer.name), answer, owner=writer)
+
+    assert told == foreign
+    assert remembered(streams) == []
 
 
 def test_a_stream_releases_exactly_the_keys_whose_writes_it_shows(two: Streams) -> None:
