@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from .api import Version as Version
     from .api import WithConditions as WithConditions
     from .api import WithObservedGeneration as WithObservedGeneration
-    from .axn import Action as Action
     from .axn import Axn as Axn
     from .controller import Controller as Controller
     from .core.queue import Reason as Reason
+    from .core.records import Action as Action
     from .deploy import Deploy as Deploy
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
@@ -49,7 +49,7 @@ _HOMES = {
     "AGE": "api",
     "Binding": "scheduler",
     "Scheduler": "scheduler",
-    "Action": "axn",
+    "Action": "core.records",
     "Axn": "axn",
     "Column": "api",
     "Config": "run.config",

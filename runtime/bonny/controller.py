@@ -25,7 +25,9 @@ from pydantic import BaseModel
 
 from .api import Version
 from .api.reading import read
-from .axn import Action, Axn, Step
+from .axn import Axn
+from .core.records import Action
+from .engine.reconcile import Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
 from .naming import check_finalizer, check_tuple, kebab_case

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, TypeGuard, TypeVar
 
 from .api import Version
-from .axn import Step
 from .controller import Controller
 from .core.lease import LeaseTiming
 from .core.watch import WatchOptions
 from .deploy import Deploy
+from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
 from .naming import check_dns_label, check_finalizer, check_group

@@ -227,7 +227,7 @@ def dripping(status_line: str) -> Any:
 async def test_a_watch_ends_in_time_although_bytes_trickle_in() -> None:
     """Regression: silence was measured between bytes alone, so a drop now and then kept a dead watch alive."""
     async with Peer(dripping("200 OK")) as peer:
-        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=1.0, longest=0.5))
+        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=0.5))
 
     assert stream.error is not None
     assert stream.error.kind is watch.ErrorKind.SHORT
@@ -237,7 +237,7 @@ async def test_the_body_of_a_refusal_ends_in_time_although_bytes_trickle_in(monk
     """Regression: the reading of a refusal had no end but the size of its body."""
     monkeypatch.setattr(stream_module, "REFUSAL_SECONDS", 0.2)
     async with Peer(dripping("503 Service Unavailable")) as peer:
-        stream = await watched(peer, watch.Watch("10", timeout=200.0, deadline=200.0, longest=200.0))
+        stream = await watched(peer, watch.Watch("10", timeout=200.0, deadline=200.0))
 
     assert stream.error is not None
     assert stream.error.kind is watch.ErrorKind.SILENT
@@ -254,7 +254,7 @@ async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_nex
         await call.hung_up()
 
     async with Peer(script) as peer:
-        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=60.0, longest=0.5))
+        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=0.5))
 
     assert stream.error is None
     assert stream.version == 11

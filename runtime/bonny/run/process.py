@@ -17,12 +17,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ..axn import Action
 from ..calling import HANDLER_THREAD
 from ..client.api import Client
 from ..client.config import Cluster, own_namespace
 from ..controller import Controller, Restart
 from ..core.queue import QueueOptions
+from ..core.records import Action
 from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker

@@ -17,11 +17,12 @@ import asyncio
 import time
 from typing import Any, ClassVar
 
-from ..axn import Action, Axn
+from ..axn import Axn
 from ..calling import call
 from ..client.api import Client
 from ..controller import Controller
 from ..core.queue import QueueOptions
+from ..core.records import Action
 from ..core.watch import WatchOptions
 from ..engine.router import Router
 from ..engine.stream import Stream

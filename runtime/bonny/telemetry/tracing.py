@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from .otel import Handling, OtelSpans
 
-__all__ = ["OFF", "Ended", "find", "observed", "switch"]
 
 # OpenTelemetry's own variables (its specification, "Environment Variable Specification"): any of them asks for traces.
 ASKING: Final = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")

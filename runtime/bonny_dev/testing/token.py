@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from bonny.api import Version
-from bonny.axn import Action, Axn, State
+from bonny.axn import State
 from bonny.client.api import Client
 from bonny.controller import Controller
 from bonny.core.queue import QueueOptions, Reason
+from bonny.core.records import Action
 from bonny.core.watch import WatchOptions
 from bonny.engine.context import ReconcileContext
+from bonny.engine.reconcile import Reconcile
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.errors import OptionError
@@ -46,7 +48,7 @@ def axn(
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
-) -> Axn[V]:
+) -> Reconcile[V]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
@@ -55,7 +57,7 @@ def axn(
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     kind = _kind_of(resource, version)
-    token: Axn[Any] = Axn(
+    token: Reconcile[Any] = Reconcile(
         action=Action(action),
         resource=resource if version is None else version.check(resource),
         kind=kind,
@@ -77,7 +79,7 @@ async def handle(
     observed: Iterable[Resource] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
-) -> Axn[T]:
+) -> Reconcile[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
     The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
@@ -88,7 +90,7 @@ async def handle(
     made = controller()
     version = _version_of(controller, resource)
     kind = _kind_of(resource, version)
-    token: Axn[T] = Axn(
+    token: Reconcile[T] = Reconcile(
         action=Action(action),
         resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
         kind=kind,
@@ -164,13 +166,13 @@ def _name(resource: Mapping[str, Any], namespace: str) -> tuple[tuple[str, str],
     return gvk_of(resource), Key(key.namespace or namespace, key.name)
 
 
-async def _mark_descendants(axn: Axn[Any], *, create_events: bool) -> None:  # noqa: ARG001  as in the pipeline
+async def _mark_descendants(axn: Reconcile[Any], *, create_events: bool) -> None:  # noqa: ARG001  as in the pipeline
     """A handler may ask for it; nothing is sent."""
     axn.finish_descendants()
     axn.mark_applied(State.DESCENDANTS_APPLIED)
 
 
-async def _mark_status(axn: Axn[Any], *, strict: bool) -> None:  # noqa: ARG001  as in the pipeline
+async def _mark_status(axn: Reconcile[Any], *, strict: bool) -> None:  # noqa: ARG001  as in the pipeline
     """A handler may ask for it; nothing is sent."""
     if axn.status:
         axn.mark_applied(State.STATUS_APPLIED)
