@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, TypeGuard, TypeVar
 
 from .api import Version
-from .axn import Step
+from .axn import Action, Step
 from .controller import Controller
 from .core.lease import LeaseTiming
 from .core.watch import WatchOptions
@@ -148,7 +148,7 @@ class Operator:
         for controller in self.controllers:
             self._check(controller)
             # A controller without handlers makes sense where the operator has steps of its own.
-            if steps is None and not controller.steps and not controller.has_handler():
+            if steps is None and not controller.steps and not any(map(controller.handles, Action)):
                 raise OptionError(
                     f"{controller.__name__} has no handler: define reconcile(self, axn), or add, modify, delete or "
                     "finalize"
