@@ -216,11 +216,6 @@ class Controller(Generic[V_co]):
         return own or (action in (Action.ADD, Action.MODIFY) and _defined(cls, "reconcile"))
 
     @classmethod
-    def has_handler(cls) -> bool:
-        """Whether any handler is defined."""
-        return any(cls.handles(action) for action in Action)
-
-    @classmethod
     def finalizes(cls) -> bool:
         """Whether `finalize` is defined."""
         return _defined(cls, "finalize")

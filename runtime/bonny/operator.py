@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, TypeGuard, TypeV
 from .api import Version
 from .controller import Controller
 from .core.lease import LeaseTiming
+from .core.records import Action
 from .core.watch import WatchOptions
 from .deploy import Deploy
 from .engine.reconcile import Step
@@ -148,7 +149,7 @@ class Operator:
         for controller in self.controllers:
             self._check(controller)
             # A controller without handlers makes sense where the operator has steps of its own.
-            if steps is None and not controller.steps and not controller.has_handler():
+            if steps is None and not controller.steps and not any(map(controller.handles, Action)):
                 raise OptionError(
                     f"{controller.__name__} has no handler: define reconcile(self, axn), or add, modify, delete or "
                     "finalize"
