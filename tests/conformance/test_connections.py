@@ -10,12 +10,13 @@ import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bonny.client import clock
-from bonny.client import transport as transport_module
 from bonny.client.config import Connection
+from bonny.client.http.pool import IDLE_SECONDS
 from bonny.client.transport import Transport
 from tests.conformance.conftest import LINUX, PATIENCE, SECRET, refused, until
 from tests.support.certificates import Authority, Pair
@@ -94,14 +95,14 @@ async def test_a_write_whose_time_is_over_before_it_was_sent_is_not_sent_any_mor
 
 @pytest.mark.parametrize("method", WRITES)
 async def test_a_write_whose_time_passed_while_the_machine_was_suspended_is_not_sent(
-    transport: Transport, method: str, monkeypatch: pytest.MonkeyPatch
+    transport: Transport, method: str, setting: Callable[[str, Any], None]
 ) -> None:
     """Regression: the monotonic clock stands still during suspend, and the lease's clock does not.
 
     The machine is suspended while the connection is being made, and is not held up otherwise.
     """
     now = [clock.clock()]
-    monkeypatch.setattr(transport_module, "clock", lambda: now[0])
+    setting("clock", lambda: now[0])
     async with Peer() as peer:
         writing = asyncio.create_task(transport.request(told(peer.url), method, "/", body=b"{}", timeout=PATIENCE))
         await asyncio.sleep(0)
@@ -114,10 +115,10 @@ async def test_a_write_whose_time_passed_while_the_machine_was_suspended_is_not_
 
 @pytest.mark.parametrize("method", WRITES)
 async def test_a_write_does_not_use_a_connection_that_a_proxy_is_about_to_close_for_idleness(
-    factory: Callable[[], Transport], method: str, monkeypatch: pytest.MonkeyPatch
+    factory: Callable[[], Transport], method: str, setting: Callable[[str, Any], None]
 ) -> None:
     """Regression: behind HAProxy, which closes after 10 s, a write that met its farewell failed. Times are a tenth."""
-    monkeypatch.setattr(transport_module, "IDLE_SECONDS", transport_module.IDLE_SECONDS / 10)
+    setting("IDLE_SECONDS", IDLE_SECONDS / 10)
 
     async def closes_when_idle(call: Call) -> None:
         while True:
