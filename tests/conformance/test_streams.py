@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -56,12 +57,13 @@ async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[dict[str, object]
 async def test_each_event_comes_without_waiting_for_the_next(
     transport: Transport, cluster: Connection, sandbox: Sandbox
 ) -> None:
-    async with transport.stream(cluster, watch("one-by-one"), read_timeout=60) as streamed:
+    name = f"one-by-one-{uuid.uuid4()}"  # of another transport's test a watch would show the last state
+    async with transport.stream(cluster, watch(name), read_timeout=60) as streamed:
         assert streamed.status == 200
         assert streamed.headers["content-type"] == "application/json"
         events = lines(streamed.chunks)
         for number in range(10):
-            change = {**config_map("one-by-one"), "data": {"number": str(number)}}
+            change = {**config_map(name), "data": {"number": str(number)}}
             await asyncio.to_thread(sandbox.apply, change)
             async with asyncio.timeout(PATIENCE):
                 event = await anext(events)

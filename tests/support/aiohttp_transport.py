@@ -1,6 +1,4 @@
-"""Transport: bytes to and from one server over HTTP/1.1. It knows nothing of Kubernetes.
-
-Three methods. No other file uses aiohttp, so another transport can replace this one.
+"""Transport on aiohttp: the reference that the runtime's own is compared with in `tests/conformance`.
 
 Properties of aiohttp that this file works around, each tried:
 - a session limits its connections (100 by default) and counts watches: these have a session without a limit;
@@ -44,9 +42,11 @@ CLOSE_SECONDS: Final = 1.0
 KEEPALIVE_IDLE: Final = 30
 KEEPALIVE_INTERVAL: Final = 10
 KEEPALIVE_COUNT: Final = 3
-# An idle connection is closed here before a proxy closes it: a write that crosses the close fails. aiohttp's default of
-# 15 s is longer than the 10 s after which HAProxy, as distributions configure it, closes.
+# See `bonny.client.http.pool`; the default of 15 s is too long.
 IDLE_SECONDS: Final = 5.0
+# As of the runtime's own.
+LONGEST_HEAD: Final = 256 * 1024
+HEADERS: Final = 10_000
 # aiohttp puts this in the middle of its messages: `ssl:<ssl.SSLContext object at 0x7fc5d128ff50>`.
 _CONTEXT: Final = re.compile(r" ssl:(?:<[^>]*>|\w+)")
 # Their texts quote the URL of the proxy, with its password.
@@ -191,6 +191,8 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=self._headers,
             trust_env=False,
+            max_field_size=LONGEST_HEAD,
+            max_headers=HEADERS,
         )
 
     def _arguments(self, connection: Connection, target: str, headers: Mapping[str, str] | None) -> dict[str, Any]:
