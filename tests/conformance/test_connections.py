@@ -516,6 +516,22 @@ async def test_a_tunnel_to_a_server_with_another_name(transport: Transport, tmp_
         await refused(transport.request(unnamed, "GET", "/", timeout=5))
 
 
+async def test_a_proxy_that_speaks_tls_itself(transport: Transport, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    inner = authority.issue("inner", hosts=("DNS:inner.example.com",)).server_context()
+    outer = authority.issue("outer").server_context()
+    async with Peer(tls=inner) as server, Peer(tunnel_to(server.port), tls=outer) as proxy:
+        ca = str(authority.certificate)
+        connection = Connection(server="https://inner.example.com", ca_file=ca, proxy=proxy.url)
+        for _ in range(2):
+            assert (await transport.request(connection, "PATCH", "/", body=b"{}", timeout=5)).status == 200
+        untrusted = Connection(server="https://inner.example.com", proxy=proxy.url)
+        error = await refused(transport.request(untrusted, "GET", "/", timeout=5))
+
+    assert "certificate verify failed" in str(error)
+    assert [heard.target for heard in proxy.heard] == ["inner.example.com:443"]
+
+
 async def test_a_proxy_may_answer_for_a_server_without_tls(transport: Transport) -> None:
     async with Peer() as proxy:
         connection = Connection(server="http://kubernetes.example.com:8001", proxy=proxy.url)

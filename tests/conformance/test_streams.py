@@ -287,6 +287,22 @@ async def test_a_stream_that_was_read_to_its_end_leaves_its_connection_to_the_ne
         assert len(peer.calls) == 1
 
 
+async def test_a_stream_that_was_not_read_leaves_nothing_to_the_next(transport: Transport) -> None:
+    """Also when all of it has arrived."""
+
+    async def talks(call: Call) -> None:
+        while True:
+            await call.request()
+            await call.say(answer(b"x" * 500_000))
+
+    async with Peer(talks) as peer:
+        for _ in range(2):
+            async with transport.stream(_told(peer.url), "/", read_timeout=5):
+                for _ in range(50):
+                    await asyncio.sleep(0)
+            assert len(await _whole(transport, peer.url)) == 500_000
+
+
 @LINUX
 async def test_the_api_server_sees_at_once_that_a_watch_was_left(
     transport: Transport, cluster: Connection, sandbox: Sandbox

@@ -164,6 +164,7 @@ class Exchanges:
         at = int(chance.random() * (len(damaged) + 1))
         self.arrive(connection, damaged[:at])
         if connection.answer.complete and chance.random() < 0.5:
+            connection.answer.take()
             # The rest comes while the connection is idle.
             assert connection.rest() is not cable.aborted
             self.arrive(connection, damaged[at:])
@@ -174,6 +175,7 @@ class Exchanges:
                 connection.eof_received()
                 assert connection.answer.complete or connection.error is not None
             if connection.answer.complete:
+                connection.answer.take()
                 connection.rest()
         if connection.error is not None or not connection.answer.complete:
             return
@@ -203,6 +205,17 @@ async def test_many_damaged_answers_end_and_leave_nothing_to_the_next(times: int
             exchanges.check(damaged, chance)
         except AssertionError as error:
             raise AssertionError(f"seed {seed + number}: {damaged!r}") from error
+
+
+async def test_a_connection_whose_answer_was_not_taken_is_closed() -> None:
+    """Regression: it was paused, and the next request on it waited for nothing."""
+    exchanges = Exchanges()
+    connection, cable = HttpConnection(exchanges.buffer), Cable()
+    connection.connection_made(cast("Any", cable))
+    exchanges.sent(connection)
+    exchanges.arrive(connection, SECOND)
+
+    assert (connection.answer.complete, connection.rest(), cable.aborted) == (True, False, True)
 
 
 async def test_what_arrives_on_an_idle_connection_closes_it() -> None:

@@ -8,7 +8,7 @@ tried:
 - an interim answer (1xx) is a message of its own: its headers are dropped, and reading goes on;
 - `should_keep_alive` is right only within `on_message_complete`;
 - a body that ends with the connection is completed by nothing: `end` does it;
-- it cannot be told that an answer has no body because of the request's method: `CONNECT` and `HEAD` end at the head;
+- it does not know the request's method: the answers to `CONNECT` and `HEAD` end with their heads;
 - header lines have no limit: bytes that bring neither head nor body are counted.
 """
 

@@ -1,7 +1,7 @@
 """Connection: one TCP connection to a server or proxy, with or without TLS, and the exchange that is under way on it.
 
 You need it to change how bytes are sent and received. `answer` reads what arrives, `dial` makes connections, `pool`
-keeps those that are idle.
+keeps idle ones.
 
 Guarantees: whatever goes wrong ends the connection, without a TLS farewell, for which a stuck peer would be waited for;
 so bytes of a request that was given up are never read as the answer to another one. Nothing is written after its
@@ -22,8 +22,8 @@ from .answer import AnswerReader, BadAnswer, Disconnected
 __all__ = ["READ_BYTES", "HttpConnection", "Request"]
 
 READ_BYTES: Final = 64 * 1024
-# What is written at once. The rest follows in other turns of the loop, each time with a look at the deadline: the loop
-# would send what it was given, also when the process was frozen meanwhile.
+# A longer request is written in pieces, in several turns of the loop, each time with a look at the deadline: the loop
+# sends everything that it was given, also when the process was frozen meanwhile.
 WRITTEN_BYTES: Final = 64 * 1024
 # While a stream's reader has not taken this much, the server is held back.
 HELD_BYTES: Final = 256 * 1024
@@ -126,7 +126,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     def rest(self) -> bool:
         """End the exchange; return whether the connection can serve another one. It is closed otherwise."""
         self._busy = False
-        if not self._sent or not self.answer.reusable:
+        if not self._sent or not self.answer.reusable or self.answer.waiting:
             self.abort()
         return self.error is None
 
