@@ -18,7 +18,7 @@ RUNTIME: Final = Path(__file__).resolve().parent.parent / "runtime"
 # sitting. How credentials and proxies are found is not on the way, nor who leads, nor what counts events and metrics.
 PATH: Final = ("core", "calling.py", "controller.py", "kinds.py", "resource.py", "errors.py", "axn.py", "pipeline.py",
                "steps", "engine", "client/api.py", "client/errors.py", "client/metering.py", "client/transport.py",
-               "telemetry/tracing.py")  # fmt: skip
+               "client/certificates.py", "client/http", "telemetry/tracing.py")  # fmt: skip
 ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")
 # Loaded only by operators that have one.
 OPTIONAL: Final = ("scheduler",)
@@ -55,7 +55,7 @@ def main() -> int:
     bonny, tools = counts("bonny"), counts("bonny_dev")
 
     def within(path: Path, rooms: tuple[str, ...]) -> bool:
-        return any(path.as_posix() == room or path.parts[0] == room for room in rooms)
+        return any(path.is_relative_to(room) for room in rooms)
 
     def total(files: dict[Path, tuple[int, int]]) -> tuple[int, int]:
         return sum(code for code, _ in files.values()), sum(raw for _, raw in files.values())
