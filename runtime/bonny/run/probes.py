@@ -1,15 +1,18 @@
-"""Probes: the HTTP server of /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`)."""
+"""Probes: answers /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from aiohttp import web
+from email.utils import formatdate
+from http import HTTPStatus
 
 from ..errors import UsageError
+from .http_server import HttpServer, Message, Send
 
 __all__ = ["Probes", "Report"]
+
+TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class Report:
 
 
 class Probes:
-    """The HTTP server. After `start`, `port` is the port that it listens on."""
+    """The three paths. After `start`, `port` is the port that they are served on."""
 
     def __init__(
         self,
@@ -32,43 +35,46 @@ class Probes:
         readiness: Callable[[], Report],
         metrics: Callable[[str], tuple[bytes, str]],
     ) -> None:
-        self.port = port
-        self._host = host
-        app = web.Application()
-        app.router.add_get("/healthz", _handler(health))
-        app.router.add_get("/readyz", _handler(readiness))
-        app.router.add_get("/metrics", _scraped(metrics))
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        self._reports = {"/healthz": health, "/readyz": readiness}
+        self._metrics = metrics
+        self._server = HttpServer(self._serve, host=host, port=port)
+
+    @property
+    def port(self) -> int:
+        return self._server.port
 
     async def start(self) -> None:
         """Raises: `UsageError` when the port is taken."""
-        await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self.port).start()
+            await self._server.start()
         except OSError as error:
-            await self._runner.cleanup()
             raise UsageError(
                 f"port {self.port} for the probes is not free ({error.strerror or error}): "
                 "set BONNY_HTTP_PORT to another port, or to 0 for any free one"
             ) from error
-        self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        await self._runner.cleanup()
+        await self._server.stop()
 
+    async def _serve(self, request: Message, _: object, send: Send) -> None:
+        status, body, content_type = self._answer(request)
+        headers = {"content-type": content_type, "content-length": str(len(body)), "date": formatdate(usegmt=True)}
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["allow"] = "GET, HEAD"
+        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": status, "headers": encoded})
+        await send({"type": "http.response.body", "body": body})
 
-def _handler(report: Callable[[], Report]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def handle(_: web.Request) -> web.StreamResponse:
-        current = report()
-        status = 200 if current.ok else 503
-        return web.Response(status=status, text="\n".join(("ok" if current.ok else "not ok", *current.lines, "")))
-
-    return handle
-
-
-def _scraped(metrics: Callable[[str], tuple[bytes, str]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def handle(request: web.Request) -> web.StreamResponse:
-        body, content_type = metrics(request.headers.get("Accept", ""))
-        return web.Response(body=body, headers={"Content-Type": content_type})
-
-    return handle
+    def _answer(self, request: Message) -> tuple[HTTPStatus, bytes, str]:
+        """Status, body and content type."""
+        path = request["path"]
+        if path != "/metrics" and path not in self._reports:
+            return HTTPStatus.NOT_FOUND, b"404: Not Found", TEXT
+        if request["method"] not in {"GET", "HEAD"}:
+            return HTTPStatus.METHOD_NOT_ALLOWED, b"405: Method Not Allowed", TEXT
+        if path == "/metrics":
+            accept = b",".join(value for name, value in request["headers"] if name == b"accept")
+            return HTTPStatus.OK, *self._metrics(accept.decode("latin-1"))
+        report = self._reports[path]()
+        lines = "ok" if report.ok else "not ok", *report.lines, ""
+        return (HTTPStatus.OK if report.ok else HTTPStatus.SERVICE_UNAVAILABLE), "\n".join(lines).encode(), TEXT
