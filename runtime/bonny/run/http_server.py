@@ -18,8 +18,6 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-__all__ = ["App", "HttpServer", "Message", "Send"]
-
 # The kubelet and Prometheus send less than 1 KiB.
 REQUEST_BYTES: Final = 16 * 1024
 # From one answer to the next, so that Prometheus keeps its connection between two scrapes.

@@ -10,8 +10,6 @@ from http import HTTPStatus
 from ..errors import UsageError
 from .http_server import HttpServer, Message, Send
 
-__all__ = ["Probes", "Report"]
-
 TEXT = "text/plain; charset=utf-8"
 
 
