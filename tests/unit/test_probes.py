@@ -27,9 +27,8 @@ GET = b"GET %s HTTP/1.1\r\nHost: 10.0.0.1:8080\r\nUser-Agent: kube-probe/1.36\r\
 async def serving(
     *, report: Callable[[], Report] = lambda: Report(True, ()), metrics: bytes = b"up 1\n", host: str = "127.0.0.1"
 ) -> AsyncIterator[Probes]:
-    probes = Probes(
-        host=host, port=0, health=report, readiness=report, metrics=lambda accept: (metrics, accept or "text/plain")
-    )
+    reports = {"/healthz": report, "/readyz": report}
+    probes = Probes(host, 0, reports, lambda accept: (metrics, accept or "text/plain"))
     await probes.start()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -163,13 +162,7 @@ async def test_the_probes_listen_on_an_address_or_a_name(host: str) -> None:
 async def test_a_busy_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        probes = Probes(
-            host="127.0.0.1",
-            port=port,
-            health=lambda: Report(True, ()),
-            readiness=lambda: Report(True, ()),
-            metrics=lambda _: (b"", ""),
-        )
+        probes = Probes("127.0.0.1", port, {}, lambda _: (b"", ""))
         with pytest.raises(UsageError) as refused:
             await probes.start()
     assert str(refused.value).startswith(f"port {port} for the probes is not free (")
@@ -227,7 +220,7 @@ async def test_a_client_that_does_not_read_is_closed(monkeypatch: pytest.MonkeyP
         await client.reader.readexactly(1)
         async with connected(probes) as other:
             assert (await other.answer(GET % b"/healthz")).status == 200
-        while probes._server._state.connections:  # noqa: ASYNC110  uvicorn sends no notification
+        while probes._state.connections:  # noqa: ASYNC110  uvicorn sends no notification
             await asyncio.sleep(0.01)
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
             await client.reader.readexactly(2**26)

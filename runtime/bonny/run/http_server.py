@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -68,7 +69,7 @@ class _Connection(HttpToolsProtocol):
 class HttpServer:
     """Serves `app`. After `start`, `port` is the port that it listens on."""
 
-    def __init__(self, app: App, *, host: str, port: int) -> None:
+    def __init__(self, app: App, host: str, port: int) -> None:
         self.port = port
         self._host = host
         self._config = Config(
@@ -77,7 +78,6 @@ class HttpServer:
             ws="none",
             lifespan="off",
             interface="asgi3",
-            workers=1,
             proxy_headers=False,
             log_config=None,
             # A warning for each request that is not HTTP would let anyone fill the log.
@@ -89,12 +89,9 @@ class HttpServer:
 
     async def start(self) -> None:
         """Raises: `OSError` when the address is not free, or not of this machine."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connection, self._host, self.port)
+        connect = partial(_Connection, self._config, self._state, app_state={})
+        self._server = await asyncio.get_running_loop().create_server(connect, self._host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
-
-    def _connection(self) -> _Connection:
-        return _Connection(self._config, self._state, app_state={})
 
     async def stop(self) -> None:
         """Accept no connection, let answers that are being sent end within a second, and close the rest."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
+from typing import Final, TypeAlias
 
 from ..errors import UsageError
 from .http_server import HttpServer, Message, Send
 
-TEXT = "text/plain; charset=utf-8"
+TEXT: Final = "text/plain; charset=utf-8"
+Metrics: TypeAlias = Callable[[str], tuple[bytes, str]]
+"""Text and content type for the Accept header of a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,38 +24,23 @@ class Report:
     lines: tuple[str, ...]
 
 
-class Probes:
-    """The three paths. After `start`, `port` is the port that they are served on."""
+class Probes(HttpServer):
+    """The server of the three paths; `reports` are the answers of the probes by their paths."""
 
-    def __init__(
-        self,
-        *,
-        host: str,
-        port: int,
-        health: Callable[[], Report],
-        readiness: Callable[[], Report],
-        metrics: Callable[[str], tuple[bytes, str]],
-    ) -> None:
-        self._reports = {"/healthz": health, "/readyz": readiness}
+    def __init__(self, host: str, port: int, reports: Mapping[str, Callable[[], Report]], metrics: Metrics) -> None:
+        super().__init__(self._serve, host, port)
+        self._reports = reports
         self._metrics = metrics
-        self._server = HttpServer(self._serve, host=host, port=port)
-
-    @property
-    def port(self) -> int:
-        return self._server.port
 
     async def start(self) -> None:
         """Raises: `UsageError` when the port is taken."""
         try:
-            await self._server.start()
+            await super().start()
         except OSError as error:
             raise UsageError(
                 f"port {self.port} for the probes is not free ({error.strerror or error}): "
                 "set BONNY_HTTP_PORT to another port, or to 0 for any free one"
             ) from error
-
-    async def stop(self) -> None:
-        await self._server.stop()
 
     async def _serve(self, request: Message, _: object, send: Send) -> None:
         status, body, content_type = self._answer(request)
