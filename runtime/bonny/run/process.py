@@ -70,13 +70,8 @@ class Process:
         self.streams: dict[tuple[str, str, str | None, str, str, bool], Stream] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
-        self.probes = Probes(
-            host=config.http_host,
-            port=config.http_port,
-            health=self.health,
-            readiness=self.readiness,
-            metrics=self.exposition,
-        )
+        reports = {"/healthz": self.health, "/readyz": self.readiness}
+        self.probes = Probes(config.http_host, config.http_port, reports, self.exposition)
         self.monitor = LoopMonitor()
         self._started = False
         self._streams: dict[Stream, Supervised] = {}
