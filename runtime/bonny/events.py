@@ -36,8 +36,6 @@ from .kinds import Kind
 from .naming import SUBDOMAIN_LENGTH, is_qualified_name, is_subdomain
 from .resource import Key, Resource
 
-__all__ = ["DEFAULT_NAMESPACE", "EVENT", "EVENT_VERBS", "Event", "EventRecorder", "EventType"]
-
 EVENT: Final = Kind("events.k8s.io/v1", "Event")
 EVENT_VERBS: Final = ("create", "patch")
 

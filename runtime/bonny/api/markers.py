@@ -17,23 +17,6 @@ from pydantic_core import CoreSchema
 
 from .builtin import builtin_schema
 
-__all__ = [
-    "EMBEDDED",
-    "INT_OR_STRING",
-    "LIST_KEYS",
-    "LIST_TYPE",
-    "MAP_TYPE",
-    "PRESERVE_UNKNOWN",
-    "BuiltIn",
-    "Embedded",
-    "Keywords",
-    "ListAtomic",
-    "ListMap",
-    "ListSet",
-    "MapAtomic",
-    "PreserveUnknown",
-]
-
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 LIST_KEYS: Final = "x-kubernetes-list-map-keys"

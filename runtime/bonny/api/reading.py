@@ -19,8 +19,6 @@ from ..errors import InvalidObject
 from .schema import structural
 from .validation import as_stored
 
-__all__ = ["read"]
-
 M = TypeVar("M", bound=BaseModel)
 
 

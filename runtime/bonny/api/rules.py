@@ -26,8 +26,6 @@ from pydantic_core import CoreSchema
 from ..errors import OptionError
 from ..resource import Resource
 
-__all__ = ["IMMUTABLE", "RULES", "Rule", "at_least_one_of", "at_most_one_of", "exactly_one_of", "union"]
-
 RULES: Final = "x-kubernetes-validations"
 
 # Words of CEL, which the API server spells with underscores where a field has such a name.

@@ -31,8 +31,6 @@ from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PR
 from .rules import RULES
 from .validation import FORMATS, as_stored
 
-__all__ = ["ordered", "structural"]
-
 # In the order of a manifest.
 _KEPT: Final = (
     "type",

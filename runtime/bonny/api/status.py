@@ -16,8 +16,6 @@ from .markers import ListMap
 from .model import Model
 from .values import Int64
 
-__all__ = ["Condition", "Spec", "Status", "WithConditions", "WithObservedGeneration"]
-
 
 class Spec(Model):
     """The desired state, written by users. Fields without a default are required."""

@@ -22,17 +22,6 @@ from pydantic_core import CoreSchema, core_schema
 from ..errors import OptionError
 from .markers import INT_OR_STRING, Keywords
 
-__all__ = [
-    "Duration",
-    "Int32",
-    "Int64",
-    "IntOrString",
-    "Quantity",
-    "duration_seconds",
-    "parse_quantity",
-    "quantity_value",
-]
-
 _EITHER: Final = {"anyOf": [{"type": "integer"}, {"type": "string"}], INT_OR_STRING: True}
 
 # As Kubernetes reads quantities (k8s.io/apimachinery, pkg/api/resource). Exponents of more than 3 digits are useless.

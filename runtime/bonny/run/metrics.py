@@ -28,8 +28,6 @@ from ..telemetry.prometheus import Labels, Row, counter, each, gauge, histogram
 if TYPE_CHECKING:
     from .process import Process
 
-__all__ = ["families"]
-
 
 class _Queue(NamedTuple):
     meters: ReconcileCounts

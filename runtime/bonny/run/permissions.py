@@ -19,8 +19,6 @@ from ..resource import Resource
 from .rbac import CLUSTER, Permission, as_rules, needs, permissions
 from .reviews import refused
 
-__all__ = ["PermissionCheck", "missing_lines"]
-
 # Soon at first, so that an added rule is noticed at once; with growing waits afterwards.
 AGAIN_SECONDS: Final = 10.0
 LONGEST_WAIT_SECONDS: Final = 300.0

@@ -46,8 +46,6 @@ from .supervisor import CANCEL_SECONDS, Stoppable, Supervised, cancelled, ended,
 if TYPE_CHECKING:
     from ..scheduler.server import SchedulerServer
 
-__all__ = ["Process"]
-
 # The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
 EVENTS_SECONDS: Final = 2.0
 # Poll this often for the end of handler threads, which send no notification; the lease may be lost by seconds.

@@ -34,8 +34,6 @@ from ..operator import Operator
 from ..resource import Resource
 from .leader import LEASE
 
-__all__ = ["CLUSTER", "READ", "VERBS", "Permission", "as_rules", "grants", "needs", "permissions", "watched_namespaces"]
-
 CLUSTER: Final = ""
 """In the place of a namespace: the rules of the ClusterRole."""
 

@@ -21,8 +21,6 @@ from ..resource import Resource
 from .rbac import CLUSTER, Permission
 from .rbac import permissions as permissions_of
 
-__all__ = ["refused"]
-
 ABOUT_ONESELF: Final = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview")
 RULES: Final = Kind("authorization.k8s.io/v1", "SelfSubjectRulesReview")
 ABOUT_OTHERS: Final = Kind("authorization.k8s.io/v1", "SubjectAccessReview")

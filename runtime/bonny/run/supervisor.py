@@ -14,8 +14,6 @@ from typing import Any, Final, Protocol
 
 from ..controller import Restart
 
-__all__ = ["Runnable", "Stoppable", "Supervised", "cancelled", "ended", "first_of"]
-
 # A pause, so that an error that repeats at once does not fill the log.
 RESTART_SECONDS: Final = 1.0
 # A task that handles its cancellation ends within milliseconds.

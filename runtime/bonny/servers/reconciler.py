@@ -30,8 +30,6 @@ from ..telemetry.logging import about
 from .periodic import PeriodicTasks, next_tick, pause
 from .server import EVERYWHERE, Namespaces, Server
 
-__all__ = ["Reconciler"]
-
 log = logging.getLogger("bonny.servers.reconciler")
 
 

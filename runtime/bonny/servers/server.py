@@ -12,8 +12,6 @@ from ..kinds import Kind
 from ..resource import Resource
 from .periodic import PeriodicTasks
 
-__all__ = ["EVERYWHERE", "Namespaces", "Server"]
-
 Namespaces: TypeAlias = Sequence[str | None]
 EVERYWHERE: Final[Namespaces] = (None,)
 

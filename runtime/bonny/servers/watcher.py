@@ -33,8 +33,6 @@ from ..telemetry import execute
 from .periodic import PeriodicTasks
 from .server import EVERYWHERE, Namespaces, Server
 
-__all__ = ["Watcher"]
-
 
 class _Shown(Controller[Any]):
     """The controller of the worker; the only step of the pipeline calls the handlers."""

@@ -25,9 +25,6 @@ from ..calling import text_of
 from ..errors import OptionError
 from .logging import STANDARD
 
-__all__ = ["EVENTS", "LOGGER_ID", "Listener", "attach", "attach_logger", "attach_many", "detach", "execute", "lifetime",
-           "measure", "metadata", "set_metadata", "span"]  # fmt: skip
-
 PREFIX: Final = "bonny."
 
 EVENTS: Final = (

@@ -18,8 +18,6 @@ from prometheus_client.exposition import choose_encoder
 
 from ..core.meters import BOUNDS, Histogram
 
-__all__ = ["Labels", "Row", "counter", "each", "exposition", "gauge", "histogram"]
-
 END: Final = b"# EOF\n"
 
 S = TypeVar("S")
