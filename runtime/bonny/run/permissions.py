@@ -76,8 +76,10 @@ class PermissionCheck:
 
 def _as_yaml(rule: Resource) -> str:
     """A policy rule as one line of YAML, to paste into a Role or ClusterRole."""
-    told = {key: f"[{', '.join(values)}]" if key == "verbs" else json.dumps(values) for key, values in rule.items()}
-    return f"- {{{', '.join(f'{key}: {text}' for key, text in told.items())}}}"
+    values_by_key = {
+        key: f"[{', '.join(values)}]" if key == "verbs" else json.dumps(values) for key, values in rule.items()
+    }
+    return f"- {{{', '.join(f'{key}: {text}' for key, text in values_by_key.items())}}}"
 
 
 def missing_lines(missing: set[Permission]) -> list[str]:

@@ -318,7 +318,7 @@ class Process:
         log.info("stopping", extra={"grace_seconds": grace})
         self.tasks.leading = False
         for part, supervised in self._term.items():
-            supervised.retire()
+            supervised.final = True
             part.stop()
         runs = self.tasks.ending
         late = await ended([*runs, *(supervised.task for supervised in self._term.values())], seconds=grace)

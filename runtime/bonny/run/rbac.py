@@ -114,8 +114,8 @@ def _of_controller(
     operator: Operator, controller: type[Controller[Any]], everywhere: tuple[str, ...]
 ) -> Iterator[Permission]:
     finalizes = bool(operator.finalizers(controller))
-    for named, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
-        if not isinstance(named, Kind) and named.status_model() is not None:
+    for declared, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
+        if not isinstance(declared, Kind) and declared.status_model() is not None:
             yield from _on(kind, ("patch",), everywhere, subresource="/status")
         yield from _on(kind, (*READ, "patch") if finalizes else READ, everywhere)
         if controller.owns:

@@ -35,15 +35,15 @@ async def refused(
     Sequential requests: at the start others are more urgent, and clients may be throttled.
     Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
     """
-    found, asked = set(), set(permissions)
+    denied, asked = set(), set(permissions)
     if service_account is None:
         for namespace in sorted({permission.place for permission in asked} - {CLUSTER}):
             asked -= await _named_by_rules(client, namespace)
     for permission in asked:
         for name in permission.names or ("",):
             if not await _is_granted(client, permission, name, service_account):
-                found.add(permission)
-    return found
+                denied.add(permission)
+    return denied
 
 
 async def _named_by_rules(client: Client, namespace: str) -> set[Permission]:

@@ -164,7 +164,7 @@ def _set_up(*, service: str, version: str) -> None:
     for name, default in (("OTEL_TRACES_EXPORTER", "otlp"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")):
         os.environ[name] = os.environ.get(name) or default
     # An attribute that is given here beats the variables.
-    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    has_name = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     configurator().configure(
-        resource_attributes={"service.version": version} | ({} if named else {"service.name": service})
+        resource_attributes={"service.version": version} | ({} if has_name else {"service.name": service})
     )
