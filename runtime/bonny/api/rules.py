@@ -16,7 +16,7 @@ much; `max_length` on lists, mappings and strings lowers the cost.
 from __future__ import annotations
 
 import re
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Final, Literal
 
 from pydantic import GetJsonSchemaHandler
@@ -24,6 +24,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from ..errors import OptionError
+from ..naming import camel_case
 from ..resource import Resource
 
 RULES: Final = "x-kubernetes-validations"
@@ -85,14 +86,9 @@ class Rule:
 
     def as_keyword(self) -> Resource:
         """The rule in the form of a schema."""
-        optional = {
-            "messageExpression": self.message_expression,
-            "reason": "" if self.reason == "FieldValueInvalid" else self.reason,
-            "fieldPath": self.field_path,
-            "optionalOldSelf": self.optional_old_self,
-        }
-        given = {name: value for name, value in optional.items() if value}
-        return {"rule": self.expression, "message": self.message, **given}
+        options = (field for field in fields(self) if getattr(self, field.name) != field.default)
+        keyword = {camel_case(field.name): getattr(self, field.name) for field in options}
+        return {"rule": keyword.pop("expression"), **keyword}
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from functools import partial
 from typing import Final
 
 from ..client.api import Client
@@ -32,16 +33,14 @@ class PermissionCheck:
     def __init__(
         self, operator: Operator, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
     ) -> None:
-        self._operator = operator
-        self._settings = (namespace, watched, leader_election)
+        self._needs = partial(needs, operator, namespace=namespace, watched=watched, leader_election=leader_election)
         self.missing: list[str] = []
         """The missing rules, one line each."""
 
     async def run(self, client: Client) -> None:
         """Ask until nothing is missing, or the API server does not let us ask. Raises: nothing."""
-        namespace, watched, leader_election = self._settings
         try:
-            rules = needs(self._operator, namespace=namespace, watched=watched, leader_election=leader_election)
+            rules = self._needs()
         except OptionError as error:
             log.warning("cannot determine required permissions", extra={"because": str(error)})
             return
