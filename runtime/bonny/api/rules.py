@@ -23,7 +23,6 @@ from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from ..errors import OptionError
 from ..naming import camel_case
 from ..resource import Resource
 
@@ -65,24 +64,6 @@ class Rule:
 
     optional_old_self: bool = False
     """Check the rule without a previous value, too: `oldSelf` is then a CEL optional. Default False."""
-
-    def __post_init__(self) -> None:
-        if not self.expression.strip():
-            raise OptionError("a Rule has an empty expression: write for example Rule('self > 0', message='...')")
-        where = f"Rule({self.expression!r})"
-        if not self.message.strip() or re.search(r"[\n\r]", self.message.strip()):
-            raise OptionError(f"the message of {where} must be one line that is not empty: {self.message!r}")
-        if self.optional_old_self and not self.uses_old_self:
-            raise OptionError(f"{where} sets optional_old_self and has no oldSelf: leave it out")
-        if self.field_path and not self.field_path.startswith((".", "[")):
-            raise OptionError(
-                f"the field_path {self.field_path!r} of {where} has no dot in front: write for example .size"
-            )
-
-    @property
-    def uses_old_self(self) -> bool:
-        """Whether the rule uses the previous value. The word in a string counts, too."""
-        return re.search(r"\boldSelf\b", self.expression) is not None
 
     def as_keyword(self) -> Resource:
         """The rule in the form of a schema."""

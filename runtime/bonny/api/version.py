@@ -39,9 +39,6 @@ from .schema import ordered, structural
 from .status import Spec, Status
 from .validation import as_stored, problems
 
-WARNING_BYTES: Final = 256
-"""The longest deprecation warning that the API server allows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -66,13 +63,6 @@ class Column:
 
     format: Literal["", "int32", "int64", "float", "double", "byte", "date", "date-time", "password"] = ""
     """An OpenAPI format, for clients that use it. Default: none."""
-
-    def __post_init__(self) -> None:
-        if not self.path.startswith("."):
-            raise OptionError(
-                f"the path {self.path!r} of column {self.name!r} does not start with a dot: "
-                "write for example '.spec.size'"
-            )
 
 
 AGE: Final = Column("Age", "date", ".metadata.creationTimestamp")
@@ -171,12 +161,6 @@ class Version:
                 check_plural(name, "short name", example="ct")
             for name in cls.categories:
                 check_plural(name, "category", example="all")
-            warning = cls.deprecation_warning
-            if warning and not (cls.deprecated and warning.isprintable() and len(warning.encode()) <= WARNING_BYTES):
-                raise OptionError(
-                    f"deprecation_warning is {warning!r}: use one line of at most {WARNING_BYTES} bytes, and only with "
-                    "deprecated = True"
-                )
         except UsageError as error:
             raise OptionError(f"class {cls.__qualname__} in {cls.__module__}: {error}") from None
 

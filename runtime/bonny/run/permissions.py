@@ -83,6 +83,8 @@ def _as_yaml(rule: Resource) -> str:
 
 def missing_lines(missing: set[Permission]) -> list[str]:
     """The rules to add, one line each, with their roles."""
-    roles = {place: f"the Role in {place}" if place != CLUSTER else "the ClusterRole" for place, *_ in missing}
-    rules = as_rules(missing).items()
-    return [f"add to {roles[place]}: {_as_yaml(rule)}" for place, of_place in rules for rule in of_place]
+    return [
+        f"add to {'the ClusterRole' if namespace == CLUSTER else f'the Role in {namespace}'}: {_as_yaml(rule)}"
+        for namespace, rules in as_rules(missing).items()
+        for rule in rules
+    ]

@@ -37,7 +37,7 @@ async def refused(
     """
     denied, asked = set(), set(permissions)
     if service_account is None:
-        for namespace in sorted({permission.place for permission in asked} - {CLUSTER}):
+        for namespace in sorted({permission.namespace for permission in asked} - {CLUSTER}):
             asked -= await _named_by_rules(client, namespace)
     for permission in asked:
         for name in permission.names or ("",):
@@ -71,7 +71,7 @@ def _attributes(permission: Permission, name: str) -> Resource:
         return {"nonResourceAttributes": {"path": permission.resource, "verb": permission.verb}}
     resource, _, subresource = permission.resource.partition("/")
     attributes = {
-        "namespace": permission.place,
+        "namespace": permission.namespace,
         "group": permission.group,
         "resource": resource,
         "subresource": subresource,
