@@ -45,46 +45,27 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "AGE": "api",
-    "Binding": "scheduler",
-    "Scheduler": "scheduler",
-    "Action": "core.records",
-    "Axn": "axn",
-    "Column": "api",
-    "Config": "run.config",
-    "Controller": "controller",
-    "Deploy": "deploy",
-    "Field": "api",
-    "Kind": "kinds",
-    "List": "kinds",
-    "Next": "servers.periodic",
-    "Operator": "operator",
-    "Owned": "kinds",
-    "Related": "kinds",
-    "PeriodicTask": "servers.periodic",
-    "Reason": "core.queue",
-    "Reconciler": "servers.reconciler",
-    "Resource": "resource",
-    "Retry": "errors",
-    "Rule": "api",
-    "Scope": "kinds",
-    "Spec": "api",
-    "Status": "api",
-    "Stop": "servers.periodic",
-    "TaskRun": "servers.periodic",
-    "Terminal": "errors",
-    "Version": "api",
-    "Watcher": "servers.watcher",
-    "WithConditions": "api",
-    "WithObservedGeneration": "api",
-    "discover": "run.discovery",
+_MODULES = {
+    "api": ("AGE", "Column", "Field", "Rule", "Spec", "Status", "Version", "WithConditions", "WithObservedGeneration"),
+    "axn": ("Axn",),
+    "controller": ("Controller",),
+    "core.queue": ("Reason",),
+    "core.records": ("Action",),
+    "deploy": ("Deploy",),
+    "errors": ("Retry", "Terminal"),
+    "kinds": ("Kind", "List", "Owned", "Related", "Scope"),
+    "operator": ("Operator",),
+    "resource": ("Resource",),
+    "run.config": ("Config",),
+    "run.discovery": ("discover",),
+    "scheduler": ("Binding", "Scheduler"),
+    "servers.periodic": ("Next", "PeriodicTask", "Stop", "TaskRun"),
+    "servers.reconciler": ("Reconciler",),
+    "servers.watcher": ("Watcher",),
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [  # noqa: PLE0604  the same names twice would drift apart
-    "__version__",
-    *sorted(_HOMES),
-]
+__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  the same names twice would drift apart
 
 
 def __getattr__(name: str) -> Any:

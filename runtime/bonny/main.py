@@ -30,8 +30,6 @@ from .run.event_loop import EXITS, loop_factory, running
 from .run.process import Process
 from .telemetry.logging import LogFormat, configure
 
-__all__ = ["defaults", "main", "serve"]
-
 # Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read. Ten
 # times this value saves nothing more, and lets the cycles that asyncio leaves at each lost connection grow to 10 MB.
 GC_THRESHOLD: Final = 5_000

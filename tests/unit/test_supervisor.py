@@ -83,7 +83,7 @@ def test_a_retired_part_that_ends_is_not_started_again_and_is_not_waited_for(
     async def main() -> None:
         part = Part(*ends)
         supervised = Supervised(part)
-        supervised.retire()
+        supervised.final = True
         part.stop()
         began = clock.now
         assert await ended([supervised.task], seconds=10.0) == set()
@@ -102,7 +102,7 @@ def test_a_part_that_fails_while_it_stops_is_not_started_again(clock: Clock) -> 
         part = Fails()
         supervised = Supervised(part)
         await asyncio.sleep(0.1)
-        supervised.retire()
+        supervised.final = True
         part.stop()
         assert await ended([supervised.task], seconds=0.1) == set()
         assert part.runs == 1

@@ -46,8 +46,6 @@ from ..resource import Key, Resource
 from ..telemetry.logging import subject_of
 from .event_loop import running_in
 
-__all__ = ["EXPIRED_EXIT_CODE", "LEASE", "VERBS", "Leadership", "clock", "own_identity"]
-
 LEASE: Final = Kind("coordination.k8s.io/v1", "Lease")
 VERBS: Final = ("get", "create", "update")
 # 1 and 2 are taken (bonny.main).

@@ -32,9 +32,7 @@ from ..pipeline import Pipeline
 from ..resource import Resource
 from ..telemetry import execute
 from .periodic import PeriodicTasks
-from .server import EVERYWHERE, Namespaces, Server
-
-__all__ = ["Watcher"]
+from .server import Namespaces, Server
 
 
 class _Shown(Controller[Any]):
@@ -62,9 +60,7 @@ class Watcher(Server):
 
     verbs = ("get", "list", "watch")
 
-    def __init__(
-        self, client: Client, *, namespaces: Namespaces = EVERYWHERE, tasks: PeriodicTasks | None = None
-    ) -> None:
+    def __init__(self, client: Client, *, namespaces: Namespaces = (None,), tasks: PeriodicTasks | None = None) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
         kind, options = self.kind(), self.watch_options
         self.streams = [Stream(client, kind, namespace=name, options=options) for name in self.namespaces]

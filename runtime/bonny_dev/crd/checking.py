@@ -73,17 +73,24 @@ def field_at(schema: Resource, path: str) -> Resource | None:
 
 def _check_rules(schema: Resource, where: str, *, correlated: bool) -> None:
     for rule in schema.get(RULES, ()):
-        named = f"the rule {rule['rule']!r}"
+        label, message = f"the rule {rule['rule']!r}", rule["message"].strip()
+        if not rule["rule"].strip() or not message or re.search(r"[\n\r]", message):
+            _refuse(where, f"{label} needs an expression, and a message of one line instead of {rule['message']!r}")
         if not _typed(schema):
-            _refuse(where, f"{named} stands on a field whose content has no type: put it on the object around it")
-        if not correlated and re.search(r"\boldSelf\b", rule["rule"]):
+            _refuse(where, f"{label} stands on a field whose content has no type: put it on the object around it")
+        # The word in a string counts, too.
+        uses_old_self = re.search(r"\boldSelf\b", rule["rule"])
+        if "optionalOldSelf" in rule and not uses_old_self:
+            _refuse(where, f"{label} sets optional_old_self and has no oldSelf: leave it out")
+        if not correlated and uses_old_self:
             _refuse(
                 where,
-                f"{named} uses oldSelf, but the API server does not know the former value of an item, unless the list "
+                f"{label} uses oldSelf, but the API server does not know the former value of an item, unless the list "
                 "is a ListMap: make it one, or put the rule on the list",
             )
-        if "fieldPath" in rule and field_at(schema, rule["fieldPath"]) is None:
-            _refuse(where, f"{named} has the field_path {rule['fieldPath']}, and there is no such field")
+        path = rule.get("fieldPath", ".")
+        if path[0] not in ".[" or field_at(schema, path) is None:
+            _refuse(where, f"{label} has the field_path {path}, and there is no such field: write for example .size")
 
 
 def _typed(schema: Resource) -> bool:

@@ -102,7 +102,7 @@ class PermissionRecorder:
         return self.compared_with(grants(operator, namespace=namespace or operator.name))
 
     def compared_with(self, rules: Mapping[str, Iterable[Resource]]) -> Comparison:
-        """Compare with policy rules by place, such as `bonny.run.rbac.grants` returns."""
+        """Compare with policy rules by namespace, such as `bonny.run.rbac.grants` returns."""
         granted, used = set(permissions(rules)), set(self.used)
         missing = {asked._replace(names=()) for asked in used if not any(_covers(grant, asked) for grant in granted)}
         unused = {grant for grant in granted if _observable(grant) and not any(_covers(grant, asked) for asked in used)}
@@ -131,7 +131,7 @@ def _covers(granted: Permission, asked: Permission) -> bool:
     return (
         granted[1:3] == asked[1:3]
         and granted.verb == asked.verb
-        and granted.place in {CLUSTER, asked.place}
+        and granted.namespace in {CLUSTER, asked.namespace}
         and (not granted.names or (bool(asked.names) and asked.names[0] in granted.names))
     )
 
