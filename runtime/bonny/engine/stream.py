@@ -33,10 +33,9 @@ BLOCKING = (watch.ErrorKind.FORBIDDEN, watch.ErrorKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 30.0
-# Yield to the event loop after this many differences, about 5 ms. Each counts once more per 4 KiB: a sweep can be as
-# large as the store, and to compare a ConfigMap it has to be decoded.
-DELTAS_AT_ONCE = 250
-WEIGHT_BYTES = 4096
+# Yield to the event loop after differences have taken this long: a sweep can be as large as the store, and to compare a
+# ConfigMap it has to be decoded.
+SECONDS_AT_ONCE = 0.005
 PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
 
 log = logging.getLogger("bonny.engine.stream")
@@ -247,15 +246,14 @@ class Stream:
         before = self._stream
         outcome = watch.step(before, event, now=now, chance=random.random(), options=self._options)
         # Subscribers use `synced` to recognise the first list, so it becomes true only after they got its changes.
-        weight = 0
+        began = now
         for change in outcome.changes:
             for delta in self._applied(change):
                 for subscriber in self._subscribers:
                     subscriber.seen(self, delta)
-                weight += 1 + sum(len(item.raw) // WEIGHT_BYTES for item in (delta.old, delta.new) if item is not None)
-                if weight >= DELTAS_AT_ONCE:
-                    weight = 0
+                if time.monotonic() - began >= SECONDS_AT_ONCE:
                     await asyncio.sleep(0)
+                    began = time.monotonic()
         self._stream = outcome.stream
         if before.error != outcome.stream.error:
             self._report(before.error, outcome.stream.error)
