@@ -13,12 +13,10 @@ from typing import Any, cast
 
 from ..calling import call
 from ..errors import BonnyError
-from .fits import REPELLED, Fit, fits
+from .fits import Fit, fits
 from .nodes import Nodes
 from .scheduler import Choice, Scheduler
 from .views import NodeView, PodView
-
-__all__ = ["NoNode", "checked", "select", "verdict"]
 
 
 class NoNode(BonnyError):
@@ -65,7 +63,7 @@ def _nowhere(scheduler: Scheduler, pod: PodView, nodes: Nodes, *, chosen: str = 
     failed = Fit(f"node(s) didn't pass the check of scheduler {scheduler.name}")
     results: Iterable[Fit | bool]
     if check is fits:
-        results = (REPELLED if fit and node.repels(pod) else fit for node, fit in nodes.judged(pod))
+        results = (fit for _, fit in nodes.judged(pod))
     else:
         results = (check is None or check(pod, node) for node in nodes)
     reasons = [not_chosen if fit else fit if isinstance(fit, Fit) else failed for fit in results]

@@ -32,8 +32,6 @@ from .scheduler import Scheduler, matcher
 from .streams import POD, SchedulerStreams, Selected
 from .views import NodeView, PodView
 
-__all__ = ["SchedulerServer"]
-
 # Longer than a request may take; a user's `bind` may wait for ever.
 BINDING_SECONDS: Final = 60.0
 # The longest sleep: streams can become outdated without an event.
@@ -316,7 +314,7 @@ class SchedulerServer:
 
     def _unpark_fitting(self) -> None:
         """Wake the parked pods of each shape that fits on a node that changed."""
-        changed, self._last_change = self.nodes.changed_since(self._last_change)
+        changed, self._last_change = self.nodes.changed_since(self._last_change), self.nodes.changes
         checked = type(self.scheduler).check is fits
         for demand, uids in list(self._parked.items()):
             pod = next((self._pods[uid] for uid in uids), None)
