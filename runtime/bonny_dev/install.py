@@ -19,8 +19,6 @@ from bonny.naming import names_of
 from bonny.operator import Operator
 from bonny.resource import Resource
 
-__all__ = ["CRD", "install", "kind_of", "kinds_of", "read_documents", "served_kind"]
-
 CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 # A new kind is served within a second; the rest is for a loaded machine.
 SERVED_SECONDS: Final = 30.0

@@ -18,8 +18,6 @@ from bonny.errors import UsageError
 if TYPE_CHECKING:
     from bonny.operator import Operator
 
-__all__ = ["Project"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:

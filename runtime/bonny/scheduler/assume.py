@@ -17,8 +17,6 @@ from .demand import AntiAffinity
 from .selector import hold
 from .views import NodeView, PodView, TopologyDomains, Usage
 
-__all__ = ["AssumeCache"]
-
 NOWHERE: Final[TopologyDomains] = frozenset()
 
 

@@ -21,8 +21,6 @@ from msgspec.structs import replace
 from .quantity import milli, nano, whole
 from .selector import Requirement, Term, label_selector, required_names
 
-__all__ = ["CPU", "AntiAffinity", "Demand", "Pod", "Taint", "Toleration", "amounts", "decode_pod", "demand_of"]
-
 CPU: Final = "cpu"
 # The order in which kube-scheduler checks and reports them.
 FIRST: Final = (CPU, "memory", "ephemeral-storage")

@@ -18,9 +18,6 @@ from .demand import Taint
 from .selector import NAME_FIELD, hold
 from .views import NodeView, PodView
 
-__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_ports", "fits_resources", "fits_room",
-           "fits_schedulable", "fits_shape", "fits_spec", "fits_taints"]  # fmt: skip
-
 
 class Fit:
     """True, or false with `reasons`, in kube-scheduler's words after a number of nodes.

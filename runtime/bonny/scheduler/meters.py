@@ -7,8 +7,6 @@ from typing import Final
 
 from ..core.meters import Histogram
 
-__all__ = ["BIND_STATUSES", "Attempts", "Result"]
-
 BIND_STATUSES: Final = ("Success", "Error")
 
 

@@ -12,8 +12,6 @@ from ..telemetry.prometheus import counter, gauge, histogram
 from .pending import PodState
 from .server import SchedulerServer
 
-__all__ = ["families"]
-
 V = TypeVar("V", int, Histogram)
 
 PROFILE: Final = ("profile",)

@@ -17,8 +17,6 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeAlias
 
-__all__ = ["Order", "Pending", "PodState"]
-
 # Same as kube-scheduler (podInitialBackoffSeconds, podMaxBackoffSeconds).
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 10.0

@@ -13,8 +13,6 @@ from typing import Final
 from ..api.values import QUANTITIES, parse_quantity
 from ..errors import InvalidObject
 
-__all__ = ["milli", "nano", "whole"]
-
 NANO: Final = 10**9
 # The API caps larger amounts (apimachinery, api/resource/quantity.go).
 LARGEST: Final = 2**63 - 1

@@ -21,8 +21,6 @@ from ..resource import Key, key_of
 from .assume import AssumeCache
 from .views import PodView
 
-__all__ = ["NODE", "POD", "Follow", "SchedulerStreams", "Selected", "Selection"]
-
 NODE: Final = Kind("v1", "Node")
 POD: Final = Kind("v1", "Pod")
 # The interval at which lists of nodes and pods are requested again.

@@ -18,8 +18,6 @@ from bonny.api.version import Version
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
-__all__ = ["check", "checked_schema", "field_at"]
-
 # One element of a pattern: an escape, what begins a group, a named class, a number of repetitions, or one character.
 _ELEMENT: Final = re.compile(
     r"\\(?:[pPx]\{[^}]*\}|[pP].|x..|.)|\(\?(?:P?<\w+>|[a-zA-Z-]*)|\[:\^?[a-z]+:\]|\{[0-9]+(?:,[0-9]*)?\}|.", re.DOTALL

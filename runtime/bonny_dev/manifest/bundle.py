@@ -27,8 +27,6 @@ from .labels import labels
 from .parts import chosen
 from .template import read_object
 
-__all__ = ["documents", "to_yaml"]
-
 RBAC: Final = "rbac.authorization.k8s.io"
 # Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
 LIST: Final = 60

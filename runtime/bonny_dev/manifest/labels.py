@@ -11,8 +11,6 @@ from bonny.errors import OptionError
 from bonny.naming import is_label_value, is_qualified_name
 from bonny.operator import Operator
 
-__all__ = ["labels", "selector"]
-
 NAME: Final = "app.kubernetes.io/name"
 COMPONENT: Final = "app.kubernetes.io/component"
 

@@ -28,8 +28,6 @@ from bonny.telemetry import attach, detach
 
 from .request_info import request_info
 
-__all__ = ["Comparison", "PermissionRecorder", "record_permissions"]
-
 ANSWERED: Final = "bonny.client.request.answered"
 CREATED: Final = "201"
 # Every user has them: the ClusterRoles system:basic-user, system:discovery and system:public-info-viewer.

@@ -21,8 +21,6 @@ from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, READ, Permission, as_rules
 
-__all__ = ["aggregated_roles"]
-
 AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
 
 

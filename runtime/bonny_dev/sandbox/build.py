@@ -20,8 +20,6 @@ from .guard import Guard
 from .processes import SandboxError, telling_lines
 from .versions import ETCD, KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, printed
 
-__all__ = ["Recipe", "build", "find_go", "recipe"]
-
 # The `go` line of the go.mod files.
 OLDEST_GO: Final = SemanticVersion(1, 26)
 POLL_SECONDS: Final = 0.1

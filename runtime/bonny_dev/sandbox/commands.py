@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from .. import files
-from .binaries import Progress, find_or_build
+from .binaries import find_or_build
+from .cache import Progress
 from .lock import try_lock
 from .processes import SandboxError
 from .server import Sandbox
-
-__all__ = ["fetch", "start", "stop"]
 
 # A server that stopped by itself is noticed within this time; signals interrupt the wait.
 CHECK_SECONDS: Final = 1.0

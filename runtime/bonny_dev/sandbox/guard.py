@@ -16,8 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-__all__ = ["Guard"]
-
 WATCHDOG: Final = Path(__file__).with_name("watchdog.py")
 
 

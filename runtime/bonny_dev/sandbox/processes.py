@@ -19,8 +19,6 @@ from bonny.errors import UsageError
 
 from .guard import Guard
 
-__all__ = ["SandboxError", "ServerProcess"]
-
 # Answers come within a millisecond once the server is up; a probe costs about as much.
 PROBE_SECONDS: Final = 0.05
 # kube-apiserver finishes running requests for up to a minute when asked politely; tests do not wait that long.

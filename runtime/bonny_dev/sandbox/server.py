@@ -21,13 +21,12 @@ from typing import Final, Self
 
 from .. import files
 from .admin import Admin
-from .binaries import Progress, find_or_build
+from .binaries import find_or_build
+from .cache import Progress
 from .guard import Guard
 from .kubeconfig import kubeconfig, signing_key
 from .ports import LOOPBACK, check_free, free_ports, is_free
 from .processes import SandboxError, ServerProcess
-
-__all__ = ["Sandbox", "answers"]
 
 # A free port can be lost to another process before the server listens on it; losing it twice in a row is unlikely.
 START_ATTEMPTS: Final = 5

@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 
 from bonny.errors import UsageError
 
-__all__ = ["Carried", "carry_over"]
-
 MOVED: Final = ("manifest", "sandbox", "tasks", "testing")
 DOTTED: Final = re.compile(rf"(?<![\w./])bonny\.(?=(?:{'|'.join(MOVED)})\b)")
 IMPORTS: Final = re.compile(r"^(?P<indent>[ \t]*)from bonny import (?P<names>[\w, ]+)(?P<end>\r?)$", re.MULTILINE)

@@ -39,8 +39,6 @@ from ..manifest import bundle
 from ..sandbox import Sandbox, versions
 from .provision import sample_files
 
-__all__ = ["Finding", "examine", "run"]
-
 # As kubectl does: a field that the schema does not know is an error.
 DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
 # JSON is YAML, too.

@@ -23,8 +23,6 @@ from .another_version import copied_module, copied_sample, hub_of
 from .plan import Plan, check_finalizes, check_free, formatted, rendered
 from .survey import ApiVersion, api_versions, api_versions_in, group_of_operator
 
-__all__ = ["NewKind", "plan_kind"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKind:

@@ -25,8 +25,6 @@ from .generate import NewKind
 from .plan import Plan, check_finalizes, check_free, rendered
 from .survey import api_versions, group_of_operator
 
-__all__ = ["plan_controller_of", "plan_reconciler", "plan_scheduler", "plan_task"]
-
 # As objects and their kinds are written: `v1/Pod`, `apps/v1/Deployment`.
 OF: Final = re.compile(r"(?P<api_version>(?:[a-z0-9]+(?:[-.][a-z0-9]+)*/)?v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)")
 

@@ -28,8 +28,6 @@ from jinja2 import Environment, StrictUndefined
 from bonny.errors import UsageError
 from bonny.naming import LABEL_LENGTH, kebab_case
 
-__all__ = ["Plan", "check_finalizes", "check_free", "formatted", "rendered"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:

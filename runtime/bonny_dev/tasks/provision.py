@@ -23,8 +23,6 @@ from ..crd.definition import crds
 from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 
-__all__ = ["Account", "apply_samples", "install_account", "install_crds", "sample_files"]
-
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
 # A person waits for the first answer.
 ANSWER_SECONDS: Final = 10.0

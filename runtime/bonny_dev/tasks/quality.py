@@ -12,8 +12,6 @@ from bonny.errors import UsageError
 
 from ..project import Project
 
-__all__ = ["LOCKS", "run_checks", "run_lock", "run_tests"]
-
 CHECKS = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",))
 # Packages in the image, and packages that build its wheel; with the hash of every file, for all platforms.
 LOCKS = {"requirements.txt": ("pyproject.toml",), "requirements-build.txt": ("--group", "build")}

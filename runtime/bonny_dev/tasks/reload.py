@@ -26,8 +26,6 @@ from ..project import Project
 from ..sandbox.guard import Guard
 from .run_local import Options, cluster_of, configured
 
-__all__ = ["run_reloading"]
-
 WATCHED: Final = ("src", "vendor", "samples")
 SUFFIXES: Final = (".py", ".yaml")
 # A checkout of another branch changes hundreds of files: name only the first ones.

@@ -26,8 +26,6 @@ from ..manifest.recorder import record_permissions
 from ..sandbox import Sandbox
 from .provision import Account, apply_samples, install_account, install_crds
 
-__all__ = ["Options", "cluster_of", "configured", "run"]
-
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
 

@@ -18,8 +18,6 @@ from bonny.naming import names_of
 
 from ..project import Project
 
-__all__ = ["ApiVersion", "api_versions", "api_versions_in", "assignments", "group_of_operator"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersion:

@@ -23,8 +23,6 @@ from bonny.errors import UsageError
 
 from .carry_over import carry_over
 
-__all__ = ["CHECKSUMS", "Report", "checksums", "update_runtime"]
-
 PACKAGES: Final = ("bonny", "bonny_dev")
 CHECKSUMS: Final = "CHECKSUMS"
 CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")

@@ -35,23 +35,6 @@ from ..sandbox.kubeconfig import kubeconfig
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
 
-__all__ = [
-    "CommitThenDrop",
-    "Cut",
-    "Drop",
-    "Fault",
-    "FaultProxy",
-    "Hold",
-    "Inject",
-    "ProxiedRequest",
-    "Respond",
-    "Stall",
-    "is_any",
-    "is_list",
-    "is_watch",
-    "is_write",
-]
-
 # Connections that a proxy must not pass on (RFC 9110, 7.6.1), and lengths that change with re-framing.
 HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "content-length"}

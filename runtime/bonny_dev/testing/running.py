@@ -37,8 +37,6 @@ from ..sandbox.server import answers
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
 
-__all__ = ["RunningOperator", "is_ready", "running"]
-
 T = TypeVar("T")
 
 # Enough for a slow machine to start an interpreter and fill its caches; usually it takes a second.

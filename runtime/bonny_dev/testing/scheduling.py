@@ -18,8 +18,6 @@ from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Scheduler
 from bonny.scheduler.views import PodView
 
-__all__ = ["schedule"]
-
 
 async def schedule(
     scheduler: type[Scheduler], pod: Resource, *, nodes: Iterable[Resource], pods: Iterable[Resource] = ()

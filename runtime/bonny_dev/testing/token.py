@@ -28,8 +28,6 @@ from bonny.resource import Key, Resource, gvk_of, key_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
-__all__ = ["axn", "handle"]
-
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
