@@ -7,7 +7,7 @@ Elsewhere: parts that may be left out or added (`parts`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -27,7 +27,6 @@ from .labels import labels
 from .parts import chosen
 from .template import read_object
 
-RBAC: Final = "rbac.authorization.k8s.io"
 # Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
 LIST: Final = 60
 MAPPING: Final = 90
@@ -109,17 +108,13 @@ def _customized(operator: Operator, objects: list[Resource]) -> list[Resource]:
     return customized
 
 
-def _role(operator: Operator, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:
+def _role(operator: Operator, rules: list[Resource], *, place: str, namespace: str) -> list[Resource]:
+    """A role with these rules, and its binding to the operator: for a namespace, or for the whole cluster."""
     kind = "ClusterRole" if place == CLUSTER else "Role"
-    metadata = {"name": operator.name} if place == CLUSTER else {"name": operator.name, "namespace": place}
-    yield {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": dict(metadata), "rules": rules}
-    yield {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": dict(metadata),
-        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": operator.name},
-        "subjects": [{"kind": "ServiceAccount", "name": operator.name, "namespace": namespace}],
-    }
+    role, binding = (read_object(name, operator, namespace, kind=kind) for name in ("role", "role-binding"))
+    for each in (role, binding) if place != CLUSTER else ():
+        each["metadata"]["namespace"] = place
+    return [{**role, "rules": rules}, binding]
 
 
 class _Dumper(yaml.SafeDumper):

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from .cache import Every, Progress
 from .guard import Guard
-from .processes import SandboxError, telling_lines
+from .processes import SandboxError, failure
 from .versions import ETCD, KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, printed
 
 # The `go` line of the go.mod files.
@@ -107,9 +107,8 @@ def build(name: str, guard: Guard, progress: Progress) -> Path:
         every(time.monotonic() - began, f"building {label}")
         time.sleep(POLL_SECONDS)
     if process.returncode != 0:
-        lines = telling_lines(log.read_text(encoding="utf-8", errors="replace"))
-        what = f"building {label} with {go} failed (code {process.returncode}): see its last lines, or {WAYS_OUT}"
-        raise SandboxError("\n    ".join([what, *lines]))
+        why = f"building {label} with {go} failed (code {process.returncode}): see its last lines, or {WAYS_OUT}"
+        raise failure(why, log)
     progress(f"built {label} in {time.monotonic() - began:.0f} s")
     return target
 

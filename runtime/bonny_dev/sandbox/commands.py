@@ -120,9 +120,7 @@ def watch(sandbox: Sandbox) -> None:
     while True:
         for server in (sandbox.etcd, sandbox.apiserver):
             if not server.running:
-                raise SandboxError(
-                    "\n    ".join([f"{server.name} stopped by itself; its last lines:", *server.log_tail(8)])
-                )
+                raise server.failure("stopped by itself")
         time.sleep(CHECK_SECONDS)
 
 

@@ -19,16 +19,14 @@ from typing import Any, Final
 import msgspec
 
 from bonny.client.api import ApiRequest, Client, path_of
-from bonny.client.config import Cluster, Kubeconfig, find_cluster
+from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Unauthorized, refusal
 from bonny.core.objects import decode_failure
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
-from bonny.main import defaults
 from bonny.naming import check_dns_label
 from bonny.operator import Operator
 from bonny.resource import Resource, identify, key_of
-from bonny.run.config import Config
 from bonny.run.permissions import missing_lines
 from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
@@ -37,6 +35,7 @@ from ..crd.definition import crds
 from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 from ..sandbox import Sandbox, versions
+from .deploy import cluster_of
 from .provision import sample_files
 
 # As kubectl does: a field that the schema does not know is an error.
@@ -79,14 +78,12 @@ def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, con
 
     Raises: `UsageError` for flags that cannot be, when there is no cluster to ask, or no sandbox to be had.
     """
-    config = Config.from_environment(base=defaults(operator))
     where = check_dns_label(namespace or operator.name, "namespace")
     texts = sample_files(samples)
     if sandbox and (context or namespace):
         raise UsageError("--sandbox and --context or --namespace exclude each other: a sandbox is a cluster of its own")
     if not sandbox:
-        cluster = find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
-        return asyncio.run(_report(examine(operator, cluster, namespace=where, samples=texts)))
+        return asyncio.run(_report(examine(operator, cluster_of(context), namespace=where, samples=texts)))
     print("starting a sandbox ...", flush=True)
     with Sandbox() as started:
         own = Kubeconfig(str(started.kubeconfig))

@@ -23,7 +23,6 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import aiohttp
@@ -210,9 +209,7 @@ class FaultProxy:
         self.kubeconfig.write_text(text, encoding="utf-8")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._loop is not None and self._stop is not None:
             self.cut_all()
             self._loop.call_soon_threadsafe(self._stop.set)
