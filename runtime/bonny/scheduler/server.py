@@ -58,20 +58,14 @@ class SchedulerServer:
             raise OptionError(f"{type(scheduler).__name__} cannot schedule: give it a name, and a select_node_for_pod")
         self.scheduler = scheduler
         scheduler.client = client
-        self._client = client
         self._streams = streams
         self._cache = streams.cache
         self._recorder = recorder
         self._owns = matcher(scheduler.field_selector, where=f"field_selector of {type(scheduler).__name__}")
         self._node_list = Selected(
-            scheduler.nodes,
-            everything=streams.nodes,
-            follow=streams.follow,
-            changed=lambda key: self.nodes.touch(key.name),
+            scheduler.nodes, streams.nodes, follow=streams.follow, changed=lambda key: self.nodes.touch(key.name)
         )
-        self._pod_list = Selected(
-            scheduler.pods, everything=streams.pods, follow=streams.follow, changed=self._reconsider
-        )
+        self._pod_list = Selected(scheduler.pods, streams.pods, follow=streams.follow, changed=self._reconsider)
         self.nodes = Nodes(self._cache, member=lambda name: Key("", name) in self._node_list)
         self.meters = Attempts()
         self._pending = Pending()
@@ -191,10 +185,7 @@ class SchedulerServer:
     async def _ready(self) -> bool:
         """Whether the selected nodes and pods are known and current."""
         ready = True
-        for name, selected in (
-            ("bonny.scheduler.nodes.fetch", self._node_list),
-            ("bonny.scheduler.pods.fetch", self._pod_list),
-        ):
+        for kind, selected in (("nodes", self._node_list), ("pods", self._pod_list)):
             streams = selected.streams
             error: object = next((stream.error.message for stream in streams if stream.error is not None), None)
             try:
@@ -203,9 +194,9 @@ class SchedulerServer:
                 error = caught
             ready = ready and error is None and all(stream.current for stream in streams)
             if error is not None or streams[0].synced:
-                event = f"{name}.{'succeeded' if error is None else 'failed'}"
-                if self._fetched.get(name) != event:
-                    self._fetched[name] = event
+                event = f"bonny.scheduler.{kind}.fetch.{'succeeded' if error is None else 'failed'}"
+                if self._fetched.get(kind) != event:
+                    self._fetched[kind] = event
                     execute(event, {}, {"scheduler": self.scheduler.name, "error": error})
         return ready
 
@@ -300,8 +291,8 @@ class SchedulerServer:
     async def _write(self, pod: PodView, status: Resource) -> None:
         """Write the status, unless the pod has changed: it may have a node by now."""
         try:
-            body = {**pod.identity, "status": status}
-            await self._client.apply(POD, body, manager=self.scheduler.name, subresource="status")
+            resource = {**pod.identity, "status": status}
+            await self.scheduler.client.apply(POD, resource, manager=self.scheduler.name, subresource="status")
         except (Conflict, NotFound):
             self._pending.wake(pod.uid)
         except (ApiError, UsageError) as error:
@@ -341,7 +332,7 @@ class SchedulerServer:
             outcome = BindingOutcome.BOUND
         except Exception as caught:  # noqa: BLE001  only this pod is tried again
             error = caught
-            outcome = await outcome_of(caught, client=self._client, pod=pod, node=node)
+            outcome = await outcome_of(caught, client=self.scheduler.client, pod=pod, node=node)
         about = {**self._about(pod), "node": node.name}
         measured = {"duration": time.monotonic() - began}
         bound = outcome is BindingOutcome.BOUND
