@@ -40,12 +40,11 @@ class Project:
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             bonny = table["tool"]["bonny"]
-            version = table["project"]["version"]
             return cls(
                 root=root,
                 package=bonny["package"],
                 image=bonny.get("image", ""),
-                version=version,
+                version=table["project"]["version"],
                 extras=tuple(bonny.get("extras", ())),
             )
         except OSError as error:

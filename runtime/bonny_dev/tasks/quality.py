@@ -15,7 +15,18 @@ from ..project import Project
 CHECKS = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",))
 # Packages in the image, and packages that build its wheel; with the hash of every file, for all platforms.
 LOCKS = {"requirements.txt": ("pyproject.toml",), "requirements-build.txt": ("--group", "build")}
-LOCK = ("uv", "pip", "compile", "--upgrade", "--universal", "--generate-hashes", "--quiet", "--no-header")
+LOCK = (
+    "uv",
+    "pip",
+    "compile",
+    "--upgrade",
+    "--universal",
+    "--generate-hashes",
+    "--quiet",
+    "--no-header",
+    "--no-annotate",
+    "--output-file",
+)
 
 
 def run_tests(root: Path, *, unit: bool) -> int:
@@ -30,14 +41,8 @@ def run_checks(root: Path) -> int:
 
 def run_lock(project: Project) -> int:
     """Write the locks again, with the newest versions that pyproject.toml allows; without the address of an index."""
-    extras = [word for extra in project.extras for word in ("--extra", extra)]
-    more = {"requirements.txt": extras}
-    return max(
-        [
-            _run(project.root, (*LOCK, "--no-annotate", "--output-file", out, *of, *more.get(out, ())))
-            for out, of in LOCKS.items()
-        ]
-    )
+    more = {"requirements.txt": [word for extra in project.extras for word in ("--extra", extra)]}
+    return max([_run(project.root, (*LOCK, out, *of, *more.get(out, ()))) for out, of in LOCKS.items()])
 
 
 def _run(root: Path, command: Sequence[str]) -> int:

@@ -22,6 +22,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
@@ -170,9 +171,9 @@ class FaultProxy:
         self.requests: list[ProxiedRequest] = []
         self.url = ""
         self.kubeconfig = Path()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self._thread: threading.Thread
         self._open: dict[int, web.Request] = {}
 
     # --- what tests use -----------------------------------------------------------------------------------------------
@@ -188,7 +189,6 @@ class FaultProxy:
 
     def cut_all(self) -> None:
         """Reset every connection that is open now."""
-        assert self._loop is not None  # noqa: S101
         self._loop.call_soon_threadsafe(lambda: [_reset(request) for request in self._open.values()])
 
     def count(self, on: Predicate, *, since: float = 0.0) -> int:
@@ -210,11 +210,9 @@ class FaultProxy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._loop is not None and self._stop is not None:
-            self.cut_all()
-            self._loop.call_soon_threadsafe(self._stop.set)
-        if self._thread is not None:
-            self._thread.join(STOP_SECONDS)
+        self.cut_all()
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(STOP_SECONDS)
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -229,11 +227,7 @@ class FaultProxy:
         connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=upstream_socket)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as upstream:
             app = web.Application(client_max_size=64 * 1024 * 1024)
-
-            async def handle(request: web.Request) -> web.StreamResponse:
-                return await self._handle(request, upstream)
-
-            app.router.add_route("*", "/{path:.*}", handle)
+            app.router.add_route("*", "/{path:.*}", partial(self._handle, upstream=upstream))
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
             await runner.setup()
             try:
