@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bonny.client.api import ApiRequest, Client, path_of
+from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Unauthorized, refusal
 from bonny.core.objects import decode_failure
@@ -41,7 +41,7 @@ from .provision import sample_files
 # As kubectl does: a field that the schema does not know is an error.
 DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
 # JSON is YAML, too.
-TYPES: Final = {"PATCH": "application/apply-patch+yaml", **dict.fromkeys(("POST", "PUT"), "application/json")}
+APPLY: Final = "application/apply-patch+yaml"
 # A person waits.
 SECONDS: Final = 10.0
 # The longest difference to print; `kubectl diff` shows the rest.
@@ -239,7 +239,7 @@ async def _asked(
     content, query = (msgspec.json.encode(body), DRY_RUN) if body else (None, {})
     if method == "PATCH":
         query = {**query, "force": "true"}
-    headers = {"Content-Type": TYPES[method]} if method in TYPES else {}
+    headers = {"Content-Type": APPLY if method == "PATCH" else JSON} if body else {}
     answer = await client.exchange(ApiRequest(method, path, query, headers, content))
     if answer.status >= 300:
         raise refusal(decode_failure(answer.status, answer.body, None), verb=verb, resource=what)

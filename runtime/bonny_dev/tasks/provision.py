@@ -80,7 +80,7 @@ def sample_files(folder: Path) -> dict[str, bytes]:
 async def _apply(operator: Operator, cluster: Cluster, documents: Sequence[Resource], *, wish: str) -> None:
     with _explained(wish, cluster):
         async with Client(cluster, user_agent=operator.user_agent, timeout=ANSWER_SECONDS) as client:
-            await install(client, documents, manager=f"{operator.name}/run-local", known=kinds_of(operator))
+            await install(client, documents, manager=f"{operator.name}/run-local", kinds=kinds_of(operator))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

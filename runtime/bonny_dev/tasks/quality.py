@@ -15,18 +15,7 @@ from ..project import Project
 CHECKS = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",))
 # Packages in the image, and packages that build its wheel; with the hash of every file, for all platforms.
 LOCKS = {"requirements.txt": ("pyproject.toml",), "requirements-build.txt": ("--group", "build")}
-LOCK = (
-    "uv",
-    "pip",
-    "compile",
-    "--upgrade",
-    "--universal",
-    "--generate-hashes",
-    "--quiet",
-    "--no-header",
-    "--no-annotate",
-    "--output-file",
-)
+LOCK = ("uv", "pip", "compile", "--upgrade", "--universal", "--generate-hashes", "--quiet", "--no-header")
 
 
 def run_tests(root: Path, *, unit: bool) -> int:
@@ -41,8 +30,12 @@ def run_checks(root: Path) -> int:
 
 def run_lock(project: Project) -> int:
     """Write the locks again, with the newest versions that pyproject.toml allows; without the address of an index."""
-    more = {"requirements.txt": [word for extra in project.extras for word in ("--extra", extra)]}
-    return max([_run(project.root, (*LOCK, out, *of, *more.get(out, ()))) for out, of in LOCKS.items()])
+    extras = [word for extra in project.extras for word in ("--extra", extra)]
+    codes = []
+    for out, sources in LOCKS.items():
+        more = extras if out == "requirements.txt" else []
+        codes.append(_run(project.root, (*LOCK, "--no-annotate", "--output-file", out, *sources, *more)))
+    return max(codes)
 
 
 def _run(root: Path, command: Sequence[str]) -> int:

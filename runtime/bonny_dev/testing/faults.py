@@ -225,7 +225,8 @@ class FaultProxy:
             return sockets[-1]
 
         connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=upstream_socket)
-        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as upstream:
+        timeout = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as upstream:
             app = web.Application(client_max_size=64 * 1024 * 1024)
             app.router.add_route("*", "/{path:.*}", partial(self._handle, upstream=upstream))
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
@@ -288,14 +289,11 @@ class FaultProxy:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
         headers["Authorization"] = f"Bearer {self._token}"
-        url = self._sandbox.url + request.raw_path
-        timeout = aiohttp.ClientTimeout(total=None)
+        url = URL(self._sandbox.url + request.raw_path, encoded=True)
         body = await request.read()
         # aiohttp warns of bytes that are longer than 1 MiB, and warnings may be errors where tests run.
         data = io.BytesIO(body) if body else None
-        async with upstream.request(
-            request.method, URL(url, encoded=True), headers=headers, data=data, timeout=timeout
-        ) as answer:
+        async with upstream.request(request.method, url, headers=headers, data=data) as answer:
             try:
                 yield answer
             finally:
@@ -311,15 +309,13 @@ async def _passed_back(
     headers = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
     response = web.StreamResponse(status=answer.status, headers=headers)
     await response.prepare(request)
-    if isinstance(effect, Inject):
-        await response.write(effect.data)
-        if effect.end:
-            await response.write_eof()
-            return response
     if isinstance(effect, Cut | Stall):
         return await _interrupted(request, response, answer, effect)
-    async for chunk in answer.content.iter_any():
-        await response.write(chunk)
+    if isinstance(effect, Inject):
+        await response.write(effect.data)
+    if not isinstance(effect, Inject) or not effect.end:
+        async for chunk in answer.content.iter_any():
+            await response.write(chunk)
     await response.write_eof()
     return response
 
