@@ -1,7 +1,7 @@
 """Heap: a priority queue of names whose items may become outdated.
 
 Removing an item from the middle of a heap is slow. So an item stays until it comes up, or until more than half of the
-items are outdated; `is_valid` tells which ones still count.
+items are outdated; `is_valid` decides which items still count.
 """
 
 from __future__ import annotations

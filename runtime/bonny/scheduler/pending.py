@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 
 class PodState(StrEnum):
-    """The state of a waiting pod. The values are those of kube-scheduler's label for its queues."""
+    """The state of a waiting pod. The values are kube-scheduler's names of its queues."""
 
     READY = "active"
     WAITING = "backoff"

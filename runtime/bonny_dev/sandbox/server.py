@@ -14,7 +14,7 @@ import os
 import secrets
 import tempfile
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Final, Self
@@ -130,26 +130,19 @@ class Sandbox(Admin):
     def _launch(self, binaries: Mapping[str, Path], port: int, etcd_port: int, peer_port: int) -> None:
         self._owner = os.getpid()
         self.folder = Path(tempfile.gettempdir()).resolve() / f"bonny-sandbox-{secrets.token_hex(6)}"
-        self._guard = Guard(self.folder)
+        self._guard = guard = Guard(self.folder)
         self.url = f"https://{LOOPBACK}:{port}"
         self.ca_file = self.folder / "certs" / "apiserver.crt"
         self.token_file = files.write(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
         files.write(self.folder / "sa.key", signing_key())
         values = {"folder": self.folder, "host": LOOPBACK, "port": port, "etcd": etcd_port, "peer": peer_port}
-        self.etcd = ServerProcess(
-            "etcd",
-            [str(binaries["etcd"]), *flags_of("etcd", values)],
-            guard=self._guard,
-            is_ready=lambda: answers(f"http://{LOOPBACK}:{etcd_port}/health"),
-            start_seconds=self._start_seconds,
-        )
-        self.apiserver = ServerProcess(
-            "kube-apiserver",
-            [str(binaries["kube-apiserver"]), *flags_of("kube-apiserver", values), *self._apiserver_flags],
-            guard=self._guard,
-            is_ready=self._is_ready,
-            start_seconds=self._start_seconds,
-        )
+
+        def server(name: str, is_ready: Callable[[], bool], more_flags: Sequence[str] = ()) -> ServerProcess:
+            command = [str(binaries[name]), *flags_of(name, values), *more_flags]
+            return ServerProcess(name, command, guard=guard, is_ready=is_ready, start_seconds=self._start_seconds)
+
+        self.etcd = server("etcd", lambda: answers(f"http://{LOOPBACK}:{etcd_port}/health"))
+        self.apiserver = server("kube-apiserver", self._is_ready, self._apiserver_flags)
         self.etcd.start()
         self.apiserver.start()
         text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user="admin", token=self.token)
