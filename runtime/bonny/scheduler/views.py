@@ -19,8 +19,6 @@ from ..resource import Key, Resource
 from .demand import CPU, Demand, Pod, Taint, amounts, decode_pod, demand_of
 from .quantity import nano
 
-__all__ = ["NodeView", "PodView", "TopologyDomains", "Usage"]
-
 TopologyDomains: TypeAlias = frozenset[tuple[str, str]]
 """Labels of nodes, key and value: each names the nodes that have it."""
 

@@ -18,8 +18,6 @@ from bonny.resource import Resource
 
 from .checking import checked_schema, field_at
 
-__all__ = ["crds", "difference"]
-
 Set: TypeAlias = list[type[Version]]
 """All versions of one kind."""
 
