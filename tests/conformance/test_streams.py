@@ -185,6 +185,23 @@ async def test_a_slow_reader_is_not_taken_for_a_silent_server(transport: Transpo
     assert read == 100_000_000
 
 
+async def test_what_arrived_while_the_loop_was_held_up_is_not_silence(transport: Transport) -> None:
+    """Regression: uvloop runs timers before it reads, so the deadline passed while the bytes were there."""
+
+    async def talks(call: Call) -> None:
+        await call.request()
+        await call.say(CHUNKED)
+        for _ in range(3):
+            for _ in range(20):
+                await asyncio.sleep(0)
+            await call.say(chunk(b"x"))
+            time.sleep(0.5)  # noqa: ASYNC251  the loop is held up
+        await call.say(END)
+
+    async with Peer(talks) as peer, transport.stream(_told(peer.url), "/", read_timeout=0.3) as streamed:
+        assert b"".join([data async for data in streamed.chunks]) == b"xxx"
+
+
 @pytest.mark.parametrize("script", ["mute", "silent", "half a head"])
 async def test_a_stream_without_an_answer_ends_in_time(transport: Transport, script: str) -> None:
     async def says(call: Call) -> None:

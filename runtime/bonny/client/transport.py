@@ -188,8 +188,7 @@ class Transport:
         except (OSError, ValueError, BadAnswer) as error:
             if isinstance(error, ssl.CertificateError):
                 self.distrusted_at = time.monotonic()
-            text = str(error) or type(error).__name__
-            raise Unreachable(f"{connection.server} cannot be reached: {text}") from error
+            raise Unreachable(f"{connection.server} cannot be reached: {str(error) or type(error).__name__}") from error
 
     def _prepared(
         self, connection: Connection, method: str, target: str, headers: Headers, body: bytes, *, limit: int | None

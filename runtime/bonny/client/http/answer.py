@@ -25,7 +25,6 @@ __all__ = ["AnswerReader", "BadAnswer", "Disconnected"]
 
 # Proxies allow 8 to 64 KiB for a header line; Go reads heads of up to 1 MiB.
 LONGEST_HEAD: Final = 256 * 1024
-WITHOUT_BODY: Final = ("CONNECT", "HEAD")
 GZIP: Final = 16 + zlib.MAX_WBITS
 
 
@@ -60,7 +59,7 @@ class AnswerReader:
 
         self.limit = limit
         self._name = f"{method} {target.partition('?')[0]}"
-        self._without_body = method in WITHOUT_BODY
+        self._without_body = method in ("CONNECT", "HEAD")
         self._parts: list[bytes] = []
         self._keeps_alive = self._compressed = False
         self._gzip: zlib._Decompress | None = None

@@ -101,7 +101,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         if ready():
             return
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(ends - clock(), self.abort, TimeoutError())
+        # Two turns of the loop later: after it was held up, uvloop runs timers before it reads what has arrived.
+        timer = loop.call_later(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
         try:
             while not ready():
                 if self.error is not None:
@@ -136,6 +137,10 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._socket is not None:
             self._socket.abort()
         self._wake()
+
+    def _expire(self, ready: Callable[[], object]) -> None:
+        if self._ready is ready and not ready():
+            self.abort(TimeoutError())
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done() and (self.error is not None or self._ready()):
