@@ -361,7 +361,7 @@ from bonny.main import main
 async def handler(run):
     print(type(asyncio.get_running_loop()).__module__, "uvloop" in sys.modules, flush=True)
 
-operator = Operator(name="op", group="example.com", controllers=[PeriodicTask("t", handler, interval=60.0)])
+operator = Operator(name="op", group="example.com", controllers=[PeriodicTask("t", handler, interval=0.05)])
 sys.exit(main(operator, ["run"]))
 """
 KUBECONFIG = """
