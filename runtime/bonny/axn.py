@@ -408,7 +408,7 @@ class Axn(Generic[V_co]):
             emit()
 
     def _emissions(self) -> list[Callable[[], None]]:
-        """What emits the remaining events, also after a timeout or an earlier `emit_events`."""
+        """Calls that emit the remaining events, also after a timeout or an earlier `emit_events`."""
         self._states.add(State.EVENTS_EMITTED)
         events, self._events = self._events, []
         return [partial(self._emit, registered) for registered in events]

@@ -25,7 +25,7 @@ class Deadline:
 
 
 class Deadlines:
-    """The deadlines of one event loop: `deadlines()` returns those of the running one."""
+    """The deadlines of one event loop; `deadlines()` returns the object of the running loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

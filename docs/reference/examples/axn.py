@@ -324,7 +324,7 @@ async def states() -> None:
 
 async def reconcile() -> None:
     def report_replacement(axn: Reconcile[Any]) -> None:
-        """A step that tells of something: an `Axn` would do for a step that only reads."""
+        """A step that emits an event; a step that only reads can take an `Axn`."""
         if axn.resource["metadata"].get("annotations", {}).get("example.com/replaced") == "true":
             axn.tell(Event(EventType.NORMAL, "Replaced", "Replace", "it takes the place of another object"))
 

@@ -5,8 +5,8 @@ You do not need it for what was written in the end: `records`.
 
 Rules, each with a test of its name in tests/unit/core/test_own_writes.py:
 - An event is own if a write of this key made exactly its version, whether it comes before or after the answer.
-- While a write is under way, each event of this key's objects is held; when the last write is answered, those that are
-  foreign count. So a foreign change in front of, between or behind own writes is noticed.
+- While a write is under way, each event of this key's objects is held; when the last write is answered, the foreign
+  events count. So a foreign change in front of, between or behind own writes is noticed.
 - The key waits for each stream until that is at the newest version that the key wrote there, and for each deletion.
 
 Versions are used to wait, and to recognise exactly the event of an own write; never to drop older events: events often
@@ -62,7 +62,7 @@ class OwnWrites(Generic[S]):
             number = version_number(version)
             if number > at:
                 self.awaited[stream] = max(number, self.awaited.get(stream, 0))
-            # What the stream is past and has not shown was part of a list.
+            # The stream is past this version and has not shown it: it was part of a list.
             if self._held.pop((stream, version), None) is None and not 0 < number <= at:
                 self._made.add((stream, version))
         if self._pending:
@@ -92,7 +92,7 @@ class OwnWrites(Generic[S]):
         return gone or (new is not None and new.meta.deletion_timestamp != old.meta.deletion_timestamp)
 
     def forget_versions(self) -> None:
-        """Wait for nothing any more, and recognise no earlier write. What is under way stays known."""
+        """Wait for nothing any more, and recognise no earlier write. Writes under way stay known."""
         self.awaited.clear()
         self.deletions.clear()
         self.parked_since = None

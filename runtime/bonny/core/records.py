@@ -87,7 +87,7 @@ class Record(Generic[S]):
     """Deleted objects of this name by UID, oldest first; None for none."""
 
     writes: OwnWrites[S] | None = None
-    """What its streams have yet to show; None for nothing."""
+    """Writes that its streams have yet to show; None for none."""
 
     contested: frozenset[tuple[S, Key]] = frozenset()
     """Foreign objects whose names it wants."""
@@ -96,7 +96,7 @@ class Record(Generic[S]):
 def decide(
     state: Handled, record: Record[Any] | None, reasons: frozenset[Reason], *, finalizers: frozenset[str]
 ) -> Action | None:
-    """What to do about an object in `state`; None for nothing. `finalizers` are those that the controller keeps.
+    """The action for an object in `state`; None for nothing to do. `finalizers` are the controller's own.
 
     stopped by `Terminal`, and unchanged  -> nothing, unless a child or a related object changed
     under deletion, our finalizer         -> finalize

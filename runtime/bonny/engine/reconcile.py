@@ -1,7 +1,7 @@
 """Reconcile: one run for one object, as the steps and the worker see it.
 
-You need it in a step that applies, writes or reports. A handler needs only what it is an `Axn` for: what happened, and
-the desired state that it registers. Here is what becomes of that.
+You need it in a step that applies, writes or reports. A handler needs only its
+base class, `Axn`: the change, and the desired state that it registers. Here is the outcome of that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Step: TypeAlias = "Callable[[Reconcile[Any]], Awaitable[None] | None]"
 
 
 class Reconcile(Axn[V_co]):
-    """What steps get: an `Axn`, and what becomes of the state that it registers."""
+    """The token that steps get: an `Axn` with the outcome of what it registers."""
 
     outdated = False
     """Whether this reconcile changed an object that the handler observed."""
@@ -41,7 +41,7 @@ class Reconcile(Axn[V_co]):
 
     @property
     def context(self) -> ReconcileContext:
-        """What a reconcile may use of the running operator."""
+        """The parts of the running operator that a reconcile may use."""
         return self._context
 
     @property

@@ -44,8 +44,8 @@ OWNER_INDEX: Final = "owner"
 log = logging.getLogger("bonny.engine.router")
 
 
-def nobody() -> None:
-    """Wakes nobody: no worker takes keys."""
+def no_worker() -> None:
+    """Stands for the worker while none takes keys."""
 
 
 Name: TypeAlias = tuple[Stream, Key]
@@ -68,7 +68,7 @@ class Router:
         self.queue: Queue[Key] = Queue(options)
         self.records: Records[Stream] = Records()
         self.fights = Fights()
-        self.wake: Callable[[], None] = nobody
+        self.wake: Callable[[], None] = no_worker
         """Set by the worker: called whenever a key may have become ready."""
         self.barrier_waits = 0
         """Times a key waited for its own write to appear in a stream."""

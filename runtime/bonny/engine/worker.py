@@ -40,7 +40,7 @@ from ..telemetry import tracing
 from ..telemetry.logging import about
 from .context import ReconcileContext, Tasks
 from .reconcile import Reconcile
-from .router import Router, nobody
+from .router import Router, no_worker
 
 # A delete handler that still fails after an hour is unlikely to ever succeed; that is reported, and it is given up.
 DELETE_SECONDS: Final = 3600.0
@@ -112,7 +112,7 @@ class Worker:
         self._pipeline = pipeline
         self._slots: set[asyncio.Task[None]] = set()
         self._work = asyncio.Semaphore(0)
-        """What idle slots wait for."""
+        """Idle slots wait for it."""
 
         self._running: dict[asyncio.Task[None], float] = {}
         """Slots with a key, each with the start of its reconcile (monotonic seconds)."""
@@ -234,7 +234,7 @@ class Worker:
     async def _cancel(self) -> None:
         """Cancel the reconciles in progress and wait for them."""
         self.stop()
-        self.router.wake = nobody
+        self.router.wake = no_worker
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
