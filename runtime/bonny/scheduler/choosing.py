@@ -31,12 +31,10 @@ class NoNode(BonnyError):
 async def select(scheduler: Scheduler, pod: PodView, nodes: Nodes) -> Choice:
     """The scheduler's choice, unchecked. Raises: whatever the scheduler raises."""
     method: Any = scheduler.select_node_for_pod
-    if inspect.iscoroutinefunction(method):
-        # In a task of its own, so that code that cancels its task does not end this scheduler.
-        choice: Any = await asyncio.create_task(call(method, pod, nodes, seconds=scheduler.timeout))
-    else:
-        choice = method(pod, nodes)
-    return cast("Choice", choice)
+    if not inspect.iscoroutinefunction(method):
+        return cast("Choice", method(pod, nodes))
+    # In a task of its own, so that code that cancels its task does not end this scheduler.
+    return cast("Choice", await asyncio.create_task(call(method, pod, nodes, seconds=scheduler.timeout)))
 
 
 def checked(scheduler: Scheduler, pod: PodView, nodes: Nodes, choice: Choice) -> NodeView:
@@ -70,8 +68,8 @@ def _nowhere(scheduler: Scheduler, pod: PodView, nodes: Nodes, *, chosen: str = 
     if chosen and not_chosen in reasons:
         return NoNode(chosen, parked=False)
     refusal = pod.demand.refusal if check is fits else ""
-    plugins = (fit.plugin for fit in reasons)
-    return NoNode(verdict(reasons, nodes=len(nodes), refusal=refusal), parked=True, plugins=plugins)
+    message = verdict(reasons, nodes=len(nodes), refusal=refusal)
+    return NoNode(message, parked=True, plugins=(fit.plugin for fit in reasons))
 
 
 def verdict(fits: Iterable[Fit], *, nodes: int, refusal: str = "") -> str:

@@ -9,23 +9,20 @@ only for nodes that changed: thousands of pods of one template cost little more 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 from itertools import takewhile
 from math import inf
 from typing import Any, Final, TypeAlias
 
 from .assume import AssumeCache
 from .fits import REPELLED, Fit, fits_room, fits_spec
+from .heap import Heap
 from .score import fullness, least_allocated
 from .views import NodeView, PodView
 
 Score: TypeAlias = Callable[[PodView, NodeView], float]
 """Rates a node for a pod; a higher score is better."""
-
-_RankedNode: TypeAlias = tuple[float, int, str]
-"""An item of a heap: rank, time of the computation, and name of the node. It is valid until the node changes."""
 
 # Cached results, about 250 bytes for each shape and node, and for each set of constraints: 100 MB in all.
 CACHED_RESULTS: Final = 200_000
@@ -36,8 +33,6 @@ MOST_PASSED: Final = 16
 MOST_SIZES: Final = 16
 # Score functions that are created for each pod must not fill the memory.
 MOST_SCORES: Final = 4
-# Outdated heap items below this number are not worth a clean-up.
-SLACK: Final = 64
 
 
 class _LazySequence(Sequence[NodeView]):
@@ -55,33 +50,6 @@ class _LazySequence(Sequence[NodeView]):
         return self._list[index]
 
 
-class _Ranking:
-    """A heap of nodes by rank, the lowest first. An item is valid until its node changes."""
-
-    def __init__(self, changed: Mapping[str, int]) -> None:
-        """`changed` has the last change of every node."""
-        self._changed = changed
-        self._heap: list[_RankedNode] = []
-
-    def add(self, item: _RankedNode) -> None:
-        heappush(self._heap, item)
-        if len(self._heap) > 2 * len(self._changed) + SLACK:
-            self._heap = list(filter(self._is_valid, self._heap))
-            heapify(self._heap)
-
-    def first(self) -> str | None:
-        """The node with the lowest rank; of equal ones the least recently ranked."""
-        while self._heap and not self._is_valid(self._heap[0]):
-            heappop(self._heap)
-        return self._heap[0][2] if self._heap else None
-
-    def pop(self) -> _RankedNode:
-        return heappop(self._heap)
-
-    def _is_valid(self, item: _RankedNode) -> bool:
-        return self._changed.get(item[2], inf) <= item[1]
-
-
 class _Results:
     """Cached results of filters and scores: for pods of one shape, or for all pods with the same constraints."""
 
@@ -92,7 +60,7 @@ class _Results:
         self.fits: dict[str, Fit] = {}
         """By node: for a shape the result of `fits_shape`, for constraints of `fits_spec`."""
 
-        self.rankings: dict[Any, _Ranking] = {}
+        self.rankings: dict[Any, Heap[float]] = {}
         """The nodes that fit: for a shape by each score, negated; for constraints by `fullness`, for each size of
         nodes."""
 
@@ -142,22 +110,24 @@ class Nodes(_LazySequence):
         shape = self._shape(pod)
         ranking = shape.rankings.get(score)
         if ranking is None:
-            ranking = shape.rankings[score] = _Ranking(self._changed)
+            ranking = shape.rankings[score] = Heap(self._changed, self._is_unchanged)
             for name, fit in shape.fits.items():
                 if fit:
-                    ranking.add((-score(pod, self._views[name]), self.changes, name))
+                    ranking.add(-score(pod, self._views[name]), self.changes, name)
             if len(shape.rankings) > MOST_SCORES:
                 del shape.rankings[next(iter(shape.rankings))]
-        name = ranking.first()
-        return None if name is None else self._views[name]
+        first = ranking.first()
+        return None if first is None else self._views[first[2]]
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def changed_since(self, change: int) -> list[NodeView]:
         """The nodes that changed, or whose pods changed, after the first `change` changes; all of them for -1."""
-        return [
-            self._views[name] for name in takewhile(lambda name: self._changed[name] > change, reversed(self._changed))
-        ]
+        later = takewhile(lambda item: item[1] > change, reversed(self._changed.items()))
+        return [self._views[name] for name, _ in later]
+
+    def _is_unchanged(self, name: str, since: int) -> bool:
+        return self._changed.get(name, inf) <= since
 
     def touch(self, name: str | None) -> None:
         """The node, its pods or its membership changed."""
@@ -197,7 +167,7 @@ class Nodes(_LazySequence):
             shape.fits[view.name] = fit
             if not fit.reasons:
                 for score, ranking in shape.rankings.items():
-                    ranking.add((-score(pod, view), self.changes, view.name))
+                    ranking.add(-score(pod, view), self.changes, view.name)
         shape.up_to = self.changes
         return shape
 
@@ -210,22 +180,25 @@ class Nodes(_LazySequence):
         constraints = self._cached(self._constraints, pod.demand.constraints)
         for view in self.changed_since(constraints.up_to):
             if not self._fits_spec(constraints, pod, view).reasons:
-                size = (_coarse(view.scored[0]), _coarse(view.scored[1]))
-                ranking = constraints.rankings.setdefault(size, _Ranking(self._changed))
-                ranking.add((fullness(view), self.changes, view.name))
+                ranking = constraints.rankings.get(view.size)
+                if ranking is None:
+                    ranking = constraints.rankings[view.size] = Heap(self._changed, self._is_unchanged)
+                ranking.add(fullness(view), self.changes, view.name)
         constraints.up_to = self.changes
         if len(constraints.rankings) > MOST_SIZES:
             return None
         best = []
         for ranking in constraints.rankings.values():
-            passed: list[_RankedNode] = []
-            while (name := ranking.first()) is not None and len(passed) < MOST_PASSED:
-                if not fits_room(pod, self._views[name]).reasons:
-                    best.append(self._views[name])
+            passed: list[tuple[float, int, str]] = []
+            while len(passed) < MOST_PASSED and (first := ranking.first()) is not None:
+                view = self._views[first[2]]
+                if not fits_room(pod, view).reasons:
+                    best.append(view)
                     break
-                passed.append(ranking.pop())
+                ranking.pop()
+                passed.append(first)
             for item in passed:
-                ranking.add(item)
+                ranking.add(*item)
             if len(passed) == MOST_PASSED:
                 return None
         return best
@@ -243,12 +216,6 @@ class Nodes(_LazySequence):
         while len(cache) > max(FEWEST_SHAPES, CACHED_RESULTS // (len(self._views) + 1)):
             del cache[next(iter(cache))]
         return results
-
-
-def _coarse(amount: int) -> int:
-    """The amount, rounded down to 7 binary digits: nodes of one kind differ by some kilobytes of memory."""
-    rest = max(amount.bit_length() - 7, 0)
-    return amount >> rest << rest
 
 
 class Fitting(_LazySequence):

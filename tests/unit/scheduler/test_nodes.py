@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bonny.scheduler import least_allocated, most_allocated, nodes, views
+from bonny.scheduler import heap, least_allocated, most_allocated, nodes, views
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.fits import fits
 from bonny.scheduler.nodes import Nodes
@@ -241,8 +241,8 @@ def test_nodes_under_ever_new_names_fill_no_memory() -> None:
     (ranking,) = constraints.rankings.values()
     assert len(known._changed) == 2
     assert len(shape.fits) == len(constraints.fits) == 2
-    assert len(shape.rankings[most_allocated]._heap) <= 2 * 3 + nodes.SLACK + 1
-    assert len(ranking._heap) <= 2 * 3 + nodes.SLACK + 1
+    assert len(shape.rankings[most_allocated]._items) <= 2 * 3 + heap.SLACK + 1
+    assert len(ranking._items) <= 2 * 3 + heap.SLACK + 1
 
 
 def test_a_size_counts_only_while_there_is_a_node_of_it() -> None:
