@@ -188,7 +188,7 @@ async def test_a_request_of_its_own_says_what_it_needs() -> None:
             await axn.client.get(Kind("v1", "Namespace"), "default")
 
     with pytest.raises(
-        OptionError, match=r"a token of bonny_dev\.testing sends nothing: test what needs the API server"
+        OptionError, match=r"a test without a server sends nothing \(get\): test what needs one against a sandbox"
     ):
         await testing.handle(Reads, widget())
 

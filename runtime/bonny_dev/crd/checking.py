@@ -33,10 +33,10 @@ _REPETITIONS: Final = 1000
 
 def checked_schema(version: type[Version]) -> Resource:
     """The schema of `version`. Raises: `OptionError` naming the path of the field that the API server would refuse."""
-    place, schema = f"{version.kind} {version.version}", version.schema()
+    title, schema = f"{version.kind} {version.version}", version.schema()
     for name, child in schema["properties"].items():
-        check(child, f"{place}: {name}")
-    check(schema, place)
+        check(child, f"{title}: {name}")
+    check(schema, title)
     return schema
 
 
@@ -62,10 +62,10 @@ def field_at(schema: Resource, path: str) -> Resource | None:
     Where content is not described, and from the first bracket on, every path counts as there.
     """
     for name in filter(None, path.partition("[")[0].split(".")):
-        found = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
-        if found is None:
+        child = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+        if child is None:
             return {} if PRESERVE_UNKNOWN in schema else None
-        schema = found
+        schema = child
     return schema
 
 

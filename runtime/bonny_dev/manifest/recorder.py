@@ -53,16 +53,16 @@ class Comparison:
     the runtime chooses among them."""
 
     def __str__(self) -> str:
-        if not self.missing and not self.unused:
-            return "permissions: used and granted are the same\n"
-        text = ""
-        if self.missing:
-            text += "permissions used but not granted; add to `rules` of the controller that needs them:\n"
-            text += "".join(f"  {line}\n" for line in _lines(self.missing))
-        if self.unused:
-            text += "permissions granted but never used this time:\n"
-            text += "".join(f"  {line}\n" for line in _lines(self.unused))
-        return text
+        parts = {
+            "used but not granted; add to `rules` of the controller that needs them": self.missing,
+            "granted but never used this time": self.unused,
+        }
+        texts = [
+            f"permissions {title}:\n" + "".join(f"  {line}\n" for line in _lines(rules))
+            for title, rules in parts.items()
+            if rules
+        ]
+        return "".join(texts) or "permissions: used and granted are the same\n"
 
 
 class PermissionRecorder:

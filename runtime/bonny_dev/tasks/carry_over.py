@@ -63,8 +63,8 @@ def carry_over(root: Path, requirements: Sequence[str]) -> Carried:
 
 def _texts(root: Path) -> Iterator[tuple[str, str]]:
     """The files that may have to be edited, with their line endings as they are."""
-    named = [root / name for name in ("pyproject.toml", *LINES, "tasks.py")]
-    for path in (*named, *sorted(root.glob("tests/**/*.py"))):
+    paths = [root / name for name in ("pyproject.toml", *LINES, "tasks.py")]
+    for path in (*paths, *sorted(root.glob("tests/**/*.py"))):
         if path.is_file():
             try:
                 yield path.relative_to(root).as_posix(), path.read_bytes().decode("utf-8")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +55,11 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
     same = next((version for version in siblings if version.version == request.version), None)
     others = [version for version in siblings if version is not same]
     values = {
-        "kind": request.kind,
-        "plural": request.plural,
-        "version": request.version,
+        **asdict(request),
         "group": group,
         "own_group": group if group != operator_group else "",
         "cluster_scoped": siblings[0].cluster_scoped if siblings else request.cluster_scoped,
         "short_names": siblings[0].short_names if siblings else request.short_names,
-        "finalizer": request.finalizer,
         "package": project.package,
         "module": snake_case(request.kind),
         "label": request.kind.lower(),

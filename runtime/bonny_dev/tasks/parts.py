@@ -45,7 +45,7 @@ def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
     }
     # There is no integration test: the required fields of an object of this kind are not known here.
     plan = _planned(project, request.kind, "controller_of", values, tests=("unit",))
-    if values["known"]:
+    if values["builtin"]:
         return plan
     note = (
         f"{values['kind']} is not a kind of Kubernetes itself, and is taken to be "
@@ -76,7 +76,7 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
         "api_version": api_version,
         "kind": kind,
         "plural": request.plural,
-        "known": served is not None,
+        "builtin": served is not None,
         "cluster_scoped": request.cluster_scoped if served is None else served[1] is Scope.CLUSTER,
     }
 

@@ -31,13 +31,11 @@ def run_checks(root: Path) -> int:
 def run_lock(project: Project) -> int:
     """Write the locks again, with the newest versions that pyproject.toml allows; without the address of an index."""
     extras = [word for extra in project.extras for word in ("--extra", extra)]
-    more = {"requirements.txt": extras}
-    return max(
-        [
-            _run(project.root, (*LOCK, "--no-annotate", "--output-file", out, *of, *more.get(out, ())))
-            for out, of in LOCKS.items()
-        ]
-    )
+    codes = []
+    for out, sources in LOCKS.items():
+        more = extras if out == "requirements.txt" else []
+        codes.append(_run(project.root, (*LOCK, "--no-annotate", "--output-file", out, *sources, *more)))
+    return max(codes)
 
 
 def _run(root: Path, command: Sequence[str]) -> int:

@@ -9,24 +9,24 @@ Nothing is sent: the token holds what a handler registered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bonny.api import Version
 from bonny.axn import Action, Axn, State
-from bonny.client.api import Client
 from bonny.controller import Controller
 from bonny.core.queue import QueueOptions, Reason
 from bonny.core.watch import WatchOptions
 from bonny.engine.context import ReconcileContext
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
-from bonny.errors import OptionError
 from bonny.events import Event
 from bonny.kinds import Kind, Scope
 from bonny.pipeline import call_handler, run_step
 from bonny.resource import Key, Resource, gvk_of, key_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
+
+from .servers import NO_CLIENT
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -61,7 +61,7 @@ def axn(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        context=_Bench(observed, kind=kind, key=key_of(resource)),
+        context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
     )
     token.validate()
     return token
@@ -84,7 +84,7 @@ async def handle(
     Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
-    version = _version_of(controller, resource)
+    version = controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
     kind = _kind_of(resource, version)
     token: Axn[T] = Axn(
         action=Action(action),
@@ -94,17 +94,12 @@ async def handle(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        context=_Bench(observed, kind=kind, key=key_of(resource)),
+        context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
     )
     await run_step(token, DelegateToController())
     if token.action is Action.FINALIZE and controller.finalizes():
         await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
     return token
-
-
-def _version_of(controller: type[Controller[Any]], resource: Mapping[str, Any]) -> type[Version] | None:
-    """Of the versions that it handles, that of `resource`, as the operator picks it."""
-    return controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
 
 
 class _Untested(Controller[Any]):
@@ -122,39 +117,29 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
     )
 
 
-class _Bench(ReconcileContext):
+class _OfflineContext(ReconcileContext):
     """A context that knows some objects and cannot send anything."""
 
     def __init__(self, observed: Iterable[Resource], *, kind: Kind, key: Key) -> None:
-        client = cast("Client", _NoClient())
-        stream = Stream(client, kind, namespace=None, options=WatchOptions())
+        stream = Stream(NO_CLIENT, kind, namespace=None, options=WatchOptions())
         self.recorded: list[Event] = []
         self._observed = {_name(resource, key.namespace): resource for resource in observed}
         super().__init__(
             operator="test",
             manager="test/Controller",
             finalizer="test.example.com/controller",
-            client=client,
+            client=NO_CLIENT,
             router=Router(primary=[stream], owned={}, options=QueueOptions(), on_status=False),
             key=key,
             record=lambda _, event: self.recorded.append(event),
             apply_descendants=_mark_descendants,
             apply_status=_mark_status,
-            periodic_tasks=PeriodicTasks(client),
+            periodic_tasks=PeriodicTasks(NO_CLIENT),
             wrote=True,  # so that success events are emitted, as when something changed
         )
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return self._observed.get(_name(descendant, self.key.namespace))
-
-
-class _NoClient:
-    """In the place of the client: whatever is called of it says that nothing is sent."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise OptionError(
-            "a token of bonny_dev.testing sends nothing: test what needs the API server against a sandbox"
-        )
 
 
 def _name(resource: Mapping[str, Any], namespace: str) -> tuple[tuple[str, str], Key]:
