@@ -305,7 +305,11 @@ class PodsThatWait(Life):
             pending.forget(gone)
         pending.wake(self.some())
         while self.chance(0.8) and (uid := pending.take(now=now)) is not None:
-            ends = [pending.forget, lambda uid: pending.retry(uid, now=now), lambda uid: pending.park(uid, now=now)]
+            ends = [
+                pending.forget,
+                lambda uid: pending.retry(uid, now=now),
+                lambda uid: pending.retry(uid, now=now, parked=True),
+            ]
             self.random.choice(ends)(uid)
 
 

@@ -127,7 +127,6 @@ def test_an_operator_in_a_cluster_loads_no_client_of_the_official_library(loop: 
     assert ("uvloop" in loaded) == (loop == "uvloop")
 
 
-@pytest.mark.xfail(reason="bonny.client.transport imports aiohttp", strict=True)
 @pytest.mark.parametrize("loop", LOOPS)
 def test_an_operator_in_a_cluster_loads_no_aiohttp(loop: str, tmp_path: Path) -> None:
     loaded = loaded_in_a_cluster(loop, tmp_path)

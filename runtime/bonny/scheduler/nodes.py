@@ -123,9 +123,8 @@ class Nodes(_LazySequence):
 
     def changed_since(self, change: int) -> list[NodeView]:
         """The nodes that changed, or whose pods changed, after the first `change` changes; all of them for -1."""
-        return [
-            self._views[name] for name in takewhile(lambda name: self._changed[name] > change, reversed(self._changed))
-        ]
+        later = takewhile(lambda item: item[1] > change, reversed(self._changed.items()))
+        return [self._views[name] for name, _ in later]
 
     def _is_unchanged(self, name: str, since: int) -> bool:
         return self._changed.get(name, inf) <= since
@@ -181,8 +180,9 @@ class Nodes(_LazySequence):
         constraints = self._cached(self._constraints, pod.demand.constraints)
         for view in self.changed_since(constraints.up_to):
             if not self._fits_spec(constraints, pod, view).reasons:
-                size = (_coarse(view.scored[0]), _coarse(view.scored[1]))
-                ranking = constraints.rankings.setdefault(size, Heap(self._changed, self._is_unchanged))
+                ranking = constraints.rankings.get(view.size)
+                if ranking is None:
+                    ranking = constraints.rankings[view.size] = Heap(self._changed, self._is_unchanged)
                 ranking.add(fullness(view), self.changes, view.name)
         constraints.up_to = self.changes
         if len(constraints.rankings) > MOST_SIZES:
@@ -216,12 +216,6 @@ class Nodes(_LazySequence):
         while len(cache) > max(FEWEST_SHAPES, CACHED_RESULTS // (len(self._views) + 1)):
             del cache[next(iter(cache))]
         return results
-
-
-def _coarse(amount: int) -> int:
-    """The amount, rounded down to 7 binary digits: nodes of one kind differ by some kilobytes of memory."""
-    rest = max(amount.bit_length() - 7, 0)
-    return amount >> rest << rest
 
 
 class Fitting(_LazySequence):

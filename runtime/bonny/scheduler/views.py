@@ -185,6 +185,12 @@ class NodeView(_View):
         """Allocatable CPU and memory, the inputs of most scores."""
         return self.allocatable.get(CPU, 0), self.allocatable.get("memory", 0)
 
+    @cached_property
+    def size(self) -> tuple[int, ...]:
+        """`scored`, rounded down to 7 binary digits: nodes of one kind differ by some kilobytes of memory."""
+        excess = (max(amount.bit_length() - 7, 0) for amount in self.scored)
+        return tuple(amount >> bits << bits for amount, bits in zip(self.scored, excess, strict=True))
+
     @property
     def free(self) -> Mapping[str, int]:
         """Allocatable resources minus the requests of bound and assumed pods."""
