@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from .deadlines import Deadline, deadlines
+from .deadlines import deadlines
 from .errors import BonnyError, OptionError
 
 HANDLER_THREAD: Final = "handler"
@@ -104,12 +104,10 @@ async def _on_the_loop(
     handler: Callable[[], Awaitable[object]], *, seconds: float | None, name: str, late: Callable[[], None]
 ) -> object:
     limit = asyncio.timeout(None)
-    pending: list[Deadline] = []
+    pending: list[int] = []
     if seconds is not None:
         extra = {"handler": name, "timeout_seconds": seconds}
-
-        def overdue() -> None:
-            log.warning("handler still running after its timeout", extra=extra)
+        overdue = partial(log.warning, "handler still running after its timeout", extra=extra)
 
         def over() -> None:
             limit.reschedule(0.0)  # now

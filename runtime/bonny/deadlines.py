@@ -10,53 +10,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from contextvars import copy_context
+from functools import partial
+from itertools import count
 from weakref import WeakKeyDictionary
-
-
-@dataclass(slots=True, eq=False)
-class Deadline:
-    """`callback` is called at the time `due` of its event loop, in the context in which it was added."""
-
-    due: float
-    callback: Callable[[], object]
-    context: Context = field(default_factory=copy_context)
 
 
 class Deadlines:
     """The deadlines of one event loop; `deadlines()` returns the object of the running loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._pending: dict[Deadline, None] = {}
+    def __init__(self) -> None:
+        self._pending: dict[int, tuple[float, Callable[[], object]]] = {}
+        """When each is due, and what to call then."""
+
         self._timer: asyncio.TimerHandle | None = None
+        self._numbers = count()
 
-    def add(self, seconds: float, callback: Callable[[], object]) -> Deadline:
-        """Call `callback`, which must not raise, after `seconds`, unless it is removed before."""
-        deadline = Deadline(self._loop.time() + seconds, callback)
-        self._pending[deadline] = None
-        self._set_timer(deadline.due)
-        return deadline
+    def add(self, seconds: float, callback: Callable[..., object], *arguments: object) -> int:
+        """Call `callback`, which must not raise, after `seconds` in the caller's context; returns its number."""
+        number, due = next(self._numbers), asyncio.get_running_loop().time() + seconds
+        self._pending[number] = due, partial(copy_context().run, callback, *arguments)
+        self._set_timer(due)
+        return number
 
-    def remove(self, deadline: Deadline) -> None:
-        """It was over in time. Without effect once it was called."""
-        self._pending.pop(deadline, None)
+    def remove(self, number: int) -> None:
+        """It was over in time. Without effect once the call was made."""
+        self._pending.pop(number, None)
 
     def _set_timer(self, due: float) -> None:
-        if self._timer is not None:
-            if self._timer.when() <= due:
-                return
-            self._timer.cancel()
-        self._timer = self._loop.call_at(due, self._ring)
+        if self._timer is None or due < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_at(due, self._ring)
 
     def _ring(self) -> None:
-        self._timer, now = None, self._loop.time()
-        for deadline in [pending for pending in self._pending if pending.due <= now]:
-            self.remove(deadline)
-            deadline.context.run(deadline.callback)
+        self._timer, now = None, asyncio.get_running_loop().time()
+        for number, (due, call) in list(self._pending.items()):
+            if due <= now and number in self._pending:  # an earlier call may have removed it
+                self.remove(number)
+                call()
         if self._pending:
-            self._set_timer(min(pending.due for pending in self._pending))
+            self._set_timer(min(due for due, _ in self._pending.values()))
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Deadlines] = WeakKeyDictionary()
@@ -66,5 +60,5 @@ def deadlines() -> Deadlines:
     """The deadlines of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _by_loop:
-        _by_loop[loop] = Deadlines(loop)
+        _by_loop[loop] = Deadlines()
     return _by_loop[loop]

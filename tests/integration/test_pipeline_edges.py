@@ -436,7 +436,7 @@ def left_in(worker: Worker) -> dict[str, object]:
         "awaited": [key for waiting in router._awaited.values() for _, key in waiting],
         "followers": router._followers,
         "unsure": router._unsure,
-        "running": worker._running,
+        "running": worker.running,
         "queued": router.queue._entries,
         "timers": router.queue._timers,
         "children": [item for source in router.owned_streams for item in source.store],

@@ -33,7 +33,7 @@ from bonny.core.watch import Begin, Gone, Put, Sweep
 from bonny.engine import router as router_module
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
-from bonny.engine.worker import NullRecorder, Worker
+from bonny.engine.worker import Worker
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
@@ -555,7 +555,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
             controller=self.Widgets(),
             kind=WIDGET,
             client=cast("Any", None),
-            recorder=NullRecorder(),
+            recorder=None,
             router=self.router,
             pipeline=Pipeline([self.handle]),
         )

@@ -72,7 +72,7 @@ async def test_a_thread_whose_time_is_over_keeps_its_key_and_its_slot_until_it_r
                 await says(stream, "ADDED", thing(f"other-{number}", version=20 + 2 * number, generation=1))
                 await says(stream, "MODIFIED", thing("hangs", version=21 + 2 * number, generation=2 + number))
                 await until(lambda name=f"other-{number}": calls[name])  # type: ignore[misc]
-            assert (calls["hangs"], running["hangs"], len(worker._running)) == (1, 1, 1)
+            assert (calls["hangs"], running["hangs"], len(worker.running)) == (1, 1, 1)
             release.set()
             await until(lambda: calls["hangs"] >= 2)
     finally:

@@ -7,8 +7,6 @@ import ssl
 
 from .config import Connection
 
-__all__ = ["Certificates"]
-
 
 class Certificates:
     """TLS contexts for one cluster. A context is made again when a file has changed, for new connections only."""

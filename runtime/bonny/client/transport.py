@@ -26,8 +26,6 @@ from .http.connection import READ_BYTES, HttpConnection, Request
 from .http.dial import Route, address_of, dial
 from .http.pool import Pool
 
-__all__ = ["Answer", "StreamAnswer", "Transport"]
-
 CONNECT_SECONDS: Final = 10.0
 # A few compressed kilobytes can become gigabytes. An object has 3 MiB at most, and lists have bounds of their own.
 LONGEST_ANSWER: Final = 64 * 1024 * 1024

@@ -10,7 +10,7 @@ One `Record` per key, in memory, and one pure function, `decide`, that says what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Generic
@@ -117,40 +117,30 @@ def decide(
     return Action.RECONCILE if reasons & WAKING else None
 
 
-class Records(Generic[S]):
+class Records(dict[Key, Record[S]]):
     """The records of one controller for one kind."""
 
     def __init__(self) -> None:
-        self._records: dict[Key, Record[S]] = {}
         self._deleted: dict[str, None] = {}
         self.epoch = 0
         """Increased when the server's versions went backwards: earlier decisions are invalid then."""
 
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def items(self) -> Iterable[tuple[Key, Record[S]]]:
-        return self._records.items()
-
-    def get(self, key: Key) -> Record[S] | None:
-        return self._records.get(key)
-
     def of(self, key: Key) -> Record[S]:
         """The record of `key`, made if it has none."""
-        record = self._records.get(key)
+        record = self.get(key)
         if record is None:
-            record = self._records[key] = Record()
+            record = self[key] = Record()
         return record
 
     def forget(self, key: Key) -> None:
         """No object of this name exists any more; deletions of earlier ones are still due, writes may be under way."""
-        record = self._records.pop(key, None)
+        record = self.pop(key, None)
         if record is not None and (record.tombstones or record.writes is not None):
-            self._records[key] = Record(tombstones=record.tombstones, writes=record.writes)
+            self[key] = Record(tombstones=record.tombstones, writes=record.writes)
 
     def forget_reconciles(self) -> None:
         """Each object counts as not yet reconciled."""
-        for record in self._records.values():
+        for record in self.values():
             record.handled = record.stopped = record.applied = None
 
     def forget_versions(self) -> None:
@@ -162,7 +152,7 @@ class Records(Generic[S]):
     def begin_epoch(self) -> None:
         """Reconciles that are under way are not remembered."""
         self.epoch += 1
-        for record in self._records.values():
+        for record in self.values():
             record.stopped = None
 
     # --- tombstones ---------------------------------------------------------------------------------------------------
@@ -176,7 +166,7 @@ class Records(Generic[S]):
 
     def tombstones(self, key: Key) -> tuple[Tombstone, ...]:
         """The tombstones of `key`, oldest first."""
-        record = self._records.get(key)
+        record = self.get(key)
         return () if record is None or record.tombstones is None else tuple(record.tombstones.values())
 
     def remove_tombstone(self, key: Key, stone: Tombstone) -> None:
@@ -188,7 +178,7 @@ class Records(Generic[S]):
     def remove_tombstones_before(self, moment: float) -> list[Key]:
         """Remove tombstones from before `moment`; returns the keys that have none left."""
         emptied = []
-        for key, record in self._records.items():
+        for key, record in self.items():
             if record.tombstones:
                 record.tombstones = {uid: stone for uid, stone in record.tombstones.items() if stone.since >= moment}
                 if not record.tombstones:

@@ -141,7 +141,7 @@ class Router:
         """
         if not self._in_sync:
             if not self._unsure:
-                self._ask_later()
+                self._ask()
             self._unsure.add(owner)
             return None
         return [
@@ -156,13 +156,10 @@ class Router:
     def _in_sync(self) -> bool:
         return all(stream.current for stream in self.owned_streams)
 
-    def _ask_later(self) -> None:
-        asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._asked)
-
-    def _asked(self) -> None:
+    def _ask(self) -> None:
         """Queue the keys that asked for their children, once those are known."""
         if not self._in_sync:
-            self._ask_later()
+            asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._ask)
             return
         for key in self._unsure:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)

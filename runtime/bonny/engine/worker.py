@@ -15,9 +15,8 @@ import math
 import random
 import time
 import zlib
-from collections.abc import Collection
 from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from ..calling import HandlerTimeout, as_failure, stopping, text_of
 from ..client.api import Client
@@ -29,7 +28,7 @@ from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..core.records import Action, Tombstone, decide
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
-from ..events import Event
+from ..events import EventRecorder
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
@@ -55,21 +54,8 @@ TURN_SECONDS: Final = 0.002
 log = logging.getLogger("bonny.engine.worker")
 
 
-class Recorder(Protocol):
-    """Sends events when it can: `bonny.events.EventRecorder`, or none at all."""
-
-    def record(self, regarding: Resource, event: Event) -> None: ...
-
-
-class NullRecorder:
-    """Drops events: a watcher leaves nothing on the objects that it shows."""
-
-    def record(self, regarding: Resource, event: Event) -> None:
-        """Drop it."""
-
-
 class Worker:
-    """Up to `max_concurrent` reconciles at a time, never two of one key."""
+    """Up to `max_concurrent` reconciles at a time, never two of one key. Without a recorder, no events are sent."""
 
     def __init__(
         self,
@@ -79,7 +65,7 @@ class Worker:
         controller: Controller[Any],
         kind: Kind,
         client: Client,
-        recorder: Recorder,
+        recorder: EventRecorder | None,
         tasks: Tasks | None = None,
         router: Router,
         pipeline: Pipeline,
@@ -108,13 +94,13 @@ class Worker:
         self._controller = controller
         self._version = controller.version_for(kind.kind, kind.version)
         self._client = client
-        self._recorder = recorder
+        self._record = (lambda *_: None) if recorder is None else recorder.record
         self._pipeline = pipeline
         self._slots: set[asyncio.Task[None]] = set()
         self._work = asyncio.Semaphore(0)
         """Idle slots wait for it."""
 
-        self._running: dict[asyncio.Task[None], float] = {}
+        self.running: dict[asyncio.Task[None], float] = {}
         """Slots with a key, each with the start of its reconcile (monotonic seconds)."""
 
         self._alarm: asyncio.TimerHandle | None = None
@@ -147,8 +133,8 @@ class Worker:
             await self._ended.wait()
             if self._defect is not None:
                 raise self._defect
-            if self._running:
-                await asyncio.wait(list(self._running), timeout=self._controller.shutdown_timeout)
+            if self.running:
+                await asyncio.wait(list(self.running), timeout=self._controller.shutdown_timeout)
         finally:
             settled.cancel()
             await self._cancel()
@@ -163,7 +149,7 @@ class Worker:
         """A key may have become ready: let an idle slot look, or start another one."""
         if self._stopping or not self.router.queue.ready:
             return
-        if len(self._slots) > len(self._running):
+        if len(self._slots) > len(self.running):
             self._wake_one()
         elif len(self._slots) < self.max_concurrent:
             self._add_slot()
@@ -198,14 +184,14 @@ class Worker:
                 continue
             about(controller=self.name, object=work.key, reasons=work.reasons)
             surroundings = contextvars.copy_context()
-            self._running[task] = now
+            self.running[task] = now
             self._wake()  # there may be more
             try:
                 await self._handle(work)
             except Exception:
                 log.exception("a worker failed: please report this")
             finally:
-                del self._running[task]
+                del self.running[task]
             tracing.observed.set(None)
             if task.cancelling() or _differ(surroundings, contextvars.copy_context()):
                 return
@@ -238,7 +224,7 @@ class Worker:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        late = list(self._running)
+        late = list(self.running)
         for task in late:
             task.cancel()
         if late:
@@ -248,16 +234,11 @@ class Worker:
             await asyncio.wait(ending)
 
     @property
-    def running(self) -> Collection[float]:
-        """The start of each running reconcile (monotonic seconds)."""
-        return self._running.values()
-
-    @property
     def stuck(self) -> bool:
         """Whether every slot is held by a reconcile that should have ended long ago, so that nothing makes progress."""
-        if len(self._running) < self.max_concurrent:
+        if len(self.running) < self.max_concurrent:
             return False
-        return time.monotonic() - max(self._running.values()) > self._controller.timeout + STUCK_SECONDS
+        return time.monotonic() - max(self.running.values()) > self._controller.timeout + STUCK_SECONDS
 
     def _returned(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)
@@ -385,9 +366,7 @@ class Worker:
         decoded = self._decoded(item, action)
         resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
-        context = self._context(
-            key=item.key, record=lambda *event: loop.call_soon_threadsafe(self._recorder.record, *event)
-        )
+        context = self._context(key=item.key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
         axn: Reconcile[Any] = Reconcile(
             action=action,
             resource=resource,

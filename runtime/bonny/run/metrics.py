@@ -170,7 +170,7 @@ def _by_name(workers: Sequence[Worker]) -> dict[str, Worker]:
 def _queue(worker: Worker) -> _Queue:
     now = time.monotonic()
     statistics = worker.router.queue.statistics(now=now)
-    running = [now - since for since in worker.running]
+    running = [now - since for since in worker.running.values()]
     return _Queue(worker.meters, worker.router, statistics, worker.max_concurrent, running)
 
 

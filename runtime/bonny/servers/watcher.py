@@ -26,7 +26,7 @@ from ..core.records import Action
 from ..core.watch import WatchOptions
 from ..engine.router import Router
 from ..engine.stream import Stream
-from ..engine.worker import NullRecorder, Worker
+from ..engine.worker import Worker
 from ..errors import Retry
 from ..pipeline import Pipeline
 from ..resource import Resource
@@ -71,7 +71,7 @@ class Watcher(Server):
             controller=self._as_controller(),
             kind=kind,
             client=client,
-            recorder=NullRecorder(),
+            recorder=None,  # a watcher leaves nothing on the objects that it shows
             router=Router(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
             pipeline=Pipeline((self._show,)),
         )

@@ -21,8 +21,6 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 
 from ..errors import AnswerTooLarge
 
-__all__ = ["AnswerReader", "BadAnswer", "Disconnected"]
-
 # Proxies allow 8 to 64 KiB for a header line; Go reads heads of up to 1 MiB.
 LONGEST_HEAD: Final = 256 * 1024
 GZIP: Final = 16 + zlib.MAX_WBITS

@@ -15,11 +15,10 @@ import ssl
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
+from ...deadlines import deadlines
 from ..clock import clock
 from ..errors import AnswerTooLarge
 from .answer import AnswerReader, BadAnswer, Disconnected
-
-__all__ = ["READ_BYTES", "HttpConnection", "Request"]
 
 READ_BYTES: Final = 64 * 1024
 # A longer request is written in pieces, in several turns of the loop, each time with a look at the deadline: the loop
@@ -102,7 +101,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             return
         loop = asyncio.get_running_loop()
         # Two turns of the loop later: after it was held up, uvloop runs timers before it reads what has arrived.
-        timer = loop.call_later(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
+        deadline = deadlines().add(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
         try:
             while not ready():
                 if self.error is not None:
@@ -110,7 +109,7 @@ class HttpConnection(asyncio.BufferedProtocol):
                 self._ready, self._waiter = ready, loop.create_future()
                 await self._waiter
         finally:
-            timer.cancel()
+            deadlines().remove(deadline)
 
     async def piece(self, seconds: float) -> bytes:
         """The next part of a body that is taken in pieces; empty at its end.

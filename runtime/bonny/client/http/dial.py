@@ -19,8 +19,6 @@ from urllib.parse import unquote, urlsplit
 
 from .connection import HttpConnection, Request
 
-__all__ = ["Address", "Route", "address_of", "dial"]
-
 PORTS: Final = {"http": 80, "https": 443}
 # A half-open connection is found after 30 + 3 * 10 s; a watch has its own deadline besides. macOS has another name for
 # the first one.

@@ -8,8 +8,6 @@ from ..clock import clock
 from .connection import HttpConnection
 from .dial import Route
 
-__all__ = ["Pool"]
-
 # An idle connection is not used when a proxy may be about to close it: a write that crosses the close fails. HAProxy,
 # as distributions configure it, closes after 10 s.
 IDLE_SECONDS: Final = 5.0
