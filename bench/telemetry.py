@@ -25,10 +25,11 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from bench.harness.contestants import ROOT
-from bonny.axn import Action, Axn
+from bonny.axn import Axn
 from bonny.client.metering import Requests
 from bonny.core.meters import Exemplar, Histogram, ReconcileCounts
 from bonny.core.queue import Priority, Reason
+from bonny.core.records import Action
 from bonny.pipeline import Pipeline
 from bonny.resource import Key
 from bonny.telemetry import attach, detach, execute, measure, span, tracing

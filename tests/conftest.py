@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ from hypothesis import Phase, settings
 from bonny.run import leader
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.guard import Guard
+from tests.support.loops import LOOPS
 from tests.support.processes import OperatorProcess
 
 pytest_plugins = ["bonny_dev.testing.plugin"]
@@ -61,6 +63,13 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("GOGC", "400")
     worker = getattr(config, "workerinput", {}).get("workerid", "alone")
     os.environ.setdefault("MYPY_CACHE_DIR", str(config.rootpath / ".mypy_cache" / "rendered" / worker))
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Run a test on asyncio's own event loop, and on uvloop, too, where the mark `both_loops` asks for it."""
+    if item.get_closest_marker("both_loops") is None:
+        return {"asyncio": LOOPS["asyncio"]}
+    return LOOPS
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -16,15 +16,17 @@ RUNTIME: Final = Path(__file__).resolve().parent.parent / "runtime"
 
 # From a watch line to the user's handler and back to the API: everything on the way, so that it can be read in one
 # sitting. How credentials and proxies are found is not on the way, nor who leads, nor what counts events and metrics.
-PATH: Final = ("core", "calling.py", "controller.py", "kinds.py", "resource.py", "errors.py", "axn.py", "pipeline.py",
-               "steps", "engine", "client/api.py", "client/errors.py", "client/metering.py", "client/transport.py",
+PATH: Final = ("core", "calling.py", "deadlines.py", "controller.py", "kinds.py", "resource.py", "errors.py", "axn.py",
+               "pipeline.py", "steps", "engine", "client/api.py", "client/errors.py", "client/metering.py",
                "telemetry/tracing.py")  # fmt: skip
 ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")
+# Also on the way, with a bound of its own since it is no longer aiohttp (docs/decisions/0046): not part of the others.
+TRANSPORT: Final = ("client/transport.py", "client/certificates.py", "client/http")
 # Loaded only by operators that have one.
 OPTIONAL: Final = ("scheduler",)
-# Lowered with each simplification, and never raised in the change that breaks one: 4,150, 8,000, 1,450 and 4,300 are
-# the goals.
-BUDGETS: Final = {"hot path": 4_540, "bonny": 9_065, "bonny.scheduler": 1_525, "bonny_dev": 4_470}
+# Lowered with each simplification, and never raised in the change that breaks one. The goals: 4,000 for the hot path
+# with the transport, 7,800 for bonny with it, 1,450 and 4,300.
+BUDGETS: Final = {"hot path": 4_291, "transport": 545, "bonny": 8_684, "bonny.scheduler": 1_448, "bonny_dev": 4_301}
 
 
 def code_lines(path: Path) -> int:
@@ -55,14 +57,15 @@ def main() -> int:
     bonny, tools = counts("bonny"), counts("bonny_dev")
 
     def within(path: Path, rooms: tuple[str, ...]) -> bool:
-        return any(path.as_posix() == room or path.parts[0] == room for room in rooms)
+        return any(path.is_relative_to(room) for room in rooms)
 
     def total(files: dict[Path, tuple[int, int]]) -> tuple[int, int]:
         return sum(code for code, _ in files.values()), sum(raw for _, raw in files.values())
 
     budgeted = {
         "hot path": {path: n for path, n in bonny.items() if within(path, PATH) and not within(path, ASIDE)},
-        "bonny": {path: n for path, n in bonny.items() if not within(path, OPTIONAL)},
+        "transport": {path: n for path, n in bonny.items() if within(path, TRANSPORT)},
+        "bonny": {path: n for path, n in bonny.items() if not within(path, (*OPTIONAL, *TRANSPORT))},
         "bonny.scheduler": {path: n for path, n in bonny.items() if within(path, ("scheduler",))},
         "bonny_dev": tools,
     }

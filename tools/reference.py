@@ -26,8 +26,7 @@ EXAMPLES: Final = TARGET / "examples"
 NOTE: Final = "<!-- Written by `invoke reference` from docstrings and examples/{page}.py: edit those. -->"
 # A longer signature has a line for each parameter.
 WIDTH: Final = 100
-# These sections come last; the members of the second need no example.
-STEPS: Final = "For steps"
+# This section comes last; its members need no example.
 INTERNAL: Final = "For the runtime itself"
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -77,9 +76,11 @@ PAGES: Final = (
         "bonny/axn.py",
         (
             Part("bonny/axn.py", ("Axn",), methods=True),
-            Part("bonny/axn.py", ("Action", "State", "ReconcileFailure")),
+            Part("bonny/core/records.py", ("Action",)),
+            Part("bonny/axn.py", ("State", "ReconcileFailure")),
             Part("bonny/core/queue.py", ("Reason",)),
             Part("bonny/events.py", ("Event", "EventType")),
+            Part("bonny/engine/reconcile.py", ("Reconcile",), signed=True, methods=True),
         ),
     ),
     Page(
@@ -198,8 +199,6 @@ def _headings(module: str) -> list[tuple[int, str]]:
 
 
 def _section(section: str, text: str) -> str:
-    if text.startswith("For steps"):
-        return STEPS
     return INTERNAL if text.startswith("For the ") or section == "what the runtime asks" else section
 
 
@@ -353,7 +352,7 @@ def _members(found: list[Member], shown: Mapping[str, str], *, methods: bool) ->
     if not methods:
         return
     sections = dict.fromkeys(member.section for member in found if not member.is_field)
-    for section in sorted(sections, key=lambda known: (known in (STEPS, INTERNAL), known == INTERNAL)):
+    for section in sorted(sections, key=INTERNAL.__eq__):
         yield f"### {section[:1].upper()}{section[1:]}"
         within = [member for member in found if member.section == section and not member.is_field]
         if section == INTERNAL:

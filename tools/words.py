@@ -45,7 +45,7 @@ LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/", "tools/words.p
 MOST: Final = {
     "CHANGELOG.md": 27,
     "docs/reference/": 14,
-    "runtime/bonny/": 6,
+    "runtime/bonny/": 5,
     "runtime/bonny_dev/": 0,
     "bench/": 54,
     "hooks/": 4,

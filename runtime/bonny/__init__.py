@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from .api import Version as Version
     from .api import WithConditions as WithConditions
     from .api import WithObservedGeneration as WithObservedGeneration
-    from .axn import Action as Action
     from .axn import Axn as Axn
     from .controller import Controller as Controller
     from .core.queue import Reason as Reason
+    from .core.records import Action as Action
     from .deploy import Deploy as Deploy
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
@@ -45,46 +45,27 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "AGE": "api",
-    "Binding": "scheduler",
-    "Scheduler": "scheduler",
-    "Action": "axn",
-    "Axn": "axn",
-    "Column": "api",
-    "Config": "run.config",
-    "Controller": "controller",
-    "Deploy": "deploy",
-    "Field": "api",
-    "Kind": "kinds",
-    "List": "kinds",
-    "Next": "servers.periodic",
-    "Operator": "operator",
-    "Owned": "kinds",
-    "Related": "kinds",
-    "PeriodicTask": "servers.periodic",
-    "Reason": "core.queue",
-    "Reconciler": "servers.reconciler",
-    "Resource": "resource",
-    "Retry": "errors",
-    "Rule": "api",
-    "Scope": "kinds",
-    "Spec": "api",
-    "Status": "api",
-    "Stop": "servers.periodic",
-    "TaskRun": "servers.periodic",
-    "Terminal": "errors",
-    "Version": "api",
-    "Watcher": "servers.watcher",
-    "WithConditions": "api",
-    "WithObservedGeneration": "api",
-    "discover": "run.discovery",
+_MODULES = {
+    "api": ("AGE", "Column", "Field", "Rule", "Spec", "Status", "Version", "WithConditions", "WithObservedGeneration"),
+    "axn": ("Axn",),
+    "controller": ("Controller",),
+    "core.queue": ("Reason",),
+    "core.records": ("Action",),
+    "deploy": ("Deploy",),
+    "errors": ("Retry", "Terminal"),
+    "kinds": ("Kind", "List", "Owned", "Related", "Scope"),
+    "operator": ("Operator",),
+    "resource": ("Resource",),
+    "run.config": ("Config",),
+    "run.discovery": ("discover",),
+    "scheduler": ("Binding", "Scheduler"),
+    "servers.periodic": ("Next", "PeriodicTask", "Stop", "TaskRun"),
+    "servers.reconciler": ("Reconciler",),
+    "servers.watcher": ("Watcher",),
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [  # noqa: PLE0604  the same names twice would drift apart
-    "__version__",
-    *sorted(_HOMES),
-]
+__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  the same names twice would drift apart
 
 
 def __getattr__(name: str) -> Any:

@@ -14,8 +14,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
 
-__all__ = ["MISSING", "forward"]
-
 MISSING: Final = "vendor/bonny_dev is missing: run `invoke update-runtime`, which adds it and edits tasks.py for it"
 
 _forwarded: Final[set[str]] = set()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
@@ -24,6 +24,7 @@ from .client.api import Client
 from .core.conditions import condition, steadied, with_condition
 from .core.objects import Item, decode_item
 from .core.queue import Reason
+from .core.records import Action
 from .engine.context import ReconcileContext, Tasks
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
@@ -41,16 +42,6 @@ V_co = TypeVar("V_co", covariant=True)
 
 StatusChange: TypeAlias = Callable[[Resource], Resource | None]
 """Gets a copy of the status; returns the new status, or None if it changed the copy in place."""
-
-
-class Action(StrEnum):
-    """Why a reconcile runs: which change it handles."""
-
-    ADD = "add"
-    MODIFY = "modify"
-    RECONCILE = "reconcile"
-    FINALIZE = "finalize"
-    DELETE = "delete"
 
 
 class State(StrEnum):
@@ -94,11 +85,10 @@ BeforeApplyDescendants: TypeAlias = "Callable[[list[Resource], Axn[Any]], list[R
 BeforeApplyStatus: TypeAlias = "Callable[[Resource, Axn[Any]], Resource]"
 BeforeEmitEvent: TypeAlias = "Callable[[Event, Axn[Any]], Event]"
 AfterProcessed: TypeAlias = "Callable[[Axn[Any]], None]"
-Step: TypeAlias = "Callable[[Axn[Any]], Awaitable[None] | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class _RegisteredEvent:
+class RegisteredEvent:
     """An event that waits to be emitted; a success event is dropped if nothing changed."""
 
     event: Event
@@ -138,8 +128,7 @@ class Axn(Generic[V_co]):
         """The controller's own options."""
         self.kind = kind
         """The kind of the object."""
-        self.context = context
-        """For steps: what a reconcile may use of the running operator."""
+        self._context = context
         self.assigns: dict[str, Any] = {}
         """For your own steps: values for later steps."""
         self.private: dict[str, Any] = {}
@@ -150,19 +139,12 @@ class Axn(Generic[V_co]):
         """The wait that `requeue_after` asked for."""
         self.failure: ReconcileFailure | None = None
         """Why the reconcile failed, for reporting steps and `register_after_processed`; None if it did not."""
-        self.outdated = False
-        """Set by steps: this reconcile changed an object that the handler observed."""
-        self.shown = shown or decode_item(msgspec.json.encode(resource))
-        """The object as the handler got it, unaffected by changes that the handler makes to `resource`."""
-        self.applied: set[tuple[Kind, Key]] | None = None
-        """Set by `ApplyDescendants` once the cluster has all of them: kind and key of each descendant."""
-        self.stored: Resource | None = None
-        """Set by `ApplyStatus`: the object after the last status write."""
+        self._shown = shown or decode_item(msgspec.json.encode(resource))
         self._version = version
         self._spec: object = None
         self._descendants: list[Descendant] = []
         self._status_changes: list[StatusChange] = []
-        self._events: list[_RegisteredEvent] = []
+        self._events: list[RegisteredEvent] = []
         self._before_apply_descendants: list[BeforeApplyDescendants] = []
         self._before_apply_status: list[BeforeApplyStatus] = []
         self._before_emit_event: list[BeforeEmitEvent] = []
@@ -176,15 +158,15 @@ class Axn(Generic[V_co]):
 
     # --- what happened ------------------------------------------------------------------------------------------------
 
-    def validate(self) -> None:
-        """For the step that calls the handler. Raises: `InvalidObject` naming the fields that do not fit the schema."""
+    def _validate(self) -> None:
+        """Raises: `InvalidObject` naming the fields that do not fit the schema."""
         if self._version is not None and self._spec is None:
             self._spec = self._version.spec_of(self.resource)
 
     @property
     def spec(self: Axn[HasSpec[S]]) -> S:
         """The validated spec; for controllers of kinds without a version class, the plain mapping."""
-        self.validate()
+        self._validate()
         spec: Any = self._spec if self._spec is not None else self.resource.get("spec", {})
         return cast("S", spec)
 
@@ -201,17 +183,17 @@ class Axn(Generic[V_co]):
     @property
     def key(self) -> Key:
         """Namespace and name of the object; the namespace is empty for cluster-scoped ones."""
-        return self.shown.key
+        return self._shown.key
 
     @property
     def uid(self) -> str:
         """metadata.uid; distinguishes objects that reuse a name."""
-        return self.shown.meta.uid
+        return self._shown.meta.uid
 
     @property
     def identity(self) -> Resource:
-        """For steps: type, name, UID and generation of the object, unaffected by changes to `resource`."""
-        meta = self.shown.meta
+        """Type, name, UID and generation of the object, unaffected by changes to `resource`. Use it as `related`."""
+        meta = self._shown.meta
         return {
             "apiVersion": self.kind.api_version,
             "kind": self.kind.kind,
@@ -221,17 +203,17 @@ class Axn(Generic[V_co]):
     @property
     def client(self) -> Client:
         """Requests beyond descendants and status. The controller's `rules` must allow them."""
-        return self.context.client
+        return self._context.client
 
     @property
     def tasks(self) -> Tasks:
         """The operator's periodic tasks: `axn.tasks.register(PeriodicTask(...))`, from any thread."""
-        return self.context.tasks
+        return self._context.tasks
 
     @property
     def operator(self) -> str:
         """The operator's name."""
-        return self.context.operator
+        return self._context.operator
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of that kind and name as the watch last showed it, or None. You may change the mapping.
@@ -244,17 +226,7 @@ class Axn(Generic[V_co]):
         namespace = metadata.get("namespace") or self.key.namespace
         wanted = {**descendant, "metadata": {**metadata, "namespace": namespace}}
         self._looked_at.add(self._named(wanted))
-        return self.context.observed(wanted)
-
-    def looked_at(self, resource: Mapping[str, Any]) -> bool:
-        """For steps: whether the handler observed this object (`observed`)."""
-        return self._named(resource) in self._looked_at
-
-    def renew(self, resource: Resource) -> None:
-        """For steps before the handler that wrote the object: `resource` is the object after that write."""
-        self.resource = resource
-        self.shown = decode_item(msgspec.json.encode(resource))
-        self._spec = None
+        return self._context.observed(wanted)
 
     def identifier(self) -> tuple[str, str, str]:
         """(namespace/name, apiVersion, Kind/action), for logs."""
@@ -278,10 +250,6 @@ class Axn(Generic[V_co]):
         except CancelledError:
             self._must_be_open()
             raise
-
-    def lend_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """For the step that starts the thread of a `def` handler; None when the thread has ended."""
-        self._loop = loop
 
     # --- desired state ------------------------------------------------------------------------------------------------
 
@@ -322,11 +290,6 @@ class Axn(Generic[V_co]):
         """The registered descendants, in order of group, then of registration."""
         return [each.resource for each in sorted(self._descendants, key=lambda descendant: descendant.group)]
 
-    def descendant_groups(self) -> Iterator[list[Descendant]]:
-        """For steps: the registered descendants, group by group."""
-        for group in sorted({descendant.group for descendant in self._descendants}):
-            yield [descendant for descendant in self._descendants if descendant.group == group]
-
     def update_status(self, change: StatusChange) -> None:
         """Change the status: `change` gets the status that this controller set so far and returns the new one.
 
@@ -354,7 +317,7 @@ class Axn(Generic[V_co]):
         self._conditions.add(type)
 
     def status_from(self, base: Resource) -> Resource:
-        """For steps and tests: a copy of `base` with the registered changes."""
+        """A copy of the status `base` with the registered changes."""
         # Encoding and decoding is twice as fast as copy.deepcopy.
         status: Resource = msgspec.json.decode(msgspec.json.encode(base))
         for change in self._status_changes:
@@ -423,7 +386,7 @@ class Axn(Generic[V_co]):
 
     def _register_event(self, event: Event, *, only_if_changed: bool) -> None:
         self._may_change(State.EVENTS_EMITTED)
-        self._events.append(_RegisteredEvent(event, only_if_changed))
+        self._events.append(RegisteredEvent(event, only_if_changed))
 
     @property
     def events(self) -> list[Event]:
@@ -441,29 +404,25 @@ class Axn(Generic[V_co]):
         Raises: `AlreadyApplied` if they were emitted already; what a hook raises.
         """
         self._may_change(State.EVENTS_EMITTED)
-        for emit in self.emissions():
+        for emit in self._emissions():
             emit()
 
-    def emissions(self) -> list[Callable[[], None]]:
-        """For the pipeline: emit the remaining events, also after a timeout or an earlier `emit_events`."""
-        self.mark_applied(State.EVENTS_EMITTED)
+    def _emissions(self) -> list[Callable[[], None]]:
+        """Calls that emit the remaining events, also after a timeout or an earlier `emit_events`."""
+        self._states.add(State.EVENTS_EMITTED)
         events, self._events = self._events, []
         return [partial(self._emit, registered) for registered in events]
 
-    def _emit(self, registered: _RegisteredEvent) -> None:
+    def _emit(self, registered: RegisteredEvent) -> None:
         if registered.only_if_changed and not self._is_news():
             return
         event = registered.event
         for hook in reversed(self._before_emit_event):
             event = hook(event, self)
-        self.context.record(self.identity, event)
-
-    def tell(self, event: Event) -> None:
-        """For the pipeline and steps: emit `event` at the end, even if the handler cleared or emitted its own."""
-        self._events.append(_RegisteredEvent(event, only_if_changed=False))
+        self._context.record(self.identity, event)
 
     def _is_news(self) -> bool:
-        return self.failure is None and (self.action is Action.DELETE or self.context.wrote)
+        return self.failure is None and (self.action is Action.DELETE or self._context.wrote)
 
     # --- sending early ------------------------------------------------------------------------------------------------
 
@@ -473,17 +432,17 @@ class Axn(Generic[V_co]):
         `create_events` emits an event for each that was created or changed. Raises: as the step; `AlreadyApplied`.
         """
         self._may_change(State.DESCENDANTS_APPLIED)
-        await self.context.apply_descendants(self, create_events=create_events)
+        await self._context.apply_descendants(self, create_events=create_events)
 
     async def apply_status(self) -> None:
         """Write the registered status now; without one nothing is sent. Raises: as `ApplyStatus`."""
         self._may_change(State.STATUS_APPLIED)
-        await self.context.apply_status(self, strict=True)
+        await self._context.apply_status(self, strict=True)
 
     async def safe_apply_status(self) -> None:
         """As `apply_status`, but a deleted object is logged as a warning and is not an error."""
         self._may_change(State.STATUS_APPLIED)
-        await self.context.apply_status(self, strict=False)
+        await self._context.apply_status(self, strict=False)
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 
@@ -507,50 +466,12 @@ class Axn(Generic[V_co]):
         """Call `hook(axn)` at the very end, also after a failure (see `failure`) and after `halt`."""
         self._after_processed.append(_plain(hook))
 
-    def finish_descendants(self) -> None:
-        """For steps: let the hooks change the descendants. Objects that a hook adds get default options."""
-        if not self._before_apply_descendants:
-            return
-        registered = {self._named(descendant.resource): descendant for descendant in self._descendants}
-        resources = self.descendants
-        for hook in reversed(self._before_apply_descendants):
-            resources = hook(resources, self)
-        self._descendants = [
-            replace(registered.get(self._named(resource)) or Descendant(resource), resource=resource)
-            for resource in resources
-        ]
-
-    def finish_status(self, status: Resource) -> Resource:
-        """For steps: the status after the hooks."""
-        if not self._before_apply_status:
-            return status
-        resource: Resource = {**self.identity, "status": status}
-        for hook in reversed(self._before_apply_status):
-            resource = hook(resource, self)
-        finished: Resource = resource.get("status") or {}
-        return finished
-
-    def last_hooks(self) -> list[Callable[[], None]]:
-        """For the pipeline: the hooks for the very end."""
-        return [partial(hook, self) for hook in reversed(self._after_processed)]
-
     # --- states -------------------------------------------------------------------------------------------------------
 
     @property
     def states(self) -> frozenset[State]:
         """The parts that were sent already."""
         return frozenset(self._states)
-
-    def mark_applied(self, state: State) -> None:
-        """For steps: record that `state` was sent; changing it from now on raises `AlreadyApplied`."""
-        self._states.add(state)
-
-    def seal(self) -> None:
-        """For the pipeline, after the handler's timeout: cancel its `call`; further registrations and calls raise
-        `AlreadyApplied`."""
-        self._sealed = True
-        if self._calling is not None:
-            self._calling.cancel()
 
     def _named(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
         """The identity of a descendant; without a namespace it is in that of the handled object."""

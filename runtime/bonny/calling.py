@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from .deadlines import deadlines
 from .errors import BonnyError, OptionError
 
 HANDLER_THREAD: Final = "handler"
@@ -102,13 +103,17 @@ def add_note(error: BaseException, note: str) -> None:
 async def _on_the_loop(
     handler: Callable[[], Awaitable[object]], *, seconds: float | None, name: str, late: Callable[[], None]
 ) -> object:
-    limit, alarm = asyncio.timeout(seconds), None
+    limit = asyncio.timeout(None)
+    pending: list[int] = []
     if seconds is not None:
         extra = {"handler": name, "timeout_seconds": seconds}
-        # Runs in the context of the handler, so the log line also names its object.
-        alarm = asyncio.get_running_loop().call_later(
-            seconds + OVERDUE_SECONDS, lambda: log.warning("handler still running after its timeout", extra=extra)
-        )
+        overdue = partial(log.warning, "handler still running after its timeout", extra=extra)
+
+        def over() -> None:
+            limit.reschedule(0.0)  # now
+            pending.append(deadlines().add(OVERDUE_SECONDS, overdue))
+
+        pending.append(deadlines().add(seconds, over))
     try:
         async with limit:
             result = await handler()
@@ -126,8 +131,8 @@ async def _on_the_loop(
     except BaseException as error:
         raise as_failure(error) from error
     finally:
-        if alarm is not None:
-            alarm.cancel()
+        for deadline in pending:
+            deadlines().remove(deadline)
 
 
 async def _in_a_thread(
@@ -149,55 +154,48 @@ async def _in_a_thread(
 
 def _work(handler: Callable[[], object], outcome: asyncio.Future[object], loop: asyncio.AbstractEventLoop) -> None:
     """In a thread: set `outcome` to what `handler` returns or raises."""
+    result: object = None
+    failure: BaseException | None = None
     try:
-        settle = partial(_set_result, outcome, handler())
+        result = handler()
+    except StopIteration as error:
+        # A future does not accept it: it would end the coroutine that waits.
+        failure = RuntimeError("the handler raised StopIteration")
+        failure.__cause__ = error
     except Exception as error:  # noqa: BLE001  raised again on the event loop
-        settle = partial(_set_exception, outcome, error)
+        failure = error
     except BaseException as error:  # noqa: BLE001  raised there, it would end the event loop
-        settle = partial(_set_exception, outcome, no_exit(error))
+        failure = no_exit(error)
     # If the loop is closed by now, no task waits for the outcome.
     with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(settle)
+        loop.call_soon_threadsafe(_settle, outcome, result, failure)
     # The error's traceback holds this frame. If the frame held the error, too, the cycle would keep both in memory.
-    del settle, outcome
+    del failure, outcome
 
 
-def _set_result(outcome: asyncio.Future[object], result: object) -> None:
-    if not outcome.done():
-        outcome.set_result(result)
-
-
-def _set_exception(outcome: asyncio.Future[object], error: BaseException) -> None:
+def _settle(outcome: asyncio.Future[object], result: object, failure: BaseException | None) -> None:
     if outcome.done():
         return
-    if isinstance(error, StopIteration):
-        # A future does not accept StopIteration: it would end the coroutine that waits.
-        stopped = RuntimeError("the handler raised StopIteration")
-        stopped.__cause__ = error
-        error = stopped
-    outcome.set_exception(error)
-
-
-def comes_from_outside(error: BaseException) -> bool:
-    """Whether `error` ends the running task itself, instead of having been raised by user code."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # the event loop has ended, and Python closes the remaining coroutines by a GeneratorExit
-        return True
-    cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-    return cancelled and stopping.get()()
+    if failure is None:
+        outcome.set_result(result)
+    else:
+        outcome.set_exception(failure)
 
 
 def as_failure(error: BaseException) -> BonnyError:
     """Replace an error of user code on the event loop that is not an `Exception`, see `no_exit`.
 
-    Raises: `error` if it comes from outside.
+    Raises: `error` if it ends the running task itself, instead of having been raised by user code.
     """
-    if comes_from_outside(error):
-        raise error
-    task = asyncio.current_task()
-    while isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-        task.uncancel()  # the task goes on: only user code asked it to end
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # the event loop has ended, and Python closes the remaining coroutines by a GeneratorExit
+        raise error from None
+    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        if stopping.get()():
+            raise error
+        while task.cancelling():
+            task.uncancel()  # the task goes on: only user code asked it to end
     return no_exit(error)
 
 

@@ -25,7 +25,9 @@ from pydantic import BaseModel
 
 from .api import Version
 from .api.reading import read
-from .axn import Action, Axn, Step
+from .axn import Axn
+from .core.records import Action
+from .engine.reconcile import Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
 from .naming import check_finalizer, check_tuple, kebab_case
@@ -212,11 +214,6 @@ class Controller(Generic[V_co]):
         """Whether a handler for `action` is defined."""
         own = _defined(cls, action.value)
         return own or (action in (Action.ADD, Action.MODIFY) and _defined(cls, "reconcile"))
-
-    @classmethod
-    def has_handler(cls) -> bool:
-        """Whether any handler is defined."""
-        return any(cls.handles(action) for action in Action)
 
     @classmethod
     def finalizes(cls) -> bool:

@@ -14,8 +14,6 @@ from typing import TypeAlias
 from .errors import OptionError
 from .resource import Resource
 
-__all__ = ["Customize", "Deploy"]
-
 Customize: TypeAlias = Callable[[list[Resource]], list[Resource]]
 """Gets the objects of a manifest and returns the objects to write."""
 

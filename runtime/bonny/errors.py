@@ -6,9 +6,8 @@ BonnyError
 ├── Retry                 raised by handlers: try again later, not an error
 ├── Terminal              raised by handlers: stop until something changes
 ├── AlreadyApplied        a handler changed descendants, status or events after they were sent
-├── StepError             a pipeline step failed; has the name of the step
-│   ├── ForeignObject     the object exists and has another owner
-│   └── UndeclaredKind    a descendant's kind is missing from `owns`
+├── ForeignObject         a descendant's name belongs to an object of another owner
+├── UndeclaredKind        a descendant's kind is missing from `owns`
 ├── InvalidObject         the object does not fit its declared schema; has the path of the field
 └── ApiError              a request to the API server failed (subclasses: bonny.client.errors)
 """
@@ -17,22 +16,6 @@ from __future__ import annotations
 
 import math
 from typing import Final
-
-__all__ = [
-    "ALSO",
-    "AlreadyApplied",
-    "ApiError",
-    "BonnyError",
-    "ForeignObject",
-    "InvalidObject",
-    "OptionError",
-    "Retry",
-    "StepError",
-    "Terminal",
-    "UndeclaredKind",
-    "UsageError",
-]
-
 
 ALSO: Final = "also: "
 """Exception notes with this prefix are copied into status and events; other notes are only logged."""
@@ -77,19 +60,11 @@ class AlreadyApplied(BonnyError):
     """A handler or step changed descendants, status or events after they were sent to the API server."""
 
 
-class StepError(BonnyError):
-    """A pipeline step failed. `step` is its name, `__cause__` the original error."""
-
-    def __init__(self, message: str, *, step: str = "") -> None:
-        super().__init__(message)
-        self.step = step
-
-
-class ForeignObject(StepError):
+class ForeignObject(BonnyError):
     """An object with the descendant's name exists and does not carry our owner's UID; nothing was changed."""
 
 
-class UndeclaredKind(StepError):
+class UndeclaredKind(BonnyError):
     """A handler registered a descendant of a kind that is missing from the controller's `owns`."""
 
 

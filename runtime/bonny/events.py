@@ -36,8 +36,6 @@ from .kinds import Kind
 from .naming import SUBDOMAIN_LENGTH, is_qualified_name, is_subdomain
 from .resource import Key, Resource
 
-__all__ = ["DEFAULT_NAMESPACE", "EVENT", "EVENT_VERBS", "Event", "EventRecorder", "EventType"]
-
 EVENT: Final = Kind("events.k8s.io/v1", "Event")
 EVENT_VERBS: Final = ("create", "patch")
 
@@ -113,7 +111,7 @@ class EventRecorder:
         # Part of the names of all its events: no other process has the same.
         self._mark = secrets.token_hex(5)
         self._wake = asyncio.Event()
-        self._trouble = ""
+        self._last_error = ""
         self._refusals: set[int] = set()
         self._reported = 0
         self._reported_at = float("-inf")
@@ -168,7 +166,7 @@ class EventRecorder:
         try:
             sent = await self._send(series)
         except (ApiError, UsageError) as error:
-            self._trouble = str(error)
+            self._last_error = str(error)
             # All events wait: the cause is rarely the single event.
             wait = BACKOFF.delay(series.tries + 1, chance=random.random())
         finally:
@@ -220,7 +218,7 @@ class EventRecorder:
         dropped = self.correlator.dropped - self._reported + left
         if dropped:
             self._reported, self._reported_at = self.correlator.dropped, time.monotonic()
-            log.warning("events dropped", extra={"count": dropped, "error": self._trouble})
+            log.warning("events dropped", extra={"count": dropped, "error": self._last_error})
 
 
 def _reference(resource: Resource) -> dict[str, str]:

@@ -20,8 +20,6 @@ from typing import TypeAlias
 from .errors import OptionError
 from .resource import Resource
 
-__all__ = ["Kind", "List", "ObjectNames", "Owned", "Related", "Scope", "builtin", "resource_scope"]
-
 
 class Scope(StrEnum):
     """Whether the objects of a kind belong to namespaces. The values are written as in a CustomResourceDefinition."""

@@ -26,11 +26,9 @@ from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
 from .operator import Operator
 from .run.config import VARIABLES, Config, settings
-from .run.event_loop import EXITS, running
+from .run.event_loop import EXITS, loop_factory, running
 from .run.process import Process
 from .telemetry.logging import LogFormat, configure
-
-__all__ = ["defaults", "main", "serve"]
 
 # Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read. Ten
 # times this value saves nothing more, and lets the cycles that asyncio leaves at each lost connection grow to 10 MB.
@@ -114,14 +112,14 @@ def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
     gc.set_threshold(GC_THRESHOLD)
     _keep_large_blocks_apart()
     stop, code = asyncio.Event(), 0
-    with asyncio.Runner() as runner:
+    with asyncio.Runner(loop_factory=loop_factory(config.event_loop)) as runner:
         loop = runner.get_loop()
         serving = loop.create_task(_serve(operator, config, cluster, stop), name="the operator")
         while not serving.done():
             try:
                 loop.run_until_complete(serving)
             except EXITS as error:
-                # asyncio lets these two leave the loop, which can be resumed. SIGINT has a handler and raises nothing.
+                # Both loops let these two leave, and can be resumed. SIGINT has a handler and raises nothing.
                 code = CALLED_EXIT_CODE
                 _report_exit(error)
                 stop.set()

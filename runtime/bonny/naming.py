@@ -14,25 +14,6 @@ from typing import Final, NamedTuple
 
 from .errors import UsageError
 
-__all__ = [
-    "Names",
-    "camel_case",
-    "check_dns_label",
-    "check_finalizer",
-    "check_group",
-    "check_kind",
-    "check_plural",
-    "check_tuple",
-    "check_version",
-    "is_label_value",
-    "is_qualified_name",
-    "is_subdomain",
-    "kebab_case",
-    "module_to_kind",
-    "module_version",
-    "names_of",
-]
-
 # RFC 1123 and 1035 as Kubernetes applies them (k8s.io/apimachinery, pkg/util/validation).
 LABEL_LENGTH: Final = 63
 # The kind of a list, `WidgetList`, must be a label, too (apiextensions, spec.names.listKind).

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, TypeGuard, TypeVar
 
 from .api import Version
-from .axn import Step
 from .controller import Controller
 from .core.lease import LeaseTiming
+from .core.records import Action
 from .core.watch import WatchOptions
 from .deploy import Deploy
+from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
 from .naming import check_dns_label, check_finalizer, check_group
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
     from .scheduler.scheduler import Scheduler
-
-__all__ = ["LONGEST_GRACE", "Operator", "Servable", "is_scheduler"]
 
 EVENTS: Final[Resource] = {"apiGroups": [EVENT.group], "resources": [EVENT.plural], "verbs": list(EVENT_VERBS)}
 
@@ -55,46 +54,6 @@ class Operator:
     Raises: `UsageError` for a name that Kubernetes does not accept, `OptionError` when the parts do not fit together.
     """
 
-    name: str
-    """Name of the Deployment, the Lease and the field managers: a DNS label."""
-
-    group: str
-    """API group of the versions that name none."""
-
-    controllers: tuple[type[Controller[Any]], ...]
-    """The controllers. The argument may also hold reconcilers, watchers, schedulers, versions and periodic tasks, in
-    any order, as `discover` returns them."""
-
-    schedulers: tuple[type[Scheduler], ...]
-    """The schedulers. Default: those among `controllers`."""
-
-    crds: tuple[type[Version], ...]
-    """The versions of the operator's own kinds; versions of the controllers are added."""
-
-    steps: tuple[Step, ...]
-    """The pipeline of every reconcile. Default: `default_steps()`."""
-
-    watch: str
-    """The namespaces to watch: "all", or only the "namespace" in which the operator runs. Default "all"."""
-
-    watch_options: WatchOptions
-    """How kinds are listed and watched. Use shorter timeouts where a load balancer cuts idle connections sooner."""
-
-    lease: LeaseTiming
-    """Times of the leader election. Default: another replica takes over 15 s after the leader died."""
-
-    grace: float
-    """Seconds that running handlers get after SIGTERM. Default 25; the manifest's grace period includes it."""
-
-    deploy: Deploy
-    """How the manifest runs the operator: replicas, labels, changes of your own. Default: one replica."""
-
-    version: str
-    """Part of the User-Agent and of traces. Default: the version of the installed distribution of this name."""
-
-    tracing: TracerProvider | None
-    """The OpenTelemetry provider of spans. Default: that of the process, or one that OTEL_ variables ask for."""
-
     def __init__(
         self,
         *,
@@ -114,14 +73,25 @@ class Operator:
         **moved: Never,
     ) -> None:
         _refuse_moved(moved)
-        self.name = check_dns_label(name, "operator name")
-        self.group = check_group(group)
+        self.name: str = check_dns_label(name, "operator name")
+        """Name of the Deployment, the Lease and the field managers: a DNS label."""
+
+        self.group: str = check_group(group)
+        """API group of the versions that name none."""
+
         parts = (*controllers, *schedulers)
         classes = dict.fromkeys(part for part in parts if isinstance(part, type))
-        self.controllers = tuple(part for part in classes if issubclass(part, Controller))
-        self.servers: tuple[type[Server], ...] = tuple(part for part in classes if issubclass(part, Server))
-        self.schedulers = tuple(part for part in classes if is_scheduler(part))
-        self.tasks: tuple[PeriodicTask, ...] = tuple(part for part in parts if isinstance(part, PeriodicTask))
+        self.controllers: tuple[type[Controller[Any]], ...] = tuple(
+            part for part in classes if issubclass(part, Controller)
+        )
+        """The controllers. The argument may also hold reconcilers, watchers, schedulers, versions and periodic tasks,
+        in any order, as `discover` returns them."""
+
+        self.schedulers: tuple[type[Scheduler], ...] = tuple(part for part in classes if is_scheduler(part))
+        """The schedulers. Default: those among `controllers`."""
+
+        self.servers = tuple(part for part in classes if issubclass(part, Server))
+        self.tasks = tuple(part for part in parts if isinstance(part, PeriodicTask))
         versions = [part for part in classes if issubclass(part, Version)]
         served = (*self.controllers, *self.servers, *self.schedulers, *self.tasks, *versions)
         for part in parts:
@@ -131,24 +101,43 @@ class Operator:
                     "schedulers, and periodic tasks"
                 )
         handled = [resource for controller in self.controllers for resource in controller.resources()]
-        self.crds = tuple(dict.fromkeys(each for each in (*crds, *versions, *handled) if isinstance(each, type)))
-        self.steps = tuple(default_steps() if steps is None else steps)
+        own_kinds = dict.fromkeys(each for each in (*crds, *versions, *handled) if isinstance(each, type))
+        self.crds: tuple[type[Version], ...] = tuple(own_kinds)
+        """The versions of the operator's own kinds; versions of the controllers are added."""
+
+        self.steps: tuple[Step, ...] = tuple(default_steps() if steps is None else steps)
+        """The pipeline of every reconcile. Default: `default_steps()`."""
+
         if watch not in ("all", "namespace"):
             raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
+        self.watch: str = watch
+        """The namespaces to watch: "all", or only the "namespace" in which the operator runs. Default "all"."""
+
+        self.watch_options: WatchOptions = watch_options or WatchOptions()
+        """How kinds are listed and watched. Use shorter timeouts where a load balancer cuts idle connections sooner."""
+
+        self.lease: LeaseTiming = lease or LeaseTiming()
+        """Times of the leader election. Default: another replica takes over 15 s after the leader died."""
+
         if not _is_grace(grace):
             raise OptionError(f"grace of operator {name} is {grace!r}: use 0 to {LONGEST_GRACE:.0f} seconds")
-        self.watch = watch
-        self.watch_options = watch_options or WatchOptions()
-        self.lease = lease or LeaseTiming()
-        self.grace = grace
-        self.deploy = deploy or Deploy()
-        self.version = version or _installed_version(name)
-        self.tracing = tracing
+        self.grace: float = grace
+        """Seconds that running handlers get after SIGTERM. Default 25; the manifest's grace period includes it."""
+
+        self.deploy: Deploy = deploy or Deploy()
+        """How the manifest runs the operator: replicas, labels, changes of your own. Default: one replica."""
+
+        self.version: str = version or _installed_version(name)
+        """Part of the User-Agent and of traces. Default: the version of the installed distribution of this name."""
+
+        self.tracing: TracerProvider | None = tracing
+        """The OpenTelemetry provider of spans. Default: that of the process, or one that OTEL_ variables ask for."""
+
         self._check_uniqueness()
         for controller in self.controllers:
             self._check(controller)
             # A controller without handlers makes sense where the operator has steps of its own.
-            if steps is None and not controller.steps and not controller.has_handler():
+            if steps is None and not controller.steps and not any(map(controller.handles, Action)):
                 raise OptionError(
                     f"{controller.__name__} has no handler: define reconcile(self, axn), or add, modify, delete or "
                     "finalize"

@@ -19,9 +19,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .axn import Axn, ReconcileFailure, Step
+from .axn import ReconcileFailure
 from .calling import add_note, as_failure, call, text_of
 from .client.errors import Forbidden, Invalid, Refusal
+from .engine.reconcile import Reconcile, Step
 from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
 from .events import Event, EventType
 from .telemetry import tracing
@@ -35,7 +36,7 @@ class Pipeline:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = tuple(steps)
 
-    async def run(self, axn: Axn[Any]) -> None:
+    async def run(self, axn: Reconcile[Any]) -> None:
         """Pass `axn` through the steps until one halts it, then emit its events and call its last hooks.
 
         Raises: what a step raised, with a note that names the step, after the reporting steps ran. Their errors become
@@ -56,7 +57,7 @@ class Pipeline:
                 raise
         _finish(axn)
 
-    async def _report(self, axn: Axn[Any], error: Exception, *, failed: Step) -> None:
+    async def _report(self, axn: Reconcile[Any], error: Exception, *, failed: Step) -> None:
         """Run the reporting steps, except the one that failed: it would only fail again."""
         for step in self.steps:
             if step is failed or axn.halted or not getattr(step, "reports_failure", False):
@@ -70,16 +71,16 @@ class Pipeline:
                 add_note(error, f"not reported: {text_of(unreported)}")
 
 
-def _finish(axn: Axn[Any]) -> None:
+def _finish(axn: Reconcile[Any]) -> None:
     """Events and last hooks. Their errors are only logged: the work is done and must not be repeated for them."""
-    for last in (*axn.emissions(), *axn.last_hooks()):
+    for last in axn.last_calls():
         try:
             last()
         except BaseException:
             log.exception("a hook failed", extra={"object": str(axn.key), "action": axn.action.value})
 
 
-async def run_step(axn: Axn[Any], step: Step) -> None:
+async def run_step(axn: Reconcile[Any], step: Step) -> None:
     """Run one step.
 
     Raises: what it raises, with a note that names the step; `BonnyError` in place of an error that is not an
@@ -99,7 +100,9 @@ async def run_step(axn: Axn[Any], step: Step) -> None:
         raise failed from error
 
 
-async def call_handler(handler: Callable[[Axn[Any]], Any], axn: Axn[Any], *, seconds: float, name: str) -> None:
+async def call_handler(
+    handler: Callable[[Reconcile[Any]], Any], axn: Reconcile[Any], *, seconds: float, name: str
+) -> None:
     """Call a handler with its axn; at the timeout the axn is sealed and accepts nothing more.
 
     `name` describes the handler in messages. Raises: what it raises; `HandlerTimeout`.

@@ -9,19 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-__all__ = [
-    "MANAGED_BY",
-    "OWNER_UID",
-    "Key",
-    "Resource",
-    "gvk_of",
-    "has_all_of",
-    "identify",
-    "key_of",
-    "owner_reference",
-    "owners_of",
-]
-
 # Fixed, so that versions of an operator, and of this runtime, upgrade into each other.
 OWNER_UID: Final = "bonny.dev/owner-uid"
 """The label with the UID of the object's owner."""

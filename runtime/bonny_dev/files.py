@@ -6,8 +6,6 @@ import os
 import secrets
 from pathlib import Path
 
-__all__ = ["write"]
-
 
 def write(path: Path, text: str, *, mode: int = 0o600) -> Path:
     """Write `text` to `path`, with these permissions from the start (default: only its owner can read it).

@@ -19,8 +19,6 @@ from bonny.naming import names_of
 from bonny.operator import Operator
 from bonny.resource import Resource
 
-__all__ = ["CRD", "install", "kind_of", "kinds_of", "read_documents", "served_kind"]
-
 CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 # A new kind is served within a second; the rest is for a loaded machine.
 SERVED_SECONDS: Final = 30.0
@@ -33,10 +31,10 @@ def kinds_of(operator: Operator) -> list[Kind]:
     return handled + [version.as_kind(operator.group) for version in operator.crds]
 
 
-def kind_of(document: Resource, known: Iterable[Kind] = ()) -> Kind:
-    """The kind of a document: one of `known`, or one of Kubernetes; of any other the plural is the regular one."""
+def kind_of(document: Resource, kinds: Iterable[Kind] = ()) -> Kind:
+    """The kind of a document: one of `kinds`, or one of Kubernetes; of any other the plural is the regular one."""
     api_version, kind = document["apiVersion"], document["kind"]
-    for each in known:
+    for each in kinds:
         if (each.api_version, each.kind) == (api_version, kind):
             return each
     if builtin(api_version, kind):
@@ -64,12 +62,17 @@ def read_documents(name: str, text: str | bytes) -> list[Any]:
         documents = [document for document in yaml.safe_load_all(text) if document is not None]
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"{name} is not valid YAML ({' '.join(str(error).split())}): fix it") from None
-    for document in documents:
-        match document:
-            case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
-                continue
+    if not all(map(is_object, documents)):
         raise UsageError(f"{name} holds something that is not an object: give it apiVersion, kind and metadata.name")
     return documents
+
+
+def is_object(document: object) -> bool:
+    """Whether it has what every object of Kubernetes has."""
+    match document:
+        case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
+            return True
+    return False
 
 
 async def install(
@@ -77,7 +80,7 @@ async def install(
     documents: Sequence[Resource],
     *,
     manager: str,
-    known: Iterable[Kind] = (),
+    kinds: Iterable[Kind] = (),
     applied: Callable[[Resource, bool], None] = lambda *_: None,
 ) -> None:
     """Apply `documents` in their order, as `kubectl apply --server-side --force-conflicts` does, and wait until the
@@ -87,7 +90,7 @@ async def install(
     Raises: `ApiError` when the cluster refuses one or does not answer; those before it stay applied. `UsageError`.
     """
     for document in documents:
-        applied(*await client.apply(kind_of(document, known), document, manager=manager))
+        applied(*await client.apply(kind_of(document, kinds), document, manager=manager))
     for crd in (document for document in documents if document["kind"] == CRD.kind):
         await _served(client, crd)
 

@@ -12,8 +12,6 @@ from typing import Final
 from bonny.errors import UsageError
 from bonny.naming import kebab_case
 
-__all__ = ["check_image", "snake_case"]
-
 # Windows reserves these file names for devices, with any suffix.
 _WINDOWS_DEVICES: Final = frozenset(
     ("aux", "con", "nul", "prn", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10)))

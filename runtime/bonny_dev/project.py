@@ -18,8 +18,6 @@ from bonny.errors import UsageError
 if TYPE_CHECKING:
     from bonny.operator import Operator
 
-__all__ = ["Project"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
@@ -42,12 +40,11 @@ class Project:
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             bonny = table["tool"]["bonny"]
-            version = table["project"]["version"]
             return cls(
                 root=root,
                 package=bonny["package"],
                 image=bonny.get("image", ""),
-                version=version,
+                version=table["project"]["version"],
                 extras=tuple(bonny.get("extras", ())),
             )
         except OSError as error:
@@ -100,9 +97,7 @@ class Project:
 
     def _explained(self, error: Exception) -> str:
         """The traceback without frames outside of this repository."""
-        ours = [
-            frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(self.root))
-        ]
-        vendored = str(self.root / "vendor")
-        shown = [frame for frame in ours if not frame.filename.startswith(vendored)]
-        return "".join([*traceback.format_list(shown), *traceback.format_exception_only(error)]).rstrip()
+        root, vendored = str(self.root), str(self.root / "vendor")
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [each for each in frames if each.filename.startswith(root) and not each.filename.startswith(vendored)]
+        return "".join([*traceback.format_list(ours), *traceback.format_exception_only(error)]).rstrip()

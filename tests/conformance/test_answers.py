@@ -7,11 +7,12 @@ import gzip
 import random
 import tracemalloc
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
 
-from bonny.client import transport as transport_module
 from bonny.client.api import JSON, path_of, target_of
 from bonny.client.config import Connection
 from bonny.client.errors import AnswerTooLarge
@@ -260,10 +261,10 @@ async def test_what_is_compressed_is_unpacked_or_was_never_asked_for(transport: 
 
 @pytest.mark.parametrize("limit", [1_000_000, None])
 async def test_a_compressed_answer_is_not_unpacked_beyond_its_bound(
-    transport: Transport, monkeypatch: pytest.MonkeyPatch, limit: int | None
+    transport: Transport, setting: Callable[[str, Any], None], limit: int | None
 ) -> None:
     """Regression: without a bound of the caller there was none, and 600 MB of blanks were read into memory."""
-    monkeypatch.setattr(transport_module, "LONGEST_ANSWER", 1_000_000)
+    setting("LONGEST_ANSWER", 1_000_000)
     blanks = b" " * 1_000_000
     packer = zlib.compressobj(wbits=31)
     bomb = b"".join([*(packer.compress(blanks) for _ in range(200)), packer.flush()])

@@ -289,6 +289,17 @@ async def test_a_cancelled_request_ends_at_once_and_leaves_the_transport_usable(
         assert (await ask(transport, sound.url)).status == 200
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_cancelled_request_closes_its_connection(transport: Transport, streamed: bool) -> None:
+    async with Peer(waits) as peer:
+        doing = asyncio.create_task(_all(transport, peer.url) if streamed else ask(transport, peer.url))
+        await until(lambda: len(peer.heard) == 1)
+        doing.cancel()
+        await asyncio.wait([doing])
+
+        await until(lambda: peer.open == 0)
+
+
 async def test_answers_are_not_mixed_up_when_some_requests_are_cancelled(
     transport: Transport, cluster: Connection
 ) -> None:

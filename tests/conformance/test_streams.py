@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -56,12 +57,13 @@ async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[dict[str, object]
 async def test_each_event_comes_without_waiting_for_the_next(
     transport: Transport, cluster: Connection, sandbox: Sandbox
 ) -> None:
-    async with transport.stream(cluster, watch("one-by-one"), read_timeout=60) as streamed:
+    name = f"one-by-one-{uuid.uuid4()}"  # of another transport's test a watch would show the last state
+    async with transport.stream(cluster, watch(name), read_timeout=60) as streamed:
         assert streamed.status == 200
         assert streamed.headers["content-type"] == "application/json"
         events = lines(streamed.chunks)
         for number in range(10):
-            change = {**config_map("one-by-one"), "data": {"number": str(number)}}
+            change = {**config_map(name), "data": {"number": str(number)}}
             await asyncio.to_thread(sandbox.apply, change)
             async with asyncio.timeout(PATIENCE):
                 event = await anext(events)
@@ -183,6 +185,23 @@ async def test_a_slow_reader_is_not_taken_for_a_silent_server(transport: Transpo
     assert read == 100_000_000
 
 
+async def test_what_arrived_while_the_loop_was_held_up_is_not_silence(transport: Transport) -> None:
+    """Regression: uvloop runs timers before it reads, so the deadline passed while the bytes were there."""
+
+    async def talks(call: Call) -> None:
+        await call.request()
+        await call.say(CHUNKED)
+        for _ in range(3):
+            for _ in range(20):
+                await asyncio.sleep(0)
+            await call.say(chunk(b"x"))
+            time.sleep(0.5)  # noqa: ASYNC251  the loop is held up
+        await call.say(END)
+
+    async with Peer(talks) as peer, transport.stream(_told(peer.url), "/", read_timeout=0.3) as streamed:
+        assert b"".join([data async for data in streamed.chunks]) == b"xxx"
+
+
 @pytest.mark.parametrize("script", ["mute", "silent", "half a head"])
 async def test_a_stream_without_an_answer_ends_in_time(transport: Transport, script: str) -> None:
     async def says(call: Call) -> None:
@@ -283,6 +302,22 @@ async def test_a_stream_that_was_read_to_its_end_leaves_its_connection_to_the_ne
             await _whole(transport, peer.url)
 
         assert len(peer.calls) == 1
+
+
+async def test_a_stream_that_was_not_read_leaves_nothing_to_the_next(transport: Transport) -> None:
+    """Also when all of it has arrived."""
+
+    async def talks(call: Call) -> None:
+        while True:
+            await call.request()
+            await call.say(answer(b"x" * 500_000))
+
+    async with Peer(talks) as peer:
+        for _ in range(2):
+            async with transport.stream(_told(peer.url), "/", read_timeout=5):
+                for _ in range(50):
+                    await asyncio.sleep(0)
+            assert len(await _whole(transport, peer.url)) == 500_000
 
 
 @LINUX

@@ -458,7 +458,7 @@ def test_p2_a_thread_that_hangs_keeps_its_object_and_its_slot_and_can_write_noth
             sandbox.apply(thing(name, namespace=namespace))
             until_reconciled(sandbox, name, namespace)
         (worker,) = at_work.process.workers
-        sandbox.eventually(lambda: len(worker._running) == 1)
+        sandbox.eventually(lambda: len(worker.running) == 1)
         # The three that passed took longer than the first waits of a failed key, which it would have been tried in.
         assert (calls["hangs"], running["hangs"]) == (1, 1)
 

@@ -99,7 +99,7 @@ def test_a_proxy_whose_server_hangs_ends_and_leaves_no_socket_open(sandbox: Sand
 def test_a_proxy_passes_on_what_is_as_large_as_etcd_takes(sandbox: Sandbox) -> None:
     """Regression: a warning about long bodies became an error, and the error the answer."""
     written: Resource = {
-        "metadata": {"name": "large", "annotations": {"more": "x" * 20_000}},
+        "metadata": {"name": "as-large-as-etcd-takes", "annotations": {"more": "x" * 20_000}},
         "data": {"text": "x" * 1_040_000},
     }
     with FaultProxy(sandbox) as proxy:

@@ -13,8 +13,8 @@ from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import Conflict
 from bonny.core.fights import Fights
-from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Item, decode_item
+from bonny.core.records import AppliedRecord
 from bonny.engine.context import Observation
 from bonny.errors import ForeignObject
 from bonny.kinds import Kind, Owned, Scope

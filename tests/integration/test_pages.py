@@ -125,6 +125,25 @@ async def test_pages_that_go_in_a_circle_end_with_an_error(here: Place) -> None:
     assert len(lists(here)) == 2
 
 
+async def test_a_whole_list_is_read_by_the_same_rules(here: Place) -> None:
+    """Regression: the list of a client had its own pages: it followed a circle for ever, and failed on null items."""
+    circle = b'{"metadata": {"resourceVersion": "1", "continue": "again"}, "items": []}'
+    here.proxy.add(Fault(Respond(200, circle, "application/json"), on=is_list, times=2))
+    with pytest.raises(ServerError, match="the pages go in a circle"):
+        await here.client.list(CONFIG_MAP, namespace=here.namespace)
+
+    null = b'{"metadata": {"resourceVersion": "1"}, "items": null}'
+    here.proxy.add(Fault(Respond(200, null, "application/json"), on=is_list, times=1))
+    assert await here.client.list(CONFIG_MAP, namespace=here.namespace) == []
+
+
+async def test_a_whole_list_names_the_type_of_each_object(here: Place) -> None:
+    made_here(here, 12, size="1")
+    found = await here.client.list(CONFIG_MAP, namespace=here.namespace)
+    assert len(found) == 12
+    assert {(each["apiVersion"], each["kind"], each["data"]["size"]) for each in found} == {("v1", "ConfigMap", "1")}
+
+
 async def test_a_list_that_expires_again_at_once_is_given_up(here: Place) -> None:
     made_here(here, 15)
     expired = Respond(410, b'{"metadata": {"continue": "next"}, "reason": "Expired", "message": "too old"}')

@@ -94,7 +94,7 @@ def test_with_the_rules_of_its_manifest_nothing_is_missing_and_nothing_is_asked_
         lines = at_work.process.readiness().lines
     assert not any("permission" in line for line in lines)
     assert said(caplog, "a permission is missing") == []
-    assert proxy.count(of_a_permission) == sum(permission.place == rbac.CLUSTER for permission in granted)
+    assert proxy.count(of_a_permission) == sum(permission.namespace == rbac.CLUSTER for permission in granted)
     assert proxy.count(of_rules) == 1  # of its own namespace, with the lease
 
 

@@ -432,21 +432,15 @@ def left_in(worker: Worker) -> dict[str, object]:
     router = worker.router
     now = time.monotonic()
     held = {
-        "handled": router.ledger.handled,
-        "applied_records": router.ledger.applied_records,
-        "tombstones": router.ledger._tombstones,
-        "contested": router._contested,
-        "parked": router._parked,
+        "records": [key for key, _ in router.records.items()],
+        "awaited": [key for waiting in router._awaited.values() for _, key in waiting],
+        "followers": router._followers,
         "unsure": router._unsure,
-        "stopped": worker._stopped,
-        "running": worker._running,
+        "running": worker.running,
         "queued": router.queue._entries,
         "timers": router.queue._timers,
         "children": [item for source in router.owned_streams for item in source.store],
     }
-    for source, memory in router._memory.items():
-        waiting = (memory.writes, memory.barriers, memory.ends, memory.late)
-        held[f"{source}"] = [known for known in waiting if len(known)]
     assert router.queue.statistics(now=now).working == 0
     return {name: known for name, known in held.items() if known}
 

@@ -73,7 +73,7 @@ class Led:
         self.options = options or WatchOptions()
         self.chance = chance
         self.now = 1000.0
-        first = watch.start(self.options)
+        first = watch.start(WatchState(limit=self.options.page_size), self.options)
         self.stream: WatchState = first.stream
         self.command: Command = first.command
         self.changes: list[Change] = []

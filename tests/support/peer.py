@@ -57,7 +57,7 @@ class Call:
 
     async def request(self) -> Heard:
         """Read the next request. Raises: `IncompleteReadError` or `OSError` when the client hung up instead."""
-        head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        head = await self.head()
         first, *lines = head.rstrip().split("\r\n")
         method, target, _ = first.split(" ", 2)
         headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
@@ -65,6 +65,10 @@ class Call:
         heard = Heard(method, target, headers, body)
         self._peer.heard.append(heard)
         return heard
+
+    async def head(self) -> str:
+        """Read the head of the next request, and leave its body unread."""
+        return (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
 
     async def say(self, data: bytes) -> None:
         self._writer.write(data)
@@ -78,6 +82,10 @@ class Call:
         """End the connection as a crashed peer does."""
         made: socket.socket = self._writer.get_extra_info("socket")
         made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()
+
+    def cut(self) -> None:
+        """End the connection without a farewell of TLS."""
         self._writer.transport.abort()
 
     async def joined_to(self, port: int) -> None:

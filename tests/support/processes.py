@@ -47,6 +47,7 @@ class OperatorProcess:
                 "KUBECONFIG": str(kubeconfig),
                 "BONNY_HTTP_HOST": "127.0.0.1",
                 "BONNY_HTTP_PORT": "0",
+                "BONNY_EVENT_LOOP": os.environ.get("TEST_EVENT_LOOP", "asyncio"),
                 "BONNY_LOG_FORMAT": "json",
                 "BONNY_LOG_LEVEL": "debug",
                 "PYTHONPATH": os.pathsep.join((str(RUNTIME), str(RUNTIME.parent))),

@@ -12,12 +12,13 @@ from typing import Any, cast
 
 import msgspec
 
-from bonny import Axn, Kind, Owned, Resource
+from bonny import Kind, Owned, Resource
 from bonny.client.errors import Refusal, refusal
 from bonny.core.fights import Fights
-from bonny.core.ledger import AppliedRecord
 from bonny.core.objects import Failure, Item, decode_item
+from bonny.core.records import AppliedRecord
 from bonny.engine.context import Observation
+from bonny.engine.reconcile import Reconcile
 from bonny.events import Event
 from bonny.kinds import Scope
 from bonny.resource import Key
@@ -109,7 +110,7 @@ class Script:
         self.recorded.append((regarding, event))
 
 
-def token(script: Script, resource: Resource | None = None, **fields: Any) -> Axn[Any]:
+def token(script: Script, resource: Resource | None = None, **fields: Any) -> Reconcile[Any]:
     """The token of a reconcile of a Widget, as a worker makes it."""
     shown = resource or widget()
     handled = msgspec.json.decode(msgspec.json.encode(shown))

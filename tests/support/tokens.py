@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from bonny import Axn, Controller, Kind, Resource, Scope
-from bonny.axn import Action
+from bonny import Controller, Kind, Resource, Scope
+from bonny.core.records import Action
+from bonny.engine.reconcile import Reconcile
 from bonny.resource import key_of
 
 __all__ = ["token_of"]
@@ -22,11 +23,11 @@ def token_of(
     controller: Controller[Any] | None = None,
     context: object = None,
     **fields: Any,
-) -> Axn[Any]:
+) -> Reconcile[Any]:
     """The token of a reconcile of `resource`; `context` is what the test offers in the place of a ReconcileContext."""
     scope = Scope.NAMESPACED if key_of(resource).namespace else Scope.CLUSTER
     plural = f"{resource['kind'].lower()}s"
-    return Axn(
+    return Reconcile(
         action=action,
         resource=resource,
         kind=fields.pop("kind", None) or Kind(resource["apiVersion"], resource["kind"], plural=plural, scope=scope),

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from bonny import Axn, Controller, Kind, Scope
-from bonny.axn import Step
 from bonny.client.api import Client
 from bonny.core import watch
 from bonny.core.backoff import Backoff
 from bonny.core.queue import QueueOptions
+from bonny.engine.reconcile import Step
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker

@@ -102,7 +102,9 @@ def test_locks_have_a_hash_for_every_package_and_no_address(locked: Path) -> Non
         assert not text.startswith("#")
         for entry in text.replace("\\\n", "").splitlines():
             assert re.match(r"[\w.-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", entry), entry
-    assert "pytest" not in (locked / "requirements.txt").read_text("utf-8")
+    packages = (locked / "requirements.txt").read_text("utf-8")
+    assert "pytest" not in packages
+    assert "\nuvloop==" in packages, "the extra `fast`, which [tool.bonny] names"
 
 
 def test_a_lock_with_a_changed_hash_is_refused(locked: Path, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from bonny import Axn, Resource, Retry
-from bonny.axn import Action, State
+from bonny.axn import State
+from bonny.core.records import Action
 from bonny.errors import AlreadyApplied, OptionError
 from bonny.pipeline import Pipeline
 from tests.support.recorder import KeptEvents

@@ -20,19 +20,20 @@ import pytest
 from bonny import Action, Axn, Controller, Retry, Terminal
 from bonny.client import api
 from bonny.client.metering import Requests
-from bonny.core import ledger as ledger_module
+from bonny.core import records as records_module
 from bonny.core import watch
 from bonny.core.fights import Fights
 from bonny.core.framing import Lines
-from bonny.core.ledger import Barriers, Ends, Ledger, OwnWrites, applied_record, handled_state
+from bonny.core.handled import handled_state
 from bonny.core.queue import Priority, Queue, QueueOptions, Reason
+from bonny.core.records import Records, applied_record
 from bonny.core.series import Correlator
 from bonny.core.store import Store
 from bonny.core.watch import Begin, Gone, Put, Sweep
 from bonny.engine import router as router_module
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
-from bonny.engine.worker import NullRecorder, Worker
+from bonny.engine.worker import Worker
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
@@ -160,10 +161,10 @@ def key(name: str) -> Key:
     return Key("default", name)
 
 
-class LedgerOfALeader(Life):
+class RecordsOfALeader(Life):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.roots_ = Ledger()
+        self.roots_: Records[str] = Records()
         self.uids = itertools.count(1)
 
     @property
@@ -173,9 +174,9 @@ class LedgerOfALeader(Life):
     def event(self) -> None:
         new, gone = self.turn_over()
         known = item(new, uid=f"uid-{next(self.uids)}", generation=1)
-        self.roots_.handled[key(new)] = handled_state(known, with_status=False)
-        record = applied_record({}, thing(new, version=1), {})
-        self.roots_.applied_records.setdefault(key(new), {})[CHILD, key(new)] = record
+        record = self.roots_.of(key(new))
+        record.handled = handled_state(known, with_status=False)
+        record.applied = {(CHILD, key(new)): applied_record({}, thing(new, version=1), {})}
         if gone is not None:
             self.ended(gone)
 
@@ -185,65 +186,15 @@ class LedgerOfALeader(Life):
             self.roots_.mark_deleted(stone.item.meta.uid)
             self.roots_.remove_tombstone(key(name), stone)
         if name not in self.live:
-            self.roots_.drop(key(name))
+            self.roots_.forget(key(name))
 
 
-class LedgerOfAStandby(LedgerOfALeader):
+class RecordsOfAStandby(RecordsOfALeader):
     def ended(self, name: str) -> None:
         self.roots_.add_tombstone(key(name), item(name, uid=f"uid-{next(self.uids)}"), now=self.clock.now)
         for forgotten in self.roots_.remove_tombstones_before(self.clock.now - 5.0):
             if forgotten.name not in self.live:
-                self.roots_.drop(forgotten)
-
-
-class Writes(Life):
-    """Own writes, barriers and ends, while the stream shows them."""
-
-    blocked: ClassVar[bool] = False
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(clock)
-        self.writes, self.barriers, self.late, self.ends = OwnWrites(), Barriers(), Barriers(), Ends()
-        self.version = 1
-
-    @property
-    def roots(self) -> object:
-        return {"writes": self.writes, "barriers": self.barriers, "late": self.late, "ends": self.ends}
-
-    def event(self) -> None:
-        new, gone = self.turn_over()
-        for name in (new, self.some()):
-            self.version += 1
-            self.writes.begin(key(name))
-            self.writes.end(key(name), str(self.version))
-            self.barriers.require(key(name), self.version)
-            if not self.blocked:
-                self.writes.is_own(key(name), str(self.version))
-        # What was waited for long enough.
-        waited = key(self.some())
-        self.late.require(waited, self.barriers.drop(waited))
-        self.ends.expect(waited, "uid", owner=key(self.some()))
-        self.ends.drop(key(self.some()))
-        if gone is not None:
-            # The owner is gone; of the child nothing is known while its stream is blocked.
-            self.ends.cancel(key(gone))
-            if not self.blocked:
-                self.writes.drop(key(gone))
-        if not self.blocked:
-            self.writes.passed(at=self.version)
-            self.barriers.met(at=self.version)
-            self.late.met(at=self.version)
-
-
-class WritesOfABlockedStream(Writes):
-    """The same few children are written for weeks, by a role that lacks `watch`."""
-
-    blocked = True
-
-    def turn_over(self) -> tuple[str, str | None]:
-        if len(self.live) < POPULATION:
-            self.live.append(f"w{len(self.live)}")
-        return self.some(), None
+                self.roots_.forget(forgotten)
 
 
 class FightsOfAll(Life):
@@ -354,7 +305,11 @@ class PodsThatWait(Life):
             pending.forget(gone)
         pending.wake(self.some())
         while self.chance(0.8) and (uid := pending.take(now=now)) is not None:
-            ends = [pending.forget, lambda uid: pending.retry(uid, now=now), lambda uid: pending.park(uid, now=now)]
+            ends = [
+                pending.forget,
+                lambda uid: pending.retry(uid, now=now),
+                lambda uid: pending.retry(uid, now=now, parked=True),
+            ]
             self.random.choice(ends)(uid)
 
 
@@ -553,6 +508,32 @@ class ControllerThatStandsBy(Life):
                     tells(stream, watch.Reply(200, page(*shown[1:], version=self.version)))
 
 
+class WritesOfAll(ControllerThatStandsBy):
+    """Keys write to the children of one another, delete them, and wait; each is taken again as soon as it may be."""
+
+    def happens(self, name: str) -> None:
+        for child in {self.some() for _ in range(3)}:
+            self.router.begin_write(CHILD, key(child), owner=key(name))
+            self.version += 1
+            self.router.end_write(CHILD, key(child), str(self.version), owner=key(name))
+        child = self.some()
+        self.router.begin_deletion(CHILD, key(child), f"uid-{child}", owner=key(name))
+        while (work := self.router.queue.take(now=self.clock.now)) is not None:
+            if self.router.park(work.key, now=self.clock.now):
+                continue
+            for stone in self.router.records.tombstones(work.key):
+                self.router.records.remove_tombstone(work.key, stone)
+            if self.router.item(work.key) is None:
+                self.router.forget(work.key)
+            self.router.queue.done(work.key, now=self.clock.now)
+
+
+class WritesOfABlockedStream(WritesOfAll):
+    """The same few children are written for weeks, by a role that lacks `watch`."""
+
+    blocked = True
+
+
 class ControllerThatLeads(ControllerThatStandsBy):
     """A worker handles what is queued: it writes, fails, contests names, gives up, asks for more time."""
 
@@ -574,7 +555,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
             controller=self.Widgets(),
             kind=WIDGET,
             client=cast("Any", None),
-            recorder=NullRecorder(),
+            recorder=None,
             router=self.router,
             pipeline=Pipeline([self.handle]),
         )
@@ -604,7 +585,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
         if self.chance(0.1):
             raise self.random.choice([ValueError("no"), Terminal("never"), Retry(), SystemExit(1)])
         if self.chance(0.1):
-            with place.deleting(CHILD, child, "uid"):
+            with place.deleting(CHILD, child, f"uid-{child.name}"):
                 pass
         for kind, stream in ((CHILD, self.children), (WIDGET, self.widgets)):
             with place.writing(kind, child) as wrote:
@@ -712,10 +693,8 @@ class WarningsOfTheServer(Life):
 LIVES = [
     QueueOfALeader,
     QueueOfAStandby,
-    LedgerOfALeader,
-    LedgerOfAStandby,
-    Writes,
-    WritesOfABlockedStream,
+    RecordsOfALeader,
+    RecordsOfAStandby,
     FightsOfAll,
     SeriesOfAll,
     StoreOfAStream,
@@ -725,6 +704,8 @@ LIVES = [
     RoomOnNodes,
     SchedulerThatStandsBy,
     ControllerThatStandsBy,
+    WritesOfAll,
+    WritesOfABlockedStream,
     ControllerThatLeads,
     ControllerWithABlockedStream,
     TasksOfEach,
@@ -739,7 +720,7 @@ EVENT_SECONDS = 0.1
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tens of thousands of failures are not for the log; and bounds that are reached at once."""
-    monkeypatch.setattr(ledger_module, "REMEMBERED_ENDS", CAPS)
+    monkeypatch.setattr(records_module, "REMEMBERED_DELETIONS", CAPS)
     monkeypatch.setattr(periodic, "REMEMBERED_HALTS", CAPS)
     monkeypatch.setattr(api, "WARNINGS_KEPT", CAPS)
     monkeypatch.setattr(nodes_module, "CACHED_RESULTS", CAPS * POPULATION)

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from aiohttp import ClientHttpProxyError, RequestInfo
-from multidict import CIMultiDict, CIMultiDictProxy
-from yarl import URL
 
 from bonny.client.api import Client, retry_after, was_made
-from bonny.client.config import Connection
 from bonny.client.errors import (
     LEFT_OUT,
     Conflict,
@@ -23,7 +19,6 @@ from bonny.client.errors import (
     Unauthorized,
     refusal,
 )
-from bonny.client.transport import _sentence
 from bonny.core.objects import Cause, Failure
 
 
@@ -242,18 +237,6 @@ def test_of_a_secret_nothing_is_repeated() -> None:
     error = refusal(Failure(500, "", "data[pin]: hunter2 is no base64"), verb="apply", resource="secrets default/w1")
     assert "hunter2" not in str(error)
     assert "secrets default/w1 (500)" in str(error)
-
-
-def test_the_password_of_a_proxy_is_not_told() -> None:
-    """Regression: the text of the library's error has the proxy's URL."""
-    url = URL("http://bob:hunter2@127.0.0.1:3128")
-    request = RequestInfo(url, "CONNECT", CIMultiDictProxy(CIMultiDict()), url)
-    error = ClientHttpProxyError(request, (), status=407, message="Proxy Authentication Required")
-    assert "hunter2" in str(error)
-
-    said = _sentence(Connection(server="https://api.example.com"), error, 30.0)
-
-    assert said == "https://api.example.com cannot be reached: 407 Proxy Authentication Required"
 
 
 @pytest.mark.parametrize(

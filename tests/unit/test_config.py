@@ -63,6 +63,8 @@ def test_the_environment_beats_what_the_operator_says() -> None:
         ("BONNY_LOG_FORMAT", "xml"),
         ("BONNY_LOG_LEVEL", "loud"),
         ("BONNY_LOG_LEVEL", "10"),
+        ("BONNY_EVENT_LOOP", "trio"),
+        ("BONNY_EVENT_LOOP", "asyncio "),
         ("BONNY_GRACE_SECONDS", "soon"),
         ("BONNY_GRACE_SECONDS", "nan"),
         ("BONNY_GRACE_SECONDS", "-1"),

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from bonny import Axn, Controller, Kind, Owned, Retry, Terminal
-from bonny.axn import Action, State
+from bonny.axn import State
 from bonny.calling import HandlerTimeout
 from bonny.client.errors import Forbidden, refusal
 from bonny.core.objects import Failure
+from bonny.core.records import Action
 from bonny.errors import AlreadyApplied, BonnyError, ForeignObject, InvalidObject, OptionError, UndeclaredKind
 from bonny.operator import Operator
 from bonny.pipeline import Pipeline, call_handler, failure_of, run_step

@@ -1,4 +1,4 @@
-"""What a running operator loads: no scheduler unless it has one, and nothing that only developers need."""
+"""What a running operator loads: no scheduler unless it has one, no second HTTP client, no tools of developers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from tests.support.certificates import Authority
+from tests.support.loops import LOOPS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 NOT_LOADED = ("bonny_dev", "bonny.scheduler", "bonny.tasks", "bonny.testing", "invoke", "jinja2", "pytest")
@@ -73,3 +78,70 @@ def test_an_operator_with_a_scheduler_loads_it_and_no_tools(tmp_path: Path) -> N
 
     assert {"bonny.run.process", "bonny.scheduler.scheduler"} <= loaded
     assert sorted(name for name in loaded if name.startswith(NOT_LOADED) and "scheduler" not in name) == []
+
+
+# As in a pod: with the files of a ServiceAccount. Both probes and /metrics are asked before what was loaded is printed.
+IN_A_CLUSTER = """
+import os, sys, threading, time, urllib.request
+from pathlib import Path
+from bonny import Controller, Kind, Operator
+from bonny.client.config import InCluster
+from bonny.main import serve
+from bonny.run import process
+from bonny.run.config import Config
+
+class Pods(Controller):
+    resource = Kind("v1", "Pod")
+
+    async def reconcile(self, axn): ...
+
+made = []
+
+class Process(process.Process):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        made.append(self)
+
+def report():
+    while not (made and made[0]._started):
+        time.sleep(0.05)
+    for path in ("healthz", "metrics"):
+        urllib.request.urlopen(f"http://127.0.0.1:{made[0].probes.port}/{path}", timeout=20).read()
+    print(*sys.modules, sep="\\n", flush=True)
+    os._exit(0)
+
+sys.modules["bonny.main"].Process = Process
+threading.Thread(target=report).start()
+operator = Operator(name="example", group="example.com", controllers=[Pods])
+config = Config(http_host="127.0.0.1", http_port=0, leader_election=True, event_loop="LOOP")
+serve(operator, config, InCluster("https://127.0.0.1:1", Path(os.environ["KUBECONFIG"]).parent))
+"""
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_operator_in_a_cluster_loads_no_client_of_the_official_library(loop: str, tmp_path: Path) -> None:
+    loaded = loaded_in_a_cluster(loop, tmp_path)
+
+    assert {"bonny.run.metrics", "bonny.run.leader", "uvicorn.config"} <= loaded
+    assert sorted(name for name in loaded if name.partition(".")[0] == "kubernetes") == []
+    assert ("uvloop" in loaded) == (loop == "uvloop")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_operator_in_a_cluster_loads_no_aiohttp(loop: str, tmp_path: Path) -> None:
+    loaded = loaded_in_a_cluster(loop, tmp_path)
+
+    assert sorted(name for name in loaded if name.partition(".")[0] == "aiohttp") == []
+
+
+def test_the_server_of_the_probes_loads_no_aiohttp(tmp_path: Path) -> None:
+    loaded = loaded_by('import bonny.run.probes, sys; print(*sys.modules, sep="\\n")', tmp_path)
+
+    assert sorted(name for name in loaded if name.partition(".")[0] in {"aiohttp", "kubernetes"}) == []
+
+
+def loaded_in_a_cluster(loop: str, folder: Path) -> set[str]:
+    """The modules of an operator with the files of a ServiceAccount, once it has answered its probes."""
+    Authority(folder)  # ca.crt
+    (folder / "token").write_text("token", "ascii")
+    return loaded_by(IN_A_CLUSTER.replace("LOOP", loop), folder)

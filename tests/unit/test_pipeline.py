@@ -11,8 +11,9 @@ from typing import Any, cast
 import pytest
 
 from bonny import Axn, Controller, Reason, Retry, Terminal
-from bonny.axn import Action, Step
 from bonny.calling import HandlerTimeout
+from bonny.core.records import Action
+from bonny.engine.reconcile import Step
 from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
 from bonny.pipeline import Pipeline, failure_of

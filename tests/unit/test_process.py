@@ -327,20 +327,20 @@ async def test_a_standby_forgets_a_deletion_after_two_leases_and_a_leader_never(
     made._assemble(cast("Any", None))
     made._leadership = cast("Any", term := Term(won=False))
     (worker,), (stream,) = made.workers, made.streams.values()
-    ledger = worker.router.ledger
+    records = worker.router.records
     await lists(stream, thing("a"), thing("b"))
     serving = asyncio.create_task(made._serve(stop))
     try:
         await deleted(stream, thing("a", version=11))
-        assert ledger.tombstones(Key("default", "a"))
-        await until(lambda: not ledger.tombstones(Key("default", "a")))
+        assert records.tombstones(Key("default", "a"))
+        await until(lambda: not records.tombstones(Key("default", "a")))
 
         term.won.set()
         await until(lambda: made._term)
         await cancelled([each.task for each in made._term.values()])
         await deleted(stream, thing("b", version=12))
         await asyncio.sleep(0.2)  # ten leases
-        assert ledger.tombstones(Key("default", "b"))
+        assert records.tombstones(Key("default", "b"))
     finally:
         serving.cancel()
         await asyncio.wait([serving])

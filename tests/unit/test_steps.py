@@ -10,13 +10,14 @@ import msgspec
 import pytest
 
 from bonny import Controller, Owned, Resource
-from bonny.axn import Action, Axn
+from bonny.axn import Axn
 from bonny.client.api import Client
 from bonny.client.errors import Conflict, Invalid, Unreachable, refusal
 from bonny.client.transport import Answer
 from bonny.core.fields import overridden, project
 from bonny.core.fights import AT_ONCE
 from bonny.core.objects import Cause, Failure
+from bonny.core.records import Action
 from bonny.events import EventType
 from bonny.kinds import Kind
 from bonny.pipeline import Pipeline, failure_of

@@ -16,7 +16,7 @@ from bonny.client.config import Connection
 from bonny.core import watch
 from bonny.core.store import Delta
 from bonny.engine import stream as stream_module
-from bonny.engine.stream import DELTAS_AT_ONCE, WEIGHT_BYTES, Stream
+from bonny.engine.stream import SECONDS_AT_ONCE, Stream
 from bonny.kinds import Kind
 from tests.support.core import line, page, thing
 from tests.support.peer import Call, Peer
@@ -33,12 +33,16 @@ class Listener:
         self.advances = 0
         self.restores = 0
         self.fails_on = ""
+        self.seconds_each = 0.0
+        """How long it takes for each difference, on a clock of its own (`slow`)."""
+        self.now = 0.0
 
     def seen(self, source: Stream, delta: Delta) -> None:
         if delta.key.name == self.fails_on:
             raise RuntimeError("a subscriber of our own making")
         self.seen_keys.append(delta.key.name)
         self.in_sync.add(source.synced)
+        self.now += self.seconds_each
 
     def advanced(self, source: Stream) -> None:
         self.advances += 1
@@ -80,10 +84,17 @@ async def first_command(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> watc
     return asked.result()
 
 
-def test_a_sweep_of_many_objects_does_not_hold_the_loop() -> None:
+def slow(listener: Listener, monkeypatch: pytest.MonkeyPatch, *, seconds_each: float) -> Stream:
+    """A stream whose listener takes so long for each difference, a little more so that rounding does not matter."""
+    listener.seconds_each = 1.01 * seconds_each
+    monkeypatch.setattr(stream_module.time, "monotonic", lambda: listener.now)
+    return followed(listener)
+
+
+def test_a_sweep_of_many_objects_does_not_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     listener = Listener()
-    stream = followed(listener)
-    objects = 4 * DELTAS_AT_ONCE
+    stream = slow(listener, monkeypatch, seconds_each=SECONDS_AT_ONCE / 250)
+    objects = 4 * 250
     assert pauses(stream, watch.Reply(200, page(*(thing(f"s{n}") for n in range(objects)), version=10))) == 4
     pauses(stream, watch.Silent())
     pauses(stream, watch.Tick())
@@ -94,18 +105,19 @@ def test_a_sweep_of_many_objects_does_not_hold_the_loop() -> None:
     assert len(stream.store) == 0
 
 
-def test_large_objects_do_not_hold_the_loop() -> None:
+def test_large_objects_do_not_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: whether a ConfigMap changed takes decoding it; eight large ones held the loop for 100 ms."""
-    stream = followed(Listener())
-    pad = "x" * (WEIGHT_BYTES * DELTAS_AT_ONCE // 2)
+    listener = Listener()
+    stream = slow(listener, monkeypatch, seconds_each=SECONDS_AT_ONCE / 2)
 
     def objects(version: int) -> bytes:
-        return page(*(thing(f"s{n}", version=version, pad=pad) for n in range(8)), version=version)
+        return page(*(thing(f"s{n}", version=version) for n in range(8)), version=version)
 
     assert pauses(stream, watch.Reply(200, objects(10))) == 4
     pauses(stream, watch.Silent())
     pauses(stream, watch.Tick())
 
+    listener.seconds_each *= 2
     assert pauses(stream, watch.Reply(200, objects(20))) == 8, "old and new of each are compared"
 
 
@@ -227,7 +239,7 @@ def dripping(status_line: str) -> Any:
 async def test_a_watch_ends_in_time_although_bytes_trickle_in() -> None:
     """Regression: silence was measured between bytes alone, so a drop now and then kept a dead watch alive."""
     async with Peer(dripping("200 OK")) as peer:
-        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=1.0, longest=0.5))
+        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=0.5))
 
     assert stream.error is not None
     assert stream.error.kind is watch.ErrorKind.SHORT
@@ -237,7 +249,7 @@ async def test_the_body_of_a_refusal_ends_in_time_although_bytes_trickle_in(monk
     """Regression: the reading of a refusal had no end but the size of its body."""
     monkeypatch.setattr(stream_module, "REFUSAL_SECONDS", 0.2)
     async with Peer(dripping("503 Service Unavailable")) as peer:
-        stream = await watched(peer, watch.Watch("10", timeout=200.0, deadline=200.0, longest=200.0))
+        stream = await watched(peer, watch.Watch("10", timeout=200.0, deadline=200.0))
 
     assert stream.error is not None
     assert stream.error.kind is watch.ErrorKind.SILENT
@@ -254,7 +266,7 @@ async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_nex
         await call.hung_up()
 
     async with Peer(script) as peer:
-        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=60.0, longest=0.5))
+        stream = await watched(peer, watch.Watch("10", timeout=1.0, deadline=0.5))
 
     assert stream.error is None
     assert stream.version == 11

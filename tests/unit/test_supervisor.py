@@ -83,7 +83,7 @@ def test_a_retired_part_that_ends_is_not_started_again_and_is_not_waited_for(
     async def main() -> None:
         part = Part(*ends)
         supervised = Supervised(part)
-        supervised.retire()
+        supervised.final = True
         part.stop()
         began = clock.now
         assert await ended([supervised.task], seconds=10.0) == set()
@@ -102,7 +102,7 @@ def test_a_part_that_fails_while_it_stops_is_not_started_again(clock: Clock) -> 
         part = Fails()
         supervised = Supervised(part)
         await asyncio.sleep(0.1)
-        supervised.retire()
+        supervised.final = True
         part.stop()
         assert await ended([supervised.task], seconds=0.1) == set()
         assert part.runs == 1
@@ -123,7 +123,7 @@ def test_a_worker_that_is_stopped_gives_handlers_its_own_time_and_then_cancels_t
     async def main() -> None:
         worker = worker_of(controller=Slow.configured(shutdown_timeout=shutdown_timeout)())
         handling = asyncio.create_task(asyncio.sleep(100.0))
-        worker._running[handling] = clock.now
+        worker.running[handling] = clock.now
         run = asyncio.create_task(worker.run())
         await asyncio.sleep(0.1)
         worker.stop()
@@ -160,7 +160,7 @@ def test_the_run_of_a_worker_goes_on_while_a_handler_ignores_its_cancellation(cl
 
     async def main() -> None:
         worker = worker_of()
-        worker._running[asyncio.create_task(ignores())] = clock.now
+        worker.running[asyncio.create_task(ignores())] = clock.now
         run = asyncio.create_task(worker.run())
         await asyncio.sleep(1.0)
         worker.stop()

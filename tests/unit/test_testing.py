@@ -7,6 +7,7 @@ import threading
 from typing import Any, ClassVar
 
 import pytest
+from pydantic import BaseModel
 
 from bonny import Axn, Controller, Kind, Resource, Retry
 from bonny.api import Model
@@ -145,6 +146,26 @@ async def test_an_object_that_does_not_fit_reaches_no_handler() -> None:
     assert (await testing.handle(Pods, pod(team="blue"))).assigns == {"called": True}
 
 
+async def test_an_object_with_null_is_read_by_a_model_without_a_structural_schema() -> None:
+    """Regression: an object with null somewhere could not be read: `dict[str, Any]` has no structural schema."""
+
+    class Pod(BaseModel):
+        metadata: dict[str, Any]
+        spec: dict[str, Any] | list[Any]
+
+    class Pods(Controller[Any]):
+        resource = Kind("v1", "Pod")
+        schema = Pod
+
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            axn.assigns["called"] = True
+
+    valid = {**pod(), "spec": {"nodeName": None}}
+    assert (await testing.handle(Pods, valid)).assigns == {"called": True}
+    with pytest.raises(InvalidObject, match=r"object\.spec\.\S+: Input should be a valid"):
+        await testing.handle(Pods, {**valid, "spec": 3})
+
+
 async def test_of_several_kinds_the_version_of_the_object_is_taken() -> None:
     """Regression: a controller of a version and another kind got a plain mapping, and no conditions, for both."""
 
@@ -188,7 +209,7 @@ async def test_a_request_of_its_own_says_what_it_needs() -> None:
             await axn.client.get(Kind("v1", "Namespace"), "default")
 
     with pytest.raises(
-        OptionError, match=r"a token of bonny_dev\.testing sends nothing: test what needs the API server"
+        OptionError, match=r"a test without a server sends nothing \(get\): test what needs one against a sandbox"
     ):
         await testing.handle(Reads, widget())
 

@@ -113,7 +113,7 @@ async def test_changes_that_come_while_a_handler_runs_are_shown_as_one() -> None
     pods.act = lambda action, pod: go_on.wait() if action == "add" else None
     await pods.lists(thing("a", status=0))
     async with at_work(pods):
-        await until(lambda: pods.worker._running)
+        await until(lambda: pods.worker.running)
         for number in range(1, 6):
             await pods.says("MODIFIED", thing("a", version=10 + number, status=number))
         go_on.set()
@@ -182,7 +182,7 @@ async def test_after_stop_nothing_more_is_shown_and_what_runs_goes_on_to_its_end
     monkeypatch.setattr(pods.streams[0], "run", asyncio.Event().wait)
     await pods.lists(thing("a"))
     running = asyncio.create_task(pods.run())
-    await until(lambda: pods.worker._running)
+    await until(lambda: pods.worker.running)
     pods.stop()
     await pods.says("ADDED", thing("b", version=11))
     go_on.set()

@@ -1,4 +1,4 @@
-"""The core as a whole, in virtual time: stream, store, router, queue, ledger and worker against the protocol.
+"""The core as a whole, in virtual time: stream, store, router, queue, records and worker against the protocol.
 
 hypothesis changes the server, cuts the stream, lets time pass, and decides when a handling ends and how. Whatever the
 order: the last state of every object is handled, no key is held twice at a time, a failed one comes back, and `delete`
@@ -145,7 +145,7 @@ class Core(RuleBasedStateMachine):
             router=self.router,
             pipeline=Pipeline([self.handle]),
         )
-        self.command: Command = watch.start(options).command
+        self.command: Command = watch.start(watch.WatchState(limit=options.page_size), options).command
         for name in there:
             self.server.write(name)
         while there and isinstance(self.command, ListPage):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 import time
 from collections import Counter
@@ -12,9 +13,9 @@ from typing import Any, cast
 import pytest
 
 from bonny import Axn, Retry, calling
-from bonny.axn import Action
 from bonny.core.meters import Histogram, ReconcileCounts
 from bonny.core.queue import Reason
+from bonny.core.records import Action
 from bonny.engine.worker import Worker
 from bonny.resource import Key, Resource
 from bonny.steps import DelegateToController
@@ -71,7 +72,7 @@ async def test_a_thread_whose_time_is_over_keeps_its_key_and_its_slot_until_it_r
                 await says(stream, "ADDED", thing(f"other-{number}", version=20 + 2 * number, generation=1))
                 await says(stream, "MODIFIED", thing("hangs", version=21 + 2 * number, generation=2 + number))
                 await until(lambda name=f"other-{number}": calls[name])  # type: ignore[misc]
-            assert (calls["hangs"], running["hangs"], len(worker._running)) == (1, 1, 1)
+            assert (calls["hangs"], running["hangs"], len(worker.running)) == (1, 1, 1)
             release.set()
             await until(lambda: calls["hangs"] >= 2)
     finally:
@@ -163,7 +164,7 @@ async def test_what_a_finalizers_patch_left_counts_as_handled_and_not_what_was_q
         patched["metadata"]["finalizers"] = ["example.com/x"]
         await says(stream, "MODIFIED", patched)
         worker.router.queue.add(W1, Reason.CHILD, now=time.monotonic())
-        worker.router.wake.set()
+        worker.router.wake()
         await until(lambda: worker.handled == 2)
     assert actions == [Action.ADD, Action.RECONCILE]
 
@@ -249,3 +250,22 @@ async def test_a_retry_of_any_make_is_one(error: Retry) -> None:
     await worker._handle(work)
     assert states(worker) == (0, 1)
     assert worker.meters.errors == 0
+
+
+async def test_a_key_comes_back_although_its_handler_ended_the_only_slot() -> None:
+    """Regression: no slot was left to wait for the end of the backoff."""
+    bound: contextvars.ContextVar[str] = contextvars.ContextVar("bound")
+    seen: list[str | None] = []
+
+    def leaves_a_variable(axn: Axn[Any]) -> None:
+        seen.append(bound.get(None))
+        bound.set(axn.uid)
+        if len(seen) == 1:
+            raise Retry("not yet")
+
+    worker = worker_of(leaves_a_variable)
+    await lists(worker.router.primary[0], thing("w1", version=5))
+    async with at_work(worker):
+        await until(lambda: worker.handled == 1)
+
+    assert seen == [None, None]

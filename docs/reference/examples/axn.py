@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bonny import Axn, Controller, Kind, Operator, Owned, PeriodicTask, Resource, Stop, TaskRun
-from bonny.axn import Action, State
+from bonny.axn import State
+from bonny.core.records import Action
 from bonny.errors import AlreadyApplied
-from bonny.events import Event
-from bonny.pipeline import Pipeline
+from bonny.events import Event, EventType
+from bonny.pipeline import Pipeline, run_step
+from bonny.steps import Reconcile
 from bonny_dev import testing
 from bonny_dev.sandbox import Sandbox
 from docs.reference.examples.widgets import GROUP, Widget, applied, config_map, widget
@@ -316,6 +320,39 @@ async def states() -> None:
 
 
 # --- for steps --------------------------------------------------------------------------------------------------------
+
+
+async def reconcile() -> None:
+    def report_replacement(axn: Reconcile[Any]) -> None:
+        """A step that emits an event; a step that only reads can take an `Axn`."""
+        if axn.resource["metadata"].get("annotations", {}).get("example.com/replaced") == "true":
+            axn.tell(Event(EventType.NORMAL, "Replaced", "Replace", "it takes the place of another object"))
+
+    axn = testing.axn(widget(), version=Widget)
+    await run_step(axn, report_replacement)
+    assert axn.events == []
+
+
+async def context() -> None:
+    async def note_the_manager(axn: Reconcile[Any]) -> None:
+        axn.assigns["manager"] = axn.context.manager
+
+    axn = testing.axn(widget(), version=Widget)
+    await run_step(axn, note_the_manager)
+    assert axn.assigns == {"manager": "test/Controller"}
+
+
+def shown() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.resource["metadata"]["labels"] = {"changed": "by the handler"}
+    assert axn.shown.meta.labels is None
+
+
+def tell() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.emit_events()
+    axn.tell(Event(EventType.WARNING, "Paused", "Pause", "its owner asked for it"))
+    assert [event.reason for event in axn.events] == ["Paused"]
 
 
 def looked_at() -> None:

@@ -17,8 +17,6 @@ from typing import Any
 from ..errors import OptionError
 from ..resource import Resource
 
-__all__ = ["builtin_schema"]
-
 
 def builtin_schema(api_version: str, name: str) -> Resource:
     """The structural schema of `name` in `api_version` (`v1` for the core group, `meta/v1` for the shared types).

@@ -24,8 +24,6 @@ from ..errors import OptionError
 from ..resource import Resource
 from .version import Version
 
-__all__ = ["convert"]
-
 _OURS = ("labels", "annotations")
 
 

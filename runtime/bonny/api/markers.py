@@ -11,28 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import GetJsonSchemaHandler
+from pydantic import GetJsonSchemaHandler, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from .builtin import builtin_schema
-
-__all__ = [
-    "EMBEDDED",
-    "INT_OR_STRING",
-    "LIST_KEYS",
-    "LIST_TYPE",
-    "MAP_TYPE",
-    "PRESERVE_UNKNOWN",
-    "BuiltIn",
-    "Embedded",
-    "Keywords",
-    "ListAtomic",
-    "ListMap",
-    "ListSet",
-    "MapAtomic",
-    "PreserveUnknown",
-]
 
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
@@ -97,7 +80,7 @@ class Embedded(Keywords):
         super().__init__({EMBEDDED: True, PRESERVE_UNKNOWN: True})
 
 
-class BuiltIn:
+class BuiltIn(WithJsonSchema):
     """On `dict[str, Any]`: a part of an object that Kubernetes defines, as in `BuiltIn("v1", "PodTemplateSpec")`.
 
     The API server checks and prunes it by the schema in the table (`bonny.api.builtin`), which has no descriptions, and
@@ -106,7 +89,4 @@ class BuiltIn:
     """
 
     def __init__(self, api_version: str, name: str) -> None:
-        self._schema = builtin_schema(api_version, name)
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return dict(self._schema)
+        super().__init__(builtin_schema(api_version, name))

@@ -23,8 +23,6 @@ from ..errors import OptionError
 from ..naming import camel_case
 from .rules import RULES, Rule
 
-__all__ = ["Model"]
-
 
 class Model(BaseModel):
     """An object with typed fields. Derive nested objects from it; its docstring becomes their description."""

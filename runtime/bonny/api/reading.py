@@ -15,11 +15,9 @@ from typing import Any, TypeVar
 import msgspec
 from pydantic import BaseModel, ValidationError
 
-from ..errors import InvalidObject
+from ..errors import InvalidObject, OptionError
 from .schema import structural
 from .validation import as_stored
-
-__all__ = ["read"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -36,7 +34,10 @@ def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
             return model.model_validate_json(encoded)
     except ValidationError:
         pass  # it may be in a form that the API server normalizes: 1.0 for 1, and nulls
-    stored = as_stored(plain, structural(model, where=where))
+    try:
+        stored = as_stored(plain, structural(model, where=where))
+    except OptionError:
+        stored = plain  # the model describes a kind that has no definition here, so it may have any types
     try:
         return model.model_validate_json(msgspec.json.encode(stored))
     except ValidationError as error:

@@ -16,17 +16,15 @@ much; `max_length` on lists, mappings and strings lowers the cost.
 from __future__ import annotations
 
 import re
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Final, Literal
 
 from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from ..errors import OptionError
+from ..naming import camel_case
 from ..resource import Resource
-
-__all__ = ["IMMUTABLE", "RULES", "Rule", "at_least_one_of", "at_most_one_of", "exactly_one_of", "union"]
 
 RULES: Final = "x-kubernetes-validations"
 
@@ -67,34 +65,11 @@ class Rule:
     optional_old_self: bool = False
     """Check the rule without a previous value, too: `oldSelf` is then a CEL optional. Default False."""
 
-    def __post_init__(self) -> None:
-        if not self.expression.strip():
-            raise OptionError("a Rule has an empty expression: write for example Rule('self > 0', message='...')")
-        where = f"Rule({self.expression!r})"
-        if not self.message.strip() or re.search(r"[\n\r]", self.message.strip()):
-            raise OptionError(f"the message of {where} must be one line that is not empty: {self.message!r}")
-        if self.optional_old_self and not self.uses_old_self:
-            raise OptionError(f"{where} sets optional_old_self and has no oldSelf: leave it out")
-        if self.field_path and not self.field_path.startswith((".", "[")):
-            raise OptionError(
-                f"the field_path {self.field_path!r} of {where} has no dot in front: write for example .size"
-            )
-
-    @property
-    def uses_old_self(self) -> bool:
-        """Whether the rule uses the previous value. The word in a string counts, too."""
-        return re.search(r"\boldSelf\b", self.expression) is not None
-
     def as_keyword(self) -> Resource:
         """The rule in the form of a schema."""
-        optional = {
-            "messageExpression": self.message_expression,
-            "reason": "" if self.reason == "FieldValueInvalid" else self.reason,
-            "fieldPath": self.field_path,
-            "optionalOldSelf": self.optional_old_self,
-        }
-        given = {name: value for name, value in optional.items() if value}
-        return {"rule": self.expression, "message": self.message, **given}
+        options = (field for field in fields(self) if getattr(self, field.name) != field.default)
+        keyword = {camel_case(field.name): getattr(self, field.name) for field in options}
+        return {"rule": keyword.pop("expression"), **keyword}
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core)

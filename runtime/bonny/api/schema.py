@@ -31,41 +31,13 @@ from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PR
 from .rules import RULES
 from .validation import FORMATS, as_stored
 
-__all__ = ["ordered", "structural"]
-
+_COMMON: Final = ("type", "format", "description", "nullable", "default", "enum")
+_LIMITS: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
+_SIZES: Final = ("minLength", "maxLength", "pattern", "minItems", "maxItems", "minProperties", "maxProperties")
+_EXTENSIONS: Final = (LIST_TYPE, LIST_KEYS, MAP_TYPE, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN, RULES)
+_CONTENT: Final = ("required", "properties", "additionalProperties", "items", "anyOf")
 # In the order of a manifest.
-_KEPT: Final = (
-    "type",
-    "format",
-    "description",
-    "nullable",
-    "default",
-    "enum",
-    "minimum",
-    "exclusiveMinimum",
-    "maximum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
-    LIST_TYPE,
-    LIST_KEYS,
-    MAP_TYPE,
-    EMBEDDED,
-    INT_OR_STRING,
-    PRESERVE_UNKNOWN,
-    RULES,
-    "required",
-    "properties",
-    "additionalProperties",
-    "items",
-    "anyOf",
-)
+_KEPT: Final = (*_COMMON, *_LIMITS, *_SIZES, *_EXTENSIONS, *_CONTENT)
 _DROPPED: Final = frozenset(("title", "examples", "$defs"))
 _FORMATS: Final = {"string": frozenset(FORMATS), "integer": frozenset(("int32", "int64"))}
 _UNION: Final = (

@@ -7,7 +7,7 @@ You do not need it for nested objects: derive those from `bonny.api.model.Model`
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -16,7 +16,10 @@ from .markers import ListMap
 from .model import Model
 from .values import Int64
 
-__all__ = ["Condition", "Spec", "Status", "WithConditions", "WithObservedGeneration"]
+# A qualified name, as meta/v1 Condition has it.
+_CONDITION_TYPE: Final = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
 
 
 class Spec(Model):
@@ -40,13 +43,7 @@ class Status(Model):
 class Condition(Model):
     """One aspect of the current state, in the form that all of Kubernetes shares (meta/v1 Condition)."""
 
-    type: Annotated[
-        str,
-        Field(
-            max_length=316,
-            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
-        ),
-    ]
+    type: Annotated[str, Field(max_length=316, pattern=_CONDITION_TYPE)]
     """The aspect, in CamelCase: `Ready`."""
 
     status: Literal["True", "False", "Unknown"]

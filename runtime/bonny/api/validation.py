@@ -23,8 +23,6 @@ from pydantic_core import SchemaValidator, core_schema
 from ..resource import Resource
 from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
 
-__all__ = ["FORMATS", "as_stored", "matches", "problems"]
-
 # Go reads a number as an integer of 64 bits, and what does not fit as a float. Floats up to EXACT can count as whole.
 INT64: Final = range(-(2**63), 2**63)
 EXACT: Final = 2**53 - 1

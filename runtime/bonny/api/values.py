@@ -15,23 +15,10 @@ import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
 
 from ..errors import OptionError
 from .markers import INT_OR_STRING, Keywords
-
-__all__ = [
-    "Duration",
-    "Int32",
-    "Int64",
-    "IntOrString",
-    "Quantity",
-    "duration_seconds",
-    "parse_quantity",
-    "quantity_value",
-]
 
 _EITHER: Final = {"anyOf": [{"type": "integer"}, {"type": "string"}], INT_OR_STRING: True}
 
@@ -52,28 +39,23 @@ _DURATION_PARTS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)")
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
-class _NumberOrText:
-    """Reads a number as its text; the pattern is that of a quantity."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        text = core_schema.str_schema(pattern=_QUANTITY, strict=True)
-        return core_schema.no_info_before_validator_function(_written, text)
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**_EITHER, "pattern": _QUANTITY}
-
-
-def _written(value: Any) -> Any:
+def _text_of_number(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
 
-Quantity: TypeAlias = Annotated[str, _NumberOrText()]
+Quantity: TypeAlias = Annotated[
+    str,
+    Strict(),
+    Field(pattern=_QUANTITY),
+    BeforeValidator(_text_of_number),
+    WithJsonSchema({**_EITHER, "pattern": _QUANTITY}),
+]
 """An amount as in resource requests: `500m`, `1Gi`. A number on the wire is read as its text."""
 
 Duration: TypeAlias = Annotated[str, Field(pattern=_DURATION)]
 """A duration in Go's format, in hours, minutes, seconds and milliseconds: `1h30m`, `0.5s`, `10ms`."""
 
-IntOrString: TypeAlias = Annotated[int | str, Keywords(_EITHER)]
+IntOrString: TypeAlias = Annotated[int | str, WithJsonSchema(_EITHER)]
 """A number or a string, such as a port and its name, or `25%`."""
 
 Int32: TypeAlias = Annotated[int, Keywords({"format": "int32"})]

@@ -39,11 +39,6 @@ from .schema import ordered, structural
 from .status import Spec, Status
 from .validation import as_stored, problems
 
-__all__ = ["AGE", "Column", "Scale", "Version"]
-
-WARNING_BYTES: Final = 256
-"""The longest deprecation warning that the API server allows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -68,13 +63,6 @@ class Column:
 
     format: Literal["", "int32", "int64", "float", "double", "byte", "date", "date-time", "password"] = ""
     """An OpenAPI format, for clients that use it. Default: none."""
-
-    def __post_init__(self) -> None:
-        if not self.path.startswith("."):
-            raise OptionError(
-                f"the path {self.path!r} of column {self.name!r} does not start with a dot: "
-                "write for example '.spec.size'"
-            )
 
 
 AGE: Final = Column("Age", "date", ".metadata.creationTimestamp")
@@ -173,12 +161,6 @@ class Version:
                 check_plural(name, "short name", example="ct")
             for name in cls.categories:
                 check_plural(name, "category", example="all")
-            warning = cls.deprecation_warning
-            if warning and not (cls.deprecated and warning.isprintable() and len(warning.encode()) <= WARNING_BYTES):
-                raise OptionError(
-                    f"deprecation_warning is {warning!r}: use one line of at most {WARNING_BYTES} bytes, and only with "
-                    "deprecated = True"
-                )
         except UsageError as error:
             raise OptionError(f"class {cls.__qualname__} in {cls.__module__}: {error}") from None
 
@@ -221,7 +203,24 @@ class Version:
     @classmethod
     def schema(cls) -> Resource:
         """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
-        return object_schema(cls)
+        label = f"{cls.kind} {cls.version}"
+        spec = structural(cls.spec_model(), where=f"{label}: spec")
+        schema: Resource = {"type": "object"}
+        if cls.__doc__:
+            schema["description"] = inspect.cleandoc(cls.__doc__)
+        if cls.rules:
+            schema[RULES] = [rule.as_keyword() for rule in cls.rules]
+        # Without a default of the spec the API server would not fill in the defaults inside an absent one. Rules see a
+        # default as it is written, before the defaults inside it are filled in.
+        if spec.get("required"):
+            schema["required"] = ["spec"]
+        else:
+            spec = ordered({**spec, "default": as_stored({}, spec) if RULES in spec else {}})
+        schema["properties"] = {"spec": spec}
+        status = cls.status_model()
+        if status is not None:
+            schema["properties"]["status"] = structural(status, where=f"{label}: status")
+        return schema
 
     @classmethod
     def check(cls, resource: Mapping[str, Any]) -> Resource:
@@ -261,28 +260,6 @@ def _check_names(version: type[Version]) -> None:
                     f"versions have no {name!r}"
                     + (f": did you mean {meant!r}?" if meant else ": write constants in capitals, or begin with _")
                 )
-
-
-def object_schema(version: type[Version]) -> Resource:
-    """The root of the schema of `version`, with its spec and status."""
-    label = f"{version.kind} {version.version}"
-    spec = structural(version.spec_model(), where=f"{label}: spec")
-    schema: Resource = {"type": "object"}
-    if version.__doc__:
-        schema["description"] = inspect.cleandoc(version.__doc__)
-    if version.rules:
-        schema[RULES] = [rule.as_keyword() for rule in version.rules]
-    # Without a default of the spec the API server would not fill in the defaults inside an absent one. Rules see a
-    # default as it is written, before the defaults inside it are filled in.
-    if spec.get("required"):
-        schema["required"] = ["spec"]
-    else:
-        spec = ordered({**spec, "default": as_stored({}, spec) if RULES in spec else {}})
-    schema["properties"] = {"spec": spec}
-    status = version.status_model()
-    if status is not None:
-        schema["properties"]["status"] = structural(status, where=f"{label}: status")
-    return schema
 
 
 def _status_has(version: type[Version], field: str) -> bool:

@@ -1,1 +1,1 @@
-"""Client: address and credentials (`config`), bytes to and from the server (`transport`), requests (`api`)."""
+"""Client: address and credentials (`config`), bytes to and from the server (`transport`, `http`), requests (`api`)."""

@@ -19,7 +19,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -33,8 +33,6 @@ from .config import Cluster, Connection
 from .errors import NotLeading, Unreachable, refusal, without_values
 from .metering import Requests
 from .transport import Answer, StreamAnswer, Transport
-
-__all__ = ["ApiRequest", "Client", "path_of"]
 
 log = logging.getLogger("bonny.client.api")
 
@@ -165,18 +163,14 @@ class Client:
         return await self._object("GET", "get", kind, Key(namespace or "", name), cut=cut)
 
     async def list(self, kind: Kind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
-        """All objects, read page by page. RBAC: list."""
+        """All objects, read by `bonny.client.pages`. RBAC: list."""
+        from .pages import pages  # noqa: PLC0415  which sends its requests by a client
+
+        selected = replace(kind, label_selector=label_selector or kind.label_selector)
         resources: list[Resource] = []
-        labels, fields = label_selector or kind.label_selector, kind.field_selector
-        query = {"limit": "500", "labelSelector": labels, "fieldSelector": fields}
-        while True:
-            answer = await self.exchange(ApiRequest("GET", path_of(kind, namespace), query))
-            page = self._decoded(answer, "list", kind.resource, cut=False)
-            resources += ({"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page["items"])
-            token = page["metadata"].get("continue")
-            if not token:
-                return resources
-            query["continue"] = token
+        async for page in pages(self, selected, namespace=namespace):
+            resources += ({"apiVersion": kind.api_version, "kind": kind.kind, **item.decode()} for item in page.items)
+        return resources
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -199,7 +193,7 @@ class Client:
         key = key_of(resource)
         query = {"fieldManager": manager, "force": "true" if force else "false", "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
-        answer = await self.exchange(ApiRequest("PATCH", path, query, _content(APPLY), _as_yaml(resource)))
+        answer = await self.exchange(ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, _as_yaml(resource)))
         target = f"{kind.resource}/{subresource}" if subresource else kind.resource
         return self._decoded(answer, "apply", f"{target} {key}"), answer.status == 201
 
@@ -216,7 +210,7 @@ class Client:
         metadata = resource["metadata"]
         name, namespace = metadata.get("name", ""), metadata.get("namespace")
         path = path_of(kind, namespace, name if subresource else "", subresource)
-        request = ApiRequest("POST", path, headers=_content(JSON), body=msgspec.json.encode(resource))
+        request = ApiRequest("POST", path, headers={"Content-Type": JSON}, body=msgspec.json.encode(resource))
         tries = 1 if subresource or not name else CREATE_TRIES
         for number in range(1, tries + 1):
             try:
@@ -256,11 +250,8 @@ class Client:
 
         Raises: `Conflict` when they differ, `NotFound` when it is gone. RBAC: delete.
         """
-        conditions = {"uid": uid, "resourceVersion": version}
-        preconditions = {name: value for name, value in conditions.items() if value is not None}
         body: Resource = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-        if preconditions:
-            body["preconditions"] = preconditions
+        body["preconditions"] = {"uid": uid, "resourceVersion": version}  # the server ignores a null
         await self._object("DELETE", "delete", kind, key, body=body, content_type=JSON)
 
     async def _object(
@@ -277,7 +268,7 @@ class Client:
     ) -> Resource:
         path = path_of(kind, key.namespace or None, key.name, subresource)
         encoded = None if body is None else msgspec.json.encode(body)
-        headers = _content(content_type) if content_type else {}
+        headers = {"Content-Type": content_type} if body is not None else {}
         answer = await self.exchange(ApiRequest(method, path, headers=headers, body=encoded))
         return self._decoded(answer, verb, f"{kind.resource} {key}", cut=cut)
 
@@ -376,10 +367,6 @@ class Client:
 def was_made(live: Resource, sent: Resource) -> bool:
     """Whether `live` was provably created by an earlier try to create `sent`, and is not being deleted."""
     return has_all_of(live, sent) and not live["metadata"].get("deletionTimestamp")
-
-
-def _content(content_type: str) -> Mapping[str, str]:
-    return {"Content-Type": content_type}
 
 
 def _as_yaml(resource: Resource) -> bytes:

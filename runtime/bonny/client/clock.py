@@ -8,8 +8,6 @@ from __future__ import annotations
 import sys
 import time
 
-__all__ = ["clock"]
-
 
 def clock() -> float:
     """Monotonic seconds; they include suspend only on Linux.

@@ -20,8 +20,6 @@ from ..errors import UsageError
 from .exec_plugin import run_plugin
 from .proxy import environment_proxy, usable_proxy
 
-__all__ = ["Cluster", "Connection", "InCluster", "Kubeconfig", "find_cluster", "own_namespace"]
-
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # Same as client-go: the kubelet replaces a token at 80 % of its lifetime, and the old one stays valid for a while.
 TOKEN_FILE_SECONDS: Final = 60.0

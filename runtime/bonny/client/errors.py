@@ -25,23 +25,6 @@ import msgspec
 from ..core.objects import Cause, Failure
 from ..errors import ApiError
 
-__all__ = [
-    "AnswerTooLarge",
-    "Conflict",
-    "Forbidden",
-    "Invalid",
-    "NotFound",
-    "NotLeading",
-    "NotServed",
-    "Refusal",
-    "ServerError",
-    "Throttled",
-    "Unauthorized",
-    "Unreachable",
-    "missing_rule",
-    "refusal",
-]
-
 
 class Unreachable(ApiError):
     """No complete answer came. The request may have been carried out."""

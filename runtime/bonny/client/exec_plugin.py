@@ -21,8 +21,6 @@ import msgspec
 
 from ..errors import UsageError
 
-__all__ = ["Credential", "run_plugin"]
-
 # Enough to log in with a browser; a command that hangs must not go unnoticed.
 PLUGIN_SECONDS: Final = 120.0
 # Credentials are renewed this long before they expire, because of clock skew and requests under way.

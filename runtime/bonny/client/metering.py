@@ -10,8 +10,6 @@ from typing import Final
 from ..core.meters import Histogram
 from ..telemetry import execute, tracing
 
-__all__ = ["Request", "Requests"]
-
 # Same as client-go, in place of the status when no answer came.
 NO_ANSWER: Final = "<error>"
 
@@ -46,30 +44,29 @@ class Request:
         self._path = path
         self._query = query
         self._counted = False
-        self._ended: tracing.Ended | None = None
 
     def __enter__(self) -> Request:
         self._began = time.monotonic()
+        self._end_span: tracing.Ended | None = None
         if tracing.spans is not None:
-            self._ended = tracing.spans.request(self._method, self._path, host=self._requests.host)
+            self._end_span = tracing.spans.request(self._method, self._path, host=self._requests.host)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if not self._counted:
-            self._count(NO_ANSWER)
-            if self._ended is not None:
-                self._ended(None, error)
+            self._count(None, error)
 
     def answered(self, status: int) -> None:
         """Count the answer."""
-        self._count(str(status))
-        if self._ended is not None:
-            self._ended(status, None)
+        self._count(status, None)
 
-    def _count(self, code: str) -> None:
+    def _count(self, status: int | None, error: BaseException | None) -> None:
         self._counted = True
+        code = NO_ANSWER if status is None else str(status)
         self._requests.answers[self._method, code] += 1
         took = time.monotonic() - self._began
         self._requests.seconds.setdefault(self._method, Histogram()).observe(took)
-        asked = {"method": self._method, "path": self._path, "query": self._query, "status": code}
-        execute("bonny.client.request.answered", {"duration": took}, asked)
+        metadata = {"method": self._method, "path": self._path, "query": self._query, "status": code}
+        execute("bonny.client.request.answered", {"duration": took}, metadata)
+        if self._end_span is not None:
+            self._end_span(status, error)

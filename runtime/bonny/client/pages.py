@@ -18,8 +18,6 @@ from .api import ApiRequest, Client, path_of, retry_after
 from .errors import AnswerTooLarge, refusal
 from .transport import Answer
 
-__all__ = ["AS_METADATA", "pages"]
-
 # Media types that request only the metadata of objects (API concepts, "Receiving resources as metadata").
 AS_METADATA: Final = {
     "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
@@ -35,14 +33,12 @@ async def pages(client: Client, kind: Kind, *, namespace: str | None = None) -> 
     at most 500 objects and 8 MiB, or one object.
     Raises: the `ApiError`s of a request. RBAC: list.
     """
-    selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
-    headers = {"Accept": AS_METADATA["list"]} if kind.metadata_only else {}
-    path, limit, token, expired = path_of(kind, kind.namespace or namespace), LIST_PAGE, "", False
+    limit, token, expired = LIST_PAGE, "", False
     while True:
-        query = {**selectors, "limit": str(limit), "continue": token}
         bound = PAGE_BYTES if limit > 1 else None
+        request = page_request(kind, kind.namespace or namespace, limit=limit, token=token, limit_bytes=bound)
         try:
-            answer = await client.exchange(ApiRequest("GET", path, query, headers, limit_bytes=bound))
+            answer = await client.exchange(request)
         except AnswerTooLarge:
             limit = max(limit // SMALLER, 1)
             continue
@@ -56,6 +52,16 @@ async def pages(client: Client, kind: Kind, *, namespace: str | None = None) -> 
         if page.continue_token == token:
             raise refusal(Failure(502, "", "the pages go in a circle"), verb="list", resource=kind.resource)
         token, expired = page.continue_token, False
+
+
+def page_request(
+    kind: Kind, namespace: str | None, *, limit: int, token: str, limit_bytes: int | None = None
+) -> ApiRequest:
+    """The request for the page of a list that `token` continues; an empty token requests the first page."""
+    query = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
+    headers = {"Accept": AS_METADATA["list"]} if kind.metadata_only else {}
+    query |= {"limit": str(limit), "continue": token}
+    return ApiRequest("GET", path_of(kind, namespace), query, headers, limit_bytes=limit_bytes)
 
 
 def _page(answer: Answer, kind: Kind) -> Page:

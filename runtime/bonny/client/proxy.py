@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 
 from ..errors import UsageError
 
-__all__ = ["environment_proxy", "usable_proxy"]
-
 PORTS: Final = {"http": 80, "https": 443}
 
 

@@ -31,29 +31,26 @@ def condition(
     # A type may have a domain, hyphens and dots (`example.com/Ready`), a reason may not.
     word = "".join(filter(str.isalnum, type.rpartition("/")[2]))
     words = {True: word, False: f"Not{word}", None: "Unknown"}
-    made = {
+    fields = {
         "type": type,
         "status": {True: "True", False: "False", None: "Unknown"}[status],
         "reason": reason or words[status],
         "message": (message or "")[:LONGEST_MESSAGE],
     }
     generation = of["metadata"].get("generation")
-    return {**made, "observedGeneration": generation} if generation else made
+    return {**fields, "observedGeneration": generation} if generation else fields
 
 
 def with_condition(status: Resource, wanted: Resource) -> Resource:
     """`status` with the condition `wanted` in the place of the one of its type."""
     conditions = list(status.get("conditions") or ())
-    position = next((at for at, each in enumerate(conditions) if each.get("type") == wanted["type"]), None)
-    before = {} if position is None else conditions[position]
+    before: Resource = next((each for each in conditions if each.get("type") == wanted["type"]), {})
     same = before.get("status") == wanted["status"] and "lastTransitionTime" in before
     moved = before["lastTransitionTime"] if same else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     merged = {**wanted, "lastTransitionTime": moved}
-    if position is None:
-        conditions.append(merged)
-    else:
-        conditions[position] = merged
-    return {**status, "conditions": conditions}
+    if not before:
+        return {**status, "conditions": [*conditions, merged]}
+    return {**status, "conditions": [merged if each is before else each for each in conditions]}
 
 
 def steadied(status: Resource, base: Resource, types: Set[str]) -> Resource:

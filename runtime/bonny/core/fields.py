@@ -54,25 +54,21 @@ def _selected(items: list[Any], elements: Mapping[str, Any]) -> Iterator[tuple[s
     In the order of the list, so that applied and live values can be compared. Each item is looked up once. Other path
     elements come from an older schema in which this was not a list.
     """
-    wanted: dict[str, dict[bytes, str]] = {"k": {}, "v": {}, "i": {}}
+    selectors: dict[str, dict[bytes, str]] = {"k": {}, "v": {}, "i": {}}
     keys: set[str] = set()
     for element in elements:
         kind, _, text = element.partition(":")
-        if kind in wanted:
+        if kind in selectors:
             path = msgspec.json.decode(text)
             keys.update(path if kind == "k" else ())
-            wanted[kind][_text(path)] = element
+            selectors[kind][_text(path)] = element
     for index, item in enumerate(items):
-        found: str | None = None
-        if keys and isinstance(item, dict):
-            # A key field that an item lacks is missing from its path, too.
-            found = wanted["k"].get(_text({key: item[key] for key in keys if key in item}))
-        if found is None and wanted["v"]:
-            found = wanted["v"].get(_text(item))
-        if found is None and wanted["i"]:
-            found = wanted["i"].get(_text(index))
-        if found is not None:
-            yield found, item
+        # A key field that an item lacks is missing from its path, too.
+        keyed = {key: item[key] for key in keys if key in item} if isinstance(item, dict) else None
+        for kind, path in (("k", keyed), ("v", item), ("i", index)):
+            if selectors[kind] and (element := selectors[kind].get(_text(path), "")):
+                yield element, item
+                break
 
 
 def same(one: Any, other: Any) -> bool:
@@ -100,8 +96,8 @@ def overridden(wanted: Any, live: Any, fields: Mapping[str, Any], path: str = ""
     if isinstance(wanted, Mapping):
         for name, sub in children.items():
             if name.startswith("f:") and name[2:] in wanted:
-                there = live.get(name[2:]) if isinstance(live, Mapping) else None
-                yield from overridden(wanted[name[2:]], there, sub, f"{path}.{name[2:]}")
+                live_value = live.get(name[2:]) if isinstance(live, Mapping) else None
+                yield from overridden(wanted[name[2:]], live_value, sub, f"{path}.{name[2:]}")
     elif isinstance(wanted, list) and isinstance(live, list):
         items = dict(_selected(live, children))
         for element, item in _selected(wanted, children):

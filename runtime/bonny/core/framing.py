@@ -31,15 +31,12 @@ class Lines:
 
         Raises: `LineTooLong`.
         """
-        if b"\n" not in chunk:
-            self._parts.append(chunk)
-            self._size += len(chunk)
-            if self._size > LONGEST_LINE:
-                raise LineTooLong(f"a line is longer than {LONGEST_LINE} bytes")
-            return []
         *complete, rest = chunk.split(b"\n")
-        if self._parts:
+        if complete:
             complete[0] = b"".join([*self._parts, complete[0]])
-        self._parts = [rest] if rest else []
-        self._size = len(rest)
+            self._parts, self._size = [], 0
+        self._parts.append(rest)
+        self._size += len(rest)
+        if self._size > LONGEST_LINE:
+            raise LineTooLong(f"a line is longer than {LONGEST_LINE} bytes")
         return [line for line in complete if line and not line.isspace()]

@@ -170,7 +170,7 @@ def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
         return decoder.decode(raw), False
     except UNREADABLE:
         valid = raw.replace(CUT, b" ").decode("utf-8", "replace").encode()
-        flat = _flattened(_ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], valid))
+        flat = _flattened(_ESCAPES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], valid))
         return decoder.decode(flat), CUT in flat
 
 

@@ -154,9 +154,6 @@ class Queue(Generic[K]):
         self._tickets = 0
         self._live_in_a_row = 0
         self._ready = 0
-        self._delayed = 0
-        self._parked = 0
-        self._working = 0
 
     # --- putting in ---------------------------------------------------------------------------------------------------
 
@@ -215,7 +212,6 @@ class Queue(Generic[K]):
         entry.ready_since = None
         entry.working = True
         self._ready -= 1
-        self._working += 1
         return work
 
     def done(self, key: K, *, now: float) -> None:
@@ -253,7 +249,6 @@ class Queue(Generic[K]):
         entry.parked = True
         # A parked key was due already, so it continues as live.
         entry.priority = Priority.LIVE
-        self._parked += 1
         self._wait(key, entry, until)
 
     def unpark(self, key: K, *, now: float) -> None:
@@ -293,26 +288,23 @@ class Queue(Generic[K]):
         return self._ready
 
     def statistics(self, *, now: float) -> Statistics:
-        # The low line is ordered by age. The live line is not, as keys keep their age when they were parked or low, so
-        # it is scanned: 100,000 keys take 12 ms, and a long first list is in the low line.
-        low = self._first(self._low)
-        since = [low[1].ready_since or 0.0] if low is not None else []
-        since += [entry.ready_since or 0.0 for entry in map(self._in_line, self._live) if entry is not None]
-        oldest = min(since, default=now)
+        # 100,000 keys take 11 ms.
+        entries = self._entries.values()
+        parked = sum(entry.parked for entry in entries)
         return Statistics(
-            self._ready, self._delayed, self._parked, self._working, timers=len(self._timers), oldest=now - oldest
+            ready=self._ready,
+            delayed=sum(entry.slot is not None for entry in entries) - parked,
+            parked=parked,
+            working=sum(entry.working for entry in entries),
+            timers=len(self._timers),
+            oldest=now - min((entry.ready_since for entry in entries if entry.ready_since is not None), default=now),
         )
 
     # --- slots --------------------------------------------------------------------------------------------------------
 
     def _leave_line(self, entry: _QueuedKey) -> None:
         was_ready = entry.ready_since is not None
-        if was_ready:
-            self._ready -= 1
-        elif entry.parked:
-            self._parked -= 1
-        elif entry.slot is not None:
-            self._delayed -= 1
+        self._ready -= was_ready
         entry.ready_since = None
         entry.slot = None
         entry.parked = False
@@ -335,13 +327,11 @@ class Queue(Generic[K]):
     def _wait(self, key: K, entry: _QueuedKey, due: float) -> None:
         self._tickets += 1
         entry.slot = (due, self._tickets, key, None)
-        if not entry.parked:
-            self._delayed += 1
         self._push(entry.slot)
 
     def _push(self, slot: _Slot[K]) -> None:
         heappush(self._waiting, slot)
-        if len(self._waiting) > 2 * (self._delayed + self._parked + len(self._timers)) + SLACK:
+        if len(self._waiting) > 2 * (len(self._entries) + len(self._timers)) + SLACK:
             # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times. It is
             # built from the valid slots: checking each of 100,000 slots would block the event loop three times as long.
             waiting = [entry.slot for entry in self._entries.values() if entry.slot is not None]
@@ -389,7 +379,6 @@ class Queue(Generic[K]):
         if not entry.working:
             raise ValueError(f"{key} is not being worked on")
         entry.working = False
-        self._working -= 1
         return entry
 
     def _settle(self, key: K, entry: _QueuedKey, now: float) -> None:

@@ -106,32 +106,30 @@ class Store:
         after = set(function(new)) if new is not None else set()
         for value in before - after:
             # A user's function may return different values for the same object at different times.
-            held = entries.get(value)
-            if isinstance(held, set):
-                held.discard(key)
-            if held in (key, set()):
+            keys = entries.get(value)
+            if isinstance(keys, set):
+                keys.discard(key)
+            if keys in (key, set()):
                 del entries[value]
         for value in after - before:
-            held_or_none = entries.get(value)
-            if held_or_none is None:
-                entries[value] = key
-            elif isinstance(held_or_none, set):
-                held_or_none.add(key)
-            else:
-                entries[value] = {held_or_none, key}
+            keys = entries.setdefault(value, key)
+            if isinstance(keys, set):
+                keys.add(key)
+            elif keys != key:
+                entries[value] = {keys, key}
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def _replace(self, key: Key, new: Item | None) -> Item | None:
-        old = self._items.pop(key, None) if new is None else self._items.get(key)
-        if new is not None:
-            self._items[key] = new
-            self.bytes += len(new.raw)
+    def _replace(self, key: Key, old: Item | None, new: Item | None) -> None:
         if old is not None:
             self.bytes -= len(old.raw)
+        if new is None:
+            del self._items[key]
+        else:
+            self._items[key] = new
+            self.bytes += len(new.raw)
         for name in self._indexes:
             self._index(name, key, old, new)
-        return old
 
     def _put(self, item: Item, *, live: bool) -> Sequence[Delta]:
         key = item.key
@@ -140,22 +138,23 @@ class Store:
         if old is not None and not self._restored:
             if old.meta.resource_version == item.meta.resource_version and old.meta.uid == item.meta.uid:
                 return []
-            if item.version < old.version and (live or self._listed < old.version):
-                return []
-            self.rewritten = self.rewritten or 0 < item.version < old.version
-        self._replace(key, item)
+            if item.version < old.version:
+                if live or self._listed < old.version:
+                    return []
+                self.rewritten = self.rewritten or item.version > 0
+        self._replace(key, old, item)
         return [Delta(key, old, item, live)]
 
     def _remove(self, item: Item) -> Sequence[Delta]:
         """Remove `item`, unless a newer object has its name."""
         key = item.key
-        held = self._items.get(key)
-        if held is None or (held.meta.uid != item.meta.uid and held.version > item.version):
+        stored = self._items.get(key)
+        if stored is None or (stored.meta.uid != item.meta.uid and stored.version > item.version):
             return []
-        self._replace(key, None)
+        self._replace(key, stored, None)
         self._unlisted.discard(key)
         # The event has the last state before the deletion, newer than ours.
-        last = item if item.meta.uid == held.meta.uid else held
+        last = item if item.meta.uid == stored.meta.uid else stored
         return [Delta(key, last, None, live=True)]
 
     def _sweep(self) -> Iterator[Delta]:
@@ -163,6 +162,6 @@ class Store:
         lacking, self._unlisted = self._unlisted, set()
         while lacking:
             key = lacking.pop()
-            old = self._replace(key, None)
-            if old is not None:
-                yield Delta(key, old, None, live=False)
+            old = self._items[key]
+            self._replace(key, old, None)
+            yield Delta(key, old, None, live=False)

@@ -53,8 +53,8 @@ EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 LIST_PAGE: Final = 500
 # The limit of a page: it is decoded in one step and for a moment in memory three times. An object has at most 3 MiB.
 PAGE_BYTES: Final = 8 * 1024 * 1024
-# The limit for a server that ignores `limit` and sends everything: about ten thousand objects of 5 KiB, which a pod of
-# 256 MiB survives. Without it a few compressed kilobytes could become gigabytes.
+# The limit of a page of one object, for a server that ignores `limit` and sends everything: about ten thousand objects
+# of 5 KiB, which a pod of 256 MiB survives. Without it a few compressed kilobytes could become gigabytes.
 WHOLE_BYTES: Final = 64 * 1024 * 1024
 # The divisor of the page size while pages are too large. Each try discards a page: 500, 62, 7, 1 are few tries.
 SMALLER: Final = 8
@@ -143,8 +143,6 @@ class Listing(msgspec.Struct, frozen=True):
     """A page was requested. `continue_token` is empty for the first page."""
 
     continue_token: str = ""
-    bound: int = PAGE_BYTES
-    """The maximum size of the page."""
 
 
 class Watching(msgspec.Struct, frozen=True):
@@ -180,7 +178,7 @@ Phase: TypeAlias = Asking | Confirming | Waiting
 class WatchState(msgspec.Struct, frozen=True):
     """All state of one stream between two steps."""
 
-    state: Phase
+    state: Phase = Listing()
     limit: int = LIST_PAGE
     """The page size of the next request."""
 
@@ -243,7 +241,7 @@ class Closed(msgspec.Struct, frozen=True):
 
 
 class Silent(msgspec.Struct, frozen=True):
-    """No data came until the client's own deadline, which is after the server's."""
+    """No answer came until the client's own deadline, which is after the server's."""
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -278,9 +276,6 @@ class Watch(msgspec.Struct, frozen=True):
     """Seconds after which the server ends it."""
 
     deadline: float
-    """Seconds without data after which the client gives it up."""
-
-    longest: float
     """Seconds after which the client ends it in any case: a byte now and then does not show that it works."""
 
 
@@ -338,13 +333,8 @@ class Decision(msgspec.Struct, frozen=True):
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-def start(options: WatchOptions, *, of: tuple[str, str] | None = None) -> Decision:
-    """The first state and command of a stream whose events must have the API version and kind `of`."""
-    return again(WatchState(Listing(), limit=options.page_size, of=of), options)
-
-
-def again(stream: WatchState, options: WatchOptions, *, distrust: bool = False) -> Decision:
-    """Start over with the state so far; with `distrust` as if the server had been restored."""
+def start(stream: WatchState, options: WatchOptions, *, distrust: bool = False) -> Decision:
+    """List from the first page, with the state so far; with `distrust` as if the server had been restored."""
     rules = _Rules(now=0.0, chance=0.0, options=options)
     return rules.open(replace(stream, newest=NEWEST) if distrust else stream, Listing())
 
@@ -365,8 +355,8 @@ def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, op
     """Make one decision. `now` is a monotonic clock in seconds, `chance` a uniform draw from [0, 1)."""
     rules = _Rules(now, chance, options)
     match stream.state, event:
-        case Watching() as state, (Line() | Heard() | Closed() | Silent()) as said:
-            outcome = rules.while_watching(stream, state, said)
+        case Watching() as state, (Line() | Heard() | Closed() | Silent()) as sign:
+            outcome = rules.while_watching(stream, state, sign)
         case Waiting(Watching() as then), Tick() if stream.error is not None:
             outcome = Decision(replace(stream, state=Confirming(then)), ListPage(1, ""))
         case (Waiting(then), Tick()) | (Confirming(then), TooLarge()):
@@ -377,12 +367,12 @@ def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, op
             outcome = rules.page(stream, state, body)
         case Listing() as state, TooLarge():
             outcome = rules.too_large(stream, state)
-        case ((Confirming(asked) | ((Listing() | Watching()) as asked)), Reply(status, body, retry_after)):
-            outcome = rules.refused(stream, asked, decode_failure(status, body, retry_after))
-        case ((Confirming(asked) | ((Listing() | Watching()) as asked)), Broken(message)):
-            outcome = rules.broken(stream, asked, message)
+        case ((Confirming(request) | ((Listing() | Watching()) as request)), Reply(status, body, retry_after)):
+            outcome = rules.refused(stream, request, decode_failure(status, body, retry_after))
+        case ((Confirming(request) | ((Listing() | Watching()) as request)), Broken(message)):
+            outcome = rules.broken(stream, request, message)
         case _, Rewritten():
-            outcome = rules.rewritten(stream)
+            outcome = rules.restored(stream, "the list shows older versions of objects than the store has")
         case _:
             raise AssertionError(f"{type(event).__name__} cannot happen in {type(stream.state).__name__}")
     return outcome
@@ -396,8 +386,7 @@ _REFUSALS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(msgspec.Struct, frozen=True):
     """The rules for one step, with its time and random number."""
 
     now: float
@@ -417,49 +406,44 @@ class _Rules:
 
     def open(self, stream: WatchState, state: Asking) -> Decision:
         if isinstance(state, Listing):
-            return Decision(replace(stream, state=state), ListPage(stream.limit, state.continue_token, state.bound))
+            bound = PAGE_BYTES if stream.limit > 1 else WHOLE_BYTES
+            return Decision(replace(stream, state=state), ListPage(stream.limit, state.continue_token, bound))
         shortest, longest = self.options.timeout
         timeout = float(round(shortest + self.chance * (longest - shortest)))
         fresh = Watching(state.version, gap=state.gap)
-        deadline = timeout + self.options.grace
-        return Decision(replace(stream, state=fresh), Watch(state.version, timeout, deadline, deadline))
+        return Decision(replace(stream, state=fresh), Watch(state.version, timeout, timeout + self.options.grace))
 
     def page(self, stream: WatchState, state: Listing, body: bytes) -> Decision:
         try:
             page = decode_page(body)
         except UNREADABLE as error:
-            failure = Failure(200, "", f"the list could not be decoded: {error}")
-            return self.failed(stream, Listing(), ErrorKind.GARBAGE, failure)
-        changes: list[Change] = []
+            return self.garbage(stream, Listing(), f"the list could not be decoded: {error}")
+        version = version_number(page.version)
+        changes: list[Change] = [Put(item, live=False) for item in page.items]
         if not state.continue_token:
-            version = version_number(page.version)
-            changes.append(Begin(version, restored=version < stream.newest))
+            changes.insert(0, Begin(version, restored=version < stream.newest))
             stream = replace(stream, newest=max(stream.newest, version))
-        changes += [Put(item, live=False) for item in page.items]
         if page.continue_token and page.continue_token == state.continue_token:
-            failure = Failure(200, "", "the pages go in a circle")
-            return replace(self.failed(stream, Listing(), ErrorKind.GARBAGE, failure), changes=tuple(changes))
-        following = Listing(page.continue_token)
-        if page.continue_token and not page.items:
-            failure = Failure(200, "", "the page is empty and not the last one")
-            return replace(self.failed(stream, following, ErrorKind.GARBAGE, failure), changes=tuple(changes))
-        if 4 * len(body) < PAGE_BYTES:
-            stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
-        if page.continue_token:
-            return replace(self.open(replace(stream, error=None, resumes=0), following), changes=tuple(changes))
-        # The store is complete as of this version: watch from there.
-        number = version_number(page.version)
-        complete = replace(stream, synced=True, version=number, newest=number, heard=self.now, error=None, resumes=0)
-        return replace(self.open(complete, Watching(page.version)), changes=(*changes, Sweep()))
+            outcome = self.garbage(stream, Listing(), "the pages go in a circle")
+        elif page.continue_token and not page.items:
+            outcome = self.garbage(stream, Listing(page.continue_token), "the page is empty and not the last one")
+        else:
+            if 4 * len(body) < PAGE_BYTES:
+                stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
+            stream = replace(stream, error=None, resumes=0)
+            if page.continue_token:
+                outcome = self.open(stream, Listing(page.continue_token))
+            else:
+                # The store is complete as of this version: watch from there.
+                stream = replace(stream, synced=True, version=version, newest=version, heard=self.now)
+                outcome = self.open(stream, Watching(page.version))
+                changes.append(Sweep())
+        return replace(outcome, changes=tuple(changes))
 
     def too_large(self, stream: WatchState, state: Listing) -> Decision:
         """Request fewer objects; without a wait, as this happens only a few times in a row."""
-        if state.bound == WHOLE_BYTES:
-            failure = Failure(200, "", f"a list of one object has more than {WHOLE_BYTES} bytes")
-            return self.failed(stream, Listing(), ErrorKind.GARBAGE, failure)
         if stream.limit == 1:
-            # One object is never that large: the server ignores `limit` and sends everything.
-            return self.open(stream, replace(state, bound=WHOLE_BYTES))
+            return self.garbage(stream, Listing(), f"a list of one object has more than {WHOLE_BYTES} bytes")
         return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
 
     def line(self, stream: WatchState, state: Watching, data: bytes) -> Decision:
@@ -472,8 +456,7 @@ class _Rules:
             item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of, emptied=emptied)
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
-            failure = Failure(200, "", f"an event could not be decoded: {error}")
-            return self.failed(stream, self.resumed(stream, state), ErrorKind.GARBAGE, failure)
+            return self.garbage(stream, self.resumed(stream, state), f"an event could not be decoded: {error}")
         number = version_number(version)
         newer = state.moved or number > stream.version
         moved = replace(
@@ -507,18 +490,14 @@ class _Rules:
         try:
             version = version_number(decode_page(body).version)
         except UNREADABLE as error:
-            failure = Failure(200, "", f"the list could not be decoded: {error}")
-            return self.failed(stream, self.resumed(stream, then), ErrorKind.GARBAGE, failure)
+            return self.garbage(stream, self.resumed(stream, then), f"the list could not be decoded: {error}")
         if version < stream.newest:
-            failure = Failure(message=f"the server is at version {version}, and was at {stream.newest}")
-            # The server may pass our version before the list: from now on, any version counts as a restored server's.
-            return self.failed(replace(stream, newest=NEWEST), Listing(), ErrorKind.EXPIRED, failure)
+            return self.restored(stream, f"the server is at version {version}, and was at {stream.newest}")
         return self.open(stream, then)
 
-    def rewritten(self, stream: WatchState) -> Decision:
-        """List everything again as after a restore: even equal versions may have different content."""
-        failure = Failure(message="the list shows older versions than were known")
-        return self.failed(replace(stream, newest=NEWEST), Listing(), ErrorKind.EXPIRED, failure)
+    def restored(self, stream: WatchState, message: str) -> Decision:
+        """List everything again, and report any version as a restored server's: it may pass ours before the list."""
+        return self.failed(replace(stream, newest=NEWEST), Listing(), ErrorKind.EXPIRED, Failure(message=message))
 
     def broken(self, stream: WatchState, state: Asking, message: str) -> Decision:
         if isinstance(state, Listing):
@@ -542,6 +521,9 @@ class _Rules:
         # A CRD that is missing or forbidden may be a different one when it is back: list it.
         vanished = kind in (ErrorKind.MISSING, ErrorKind.FORBIDDEN)
         return self.failed(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
+
+    def garbage(self, stream: WatchState, then: Asking, message: str) -> Decision:
+        return self.failed(stream, then, ErrorKind.GARBAGE, Failure(200, "", message))
 
     def failed(self, stream: WatchState, then: Asking, kind: ErrorKind, failure: Failure) -> Decision:
         verb = "list" if isinstance(stream.state, Listing | Confirming) else "watch"

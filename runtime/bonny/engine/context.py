@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from ..client.api import Client
 from ..core.fights import Fights
-from ..core.ledger import AppliedRecord
 from ..core.objects import Item
+from ..core.records import AppliedRecord
 from ..errors import OptionError
 from ..events import Event
 from ..kinds import Kind, Owned
@@ -79,7 +79,10 @@ class ReconcileContext:
 
     def __post_init__(self) -> None:
         # Looked up once: what is applied after a restore of the server was decided on what it showed before.
-        self.applied_records = self.router.ledger.applied_records.setdefault(self.key, {})
+        record = self.router.records.of(self.key)
+        if record.applied is None:
+            record.applied = {}
+        self.applied_records = record.applied
 
     @property
     def owns(self) -> Sequence[Owned]:
@@ -154,10 +157,10 @@ class ReconcileContext:
     @contextmanager
     def deleting(self, kind: Kind, key: Key, uid: str) -> Iterator[None]:
         """Surrounds the deletion of an object: the router recognises its event, and the owner waits for it."""
-        self.router.begin_end(kind, key, uid, owner=self.key)
+        self.router.begin_deletion(kind, key, uid, owner=self.key)
         try:
             yield
         except BaseException:
-            self.router.cancel_end(kind, key, owner=self.key)
+            self.router.cancel_deletion(kind, key, owner=self.key)
             raise
         self.wrote = True

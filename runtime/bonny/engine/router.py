@@ -2,7 +2,7 @@
 
 It decides which key is queued (the object's own, or that of the owner of a changed child) and with which priority
 (first adds of a list wait behind live changes), and recognises the events of the controller's own writes. A worker then
-decides what to do about a key from the store and the ledger, never from the event.
+decides what to do about a key from the store and its record, never from the event.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..core.fights import Fights
-from ..core.ledger import Barriers, Ends, Ledger, OwnWrites, handled_state
-from ..core.objects import Item, version_number
+from ..core.handled import handled_state
+from ..core.objects import Item
+from ..core.own_writes import OwnWrites
 from ..core.queue import Priority, Queue, QueueOptions, Reason
+from ..core.records import Records
 from ..core.store import Delta
 from ..errors import OptionError
 from ..kinds import Kind, ObjectNames, Owned, Related
@@ -41,20 +44,16 @@ OWNER_INDEX: Final = "owner"
 log = logging.getLogger("bonny.engine.router")
 
 
-@dataclass(slots=True)
-class _StreamMemory:
-    """Own writes and deletions that one stream has to show."""
+def no_worker() -> None:
+    """Stands for the worker while none takes keys."""
 
-    writes: OwnWrites = field(default_factory=OwnWrites)
-    barriers: Barriers = field(default_factory=Barriers)
-    ends: Ends = field(default_factory=Ends)
-    late: Barriers = field(default_factory=Barriers)
-    """Keys that stopped waiting before the stream showed their writes: queued again once it does, because the event of
-    an own write queues no key."""
+
+Name: TypeAlias = tuple[Stream, Key]
+"""One object of one stream."""
 
 
 class Router:
-    """Queue, ledger and streams of one controller for one kind."""
+    """Queue, records and streams of one controller for one kind."""
 
     def __init__(
         self,
@@ -67,10 +66,10 @@ class Router:
     ) -> None:
         """`on_status`: whether a change of only the status queues the object."""
         self.queue: Queue[Key] = Queue(options)
-        self.ledger = Ledger()
+        self.records: Records[Stream] = Records()
         self.fights = Fights()
-        self.wake = asyncio.Event()
-        """Set whenever a key may have become ready."""
+        self.wake: Callable[[], None] = no_worker
+        """Set by the worker: called whenever a key may have become ready."""
         self.barrier_waits = 0
         """Times a key waited for its own write to appear in a stream."""
 
@@ -78,64 +77,47 @@ class Router:
         """Times a key gave up waiting for its own write to appear in a stream."""
 
         self._on_status = on_status
-        self._primary = list(primary)
+        self.primary = list(primary)
+        """The streams of the handled objects."""
         self._owned = {kind: list(streams) for kind, streams in owned.items()}
+        self.owns = list(self._owned)
+        self.owned_streams = [stream for streams in self._owned.values() for stream in streams]
+        """The streams of children."""
         self._related = {kind: list(streams) for kind, streams in related.items()}
-        self._contested: dict[tuple[Stream, Key], set[Key]] = {}
-        """The keys that want the name of a foreign object, by stream and key of that object."""
-
-        self._contests: dict[Key, set[tuple[Stream, Key]]] = {}
-        """The reverse: the foreign objects whose names a key wants."""
-
-        self._parked: dict[Key, float] = {}
-        """When a key began to wait for a stream to show its writes (monotonic seconds)."""
+        self.related = list(self._related)
+        self._followers: dict[Name, set[Key]] = {}
+        """The keys that want the name of an object that is not theirs, or deleted it."""
 
         others = [stream for streams in self._related.values() for stream in streams]
-        self.streams = list(dict.fromkeys([*self._primary, *self.owned_streams, *others]))
+        self.streams = list(dict.fromkeys([*self.primary, *self.owned_streams, *others]))
         """Every stream, each once."""
 
-        self._memory = {stream: _StreamMemory() for stream in self.streams}
+        self._awaited: dict[Stream, list[tuple[int, Key]]] = {stream: [] for stream in self.streams}
+        """The versions that keys wait for, in ascending order."""
+
         self._unsure: set[Key] = set()
         """Keys whose children were unknown because a stream of children was not in sync."""
 
-        self._restoring: set[Stream] = set()
+        self.restoring: set[Stream] = set()
         """Streams of a restored server, until their next list is complete."""
 
         if self._owned:
-            for stream in self._primary:
+            for stream in self.primary:
                 stream.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
         for stream in self.owned_streams:
             stream.store.add_index(OWNER_INDEX, _labelled_owner)
         for kind in self._related:
             if kind.named_by is not None:
-                for stream in self._primary:
+                for stream in self.primary:
                     stream.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
         for stream in self.streams:
             stream.subscribe(self)
-
-    @property
-    def owns(self) -> Sequence[Owned]:
-        return list(self._owned)
-
-    @property
-    def primary(self) -> Sequence[Stream]:
-        """The streams of the handled objects."""
-        return self._primary
-
-    @property
-    def owned_streams(self) -> list[Stream]:
-        """The streams of children."""
-        return [stream for streams in self._owned.values() for stream in streams]
-
-    @property
-    def related(self) -> Sequence[Related]:
-        return list(self._related)
 
     # --- for workers --------------------------------------------------------------------------------------------------
 
     def primary_stream(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
-        return _for_namespace(self._primary, key) or self._primary[0]
+        return _for_namespace(self.primary, key) or self.primary[0]
 
     def item(self, key: Key) -> Item | None:
         return self.primary_stream(key).store.get(key)
@@ -159,7 +141,7 @@ class Router:
         """
         if not self._in_sync:
             if not self._unsure:
-                self._ask_later()
+                self._ask()
             self._unsure.add(owner)
             return None
         return [
@@ -174,22 +156,14 @@ class Router:
     def _in_sync(self) -> bool:
         return all(stream.current for stream in self.owned_streams)
 
-    def _ask_later(self) -> None:
-        asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._asked)
-
-    def _asked(self) -> None:
+    def _ask(self) -> None:
         """Queue the keys that asked for their children, once those are known."""
         if not self._in_sync:
-            self._ask_later()
+            asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._ask)
             return
         for key in self._unsure:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
         self._unsure.clear()
-
-    @property
-    def restoring(self) -> bool:
-        """Whether a stream's server was restored, and its list is not complete yet."""
-        return bool(self._restoring)
 
     async def wait_until_synced(self) -> None:
         """Return once every stream is in sync or blocked, or `SETTLE_SECONDS` after the first primary stream is.
@@ -198,7 +172,7 @@ class Router:
         """
         waits = {stream: asyncio.ensure_future(stream.wait_until_synced()) for stream in self.streams}
         try:
-            await asyncio.wait([waits[stream] for stream in self._primary], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([waits[stream] for stream in self.primary], return_when=asyncio.FIRST_COMPLETED)
             _, late = await asyncio.wait(waits.values(), timeout=SETTLE_SECONDS)
         finally:
             for wait in waits.values():
@@ -211,93 +185,129 @@ class Router:
 
     def begin_write(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """The reconcile of `owner` is about to write to `key`."""
-        stream = self._stream_showing(kind, key, owner=owner)
-        if stream is not None:
-            self._memory[stream].writes.begin(key)
+        if self._stream_showing(kind, key, owner=owner) is not None:
+            self._writes_of(owner).begin()
 
     def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
         """The write to `key` made `version`, or failed (None)."""
         stream = self._stream_showing(kind, key, owner=owner)
         if stream is None:
             return
-        if self._memory[stream].writes.end(key, version):
-            self._enqueue(owner, Reason.CHANGED if stream in self._primary else Reason.CHILD)
-        number = version_number(version or "")
-        if number > stream.version:
-            self._memory[stream].barriers.require(owner, number)
+        writes = self._writes_of(owner)
+        before = writes.awaited.get(stream)
+        for reason in writes.end(stream, version, at=stream.version):
+            self._enqueue(owner, reason)
+        after = writes.awaited.get(stream)
+        if after is not None and after != before:
+            self._await_no_longer(stream, before, owner)
+            insort(self._awaited[stream], (after, owner))
+        self._release(owner)
 
-    def begin_end(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
+    def begin_deletion(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
         """The reconcile of `owner` is about to delete `key`; the owner waits until the stream shows that."""
         stream = self._stream_showing(kind, key, owner=owner)
         shown = None if stream is None else stream.store.get(key)
         if stream is not None and shown is not None and shown.meta.uid == uid:
-            self._memory[stream].ends.expect(key, uid, owner=owner)
+            self._writes_of(owner).deletions[stream, key] = uid
+            self._followers.setdefault((stream, key), set()).add(owner)
 
-    def cancel_end(self, kind: Kind, key: Key, *, owner: Key) -> None:
+    def cancel_deletion(self, kind: Kind, key: Key, *, owner: Key) -> None:
         """The deletion failed, or its outcome is unknown."""
         stream = self._stream_showing(kind, key, owner=owner)
-        if stream is not None:
-            self._memory[stream].ends.cancel(key)
+        if stream is not None and self._writes_of(owner).deletions.pop((stream, key), None) is not None:
+            self._unfollow((stream, key), owner)
 
     def park(self, key: Key, *, now: float) -> bool:
         """Give `key` back to the queue if a stream has not shown the writes of its last reconcile; returns whether.
 
-        After `BARRIER_SECONDS` the key goes on with the stores as they are.
+        After `BARRIER_SECONDS` the key goes on with the stores as they are. Its writes then count as foreign when they
+        are shown, so that it looks at them once more.
         """
-        if not self._waits(key):
-            self._parked.pop(key, None)
+        record = self.records.get(key)
+        writes = None if record is None else record.writes
+        if writes is None or not writes.waits:
+            self._forget_writes(key)
             return False
-        if key not in self._parked:
+        if writes.parked_since is None:
+            writes.parked_since = now
             self.barrier_waits += 1
-        until = self._parked.setdefault(key, now) + BARRIER_SECONDS
+        until = writes.parked_since + BARRIER_SECONDS
         if now < until:
             self.queue.park(key, until=until)
             return True
         self.barriers_missed += 1
-        del self._parked[key]
-        for memory in self._memory.values():
-            memory.late.require(key, memory.barriers.drop(key))
-            memory.ends.drop(key)
+        self._forget_writes(key)
         return False
-
-    def _waits(self, key: Key) -> bool:
-        return any(
-            memory.barriers.blocks(key, at=stream.version) or memory.ends.blocks(key)
-            for stream, memory in self._memory.items()
-        )
 
     def contest(self, names: Iterable[tuple[Kind, Key]], *, owner: Key) -> None:
         """These foreign objects have names that `owner` wants: a change of one queues the owner.
 
         Replaces the owner's earlier contests, so a name that it no longer wants is forgotten.
         """
-        wanted = {(stream, key) for kind, key in names if (stream := self.stream_of(kind, key)) is not None}
-        for name in self._contests.pop(owner, set()) - wanted:
-            self._contested[name].discard(owner)
-            if not self._contested[name]:
-                del self._contested[name]
+        wanted = frozenset((stream, key) for kind, key in names if (stream := self.stream_of(kind, key)) is not None)
+        record = self.records.of(owner)
+        given_up, record.contested = record.contested - wanted, wanted
+        for name in given_up:
+            self._unfollow(name, owner)
         for name in wanted:
-            self._contested.setdefault(name, set()).add(owner)
-        if wanted:
-            self._contests[owner] = wanted
+            self._followers.setdefault(name, set()).add(owner)
 
     def forget(self, key: Key) -> None:
         """No object of this name exists any more, and its deletion is handled: drop everything known of it."""
-        for kind, child in self.ledger.applied_records.get(key, ()):
-            if (stream := self.stream_of(kind, child)) is not None:
-                self._memory[stream].writes.drop(child)
-        for memory in self._memory.values():
-            memory.late.drop(key)
-        self.ledger.drop(key)
-        self._unsure.discard(key)
+        self._forget_writes(key)
         self.contest((), owner=key)
+        self.records.forget(key)
+        self._unsure.discard(key)
+
+    def _writes_of(self, owner: Key) -> OwnWrites[Stream]:
+        record = self.records.of(owner)
+        if record.writes is None:
+            record.writes = OwnWrites()
+        return record.writes
+
+    def _await_no_longer(self, stream: Stream, version: int | None, key: Key) -> None:
+        if version is not None:
+            waiting = self._awaited[stream]
+            del waiting[bisect_left(waiting, (version, key))]
+
+    def _unfollow(self, name: Name, key: Key) -> None:
+        """`key` has one reason less to follow this object."""
+        record = self.records.of(key)
+        if name not in record.contested and (record.writes is None or name not in record.writes.deletions):
+            self._followers[name].discard(key)
+            if not self._followers[name]:
+                del self._followers[name]
+
+    def _release(self, key: Key) -> None:
+        """A write of `key` was answered or shown: let it go on if it waits for nothing else."""
+        record = self.records.of(key)
+        writes = record.writes
+        if writes is not None and not writes.waits and writes.parked_since is not None:
+            self.queue.unpark(key, now=time.monotonic())
+            self.wake()
+        if writes is not None and writes.over:
+            record.writes = None
+
+    def _forget_writes(self, key: Key) -> None:
+        """`key` waits for nothing any more. A write that outlives its reconcile stays known until it is answered."""
+        record = self.records.get(key)
+        if record is None or record.writes is None:
+            return
+        writes = record.writes
+        for stream, version in writes.awaited.items():
+            self._await_no_longer(stream, version, key)
+        deleted = list(writes.deletions)
+        writes.forget_versions()
+        for name in deleted:
+            self._unfollow(name, key)
+        if writes.over:
+            record.writes = None
 
     async def requeue_all(self) -> None:
-        """Forget handled states and applied records, and queue every object."""
-        self.ledger.handled.clear()
-        self.ledger.applied_records.clear()
+        """Let each object count as not yet reconciled, and queue it."""
+        self.records.forget_reconciles()
         keys: list[Key] = []
-        for stream in self._primary:
+        for stream in self.primary:
             keys += stream.store.keys()
         for number, key in enumerate(keys):
             if number % QUEUED_AT_ONCE == 0:
@@ -306,7 +316,7 @@ class Router:
 
     def remove_tombstones(self, *, before: float) -> None:
         """For a standby: the leader handles the deletions before this moment (monotonic seconds)."""
-        for key in self.ledger.remove_tombstones_before(before):
+        for key in self.records.remove_tombstones_before(before):
             if self.item(key) is None:
                 self.forget(key)
                 self.queue.discard(key)
@@ -325,65 +335,77 @@ class Router:
 
     def seen(self, stream: Stream, delta: Delta) -> None:
         """Queue the keys that a difference concerns."""
-        memory, new = self._memory[stream], delta.new
-        own = delta.live and new is not None and memory.writes.is_own(delta.key, new.meta.resource_version)
-        if memory.ends.is_end(delta.key, delta.old, new):
-            own = own or delta.live
-            self._unpark(memory.ends.cancel(delta.key))
-        if new is None:
-            memory.writes.drop(delta.key)
-        if stream in self._primary:
-            self._seen_primary(stream, delta, own=own)
+        deleters = self._deleters(stream, delta) if (stream, delta.key) in self._followers else set()
+        if stream in self.primary:
+            self._seen_primary(stream, delta, own=delta.live and delta.key in deleters)
         if any(stream in streams for streams in self._owned.values()):
-            self._seen_child(stream, delta, own=own)
+            self._seen_child(stream, delta, deleters if delta.live else set())
         for kind, streams in self._related.items():
             if stream in streams:
                 self._seen_related(stream, kind, delta)
 
     def advanced(self, stream: Stream) -> None:
         """The stream reached a newer version: release the keys that waited for it."""
-        if stream in self._restoring:
-            self._restoring.discard(stream)
-            self.ledger.epoch += 1
-        self._memory[stream].writes.passed(at=stream.version)
-        for key in self._memory[stream].barriers.met(at=stream.version):
-            self._unpark(key)
-        for key in self._memory[stream].late.met(at=stream.version):
-            self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
-
-    def _unpark(self, key: Key | None) -> None:
-        """Release `key` from the queue's parking if it waits for nothing else."""
-        if key is not None and not self._waits(key):
-            self.queue.unpark(key, now=time.monotonic())
-            self.wake.set()
+        if stream in self.restoring:
+            self.restoring.discard(stream)
+            self.records.begin_epoch()
+        waiting = self._awaited[stream]
+        if waiting and waiting[0][0] <= stream.version:
+            number = bisect_right(waiting, stream.version, key=itemgetter(0))
+            shown, self._awaited[stream] = waiting[:number], waiting[number:]
+            for _, key in shown:
+                self._writes_of(key).passed(stream)
+                self._release(key)
 
     def restored(self, stream: Stream) -> None:
         """The server's versions went backwards: forget what is remembered by version, and queue what is listed."""
-        self._memory[stream].writes.forget_versions()
-        self._memory[stream] = _StreamMemory(self._memory[stream].writes)
-        self.ledger.forget_versions()
-        self._restoring.add(stream)
+        for key, record in self.records.items():
+            if record.writes is not None:
+                self._forget_writes(key)
+        self.records.forget_versions()
+        self.restoring.add(stream)
+
+    def _deleters(self, stream: Stream, delta: Delta) -> set[Key]:
+        """The keys that deleted the object, if this shows the deletion; they wait for it no longer."""
+        name, deleters = (stream, delta.key), set()
+        for key in list(self._followers[name]):
+            writes = self.records.of(key).writes
+            if writes is not None and writes.is_deletion(stream, delta.key, delta.old, delta.new):
+                deleters.add(key)
+                del writes.deletions[name]
+                self._unfollow(name, key)
+                self._release(key)
+        return deleters
 
     def _seen_primary(self, stream: Stream, delta: Delta, *, own: bool) -> None:
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
-            self.ledger.add_tombstone(delta.key, old, now=time.monotonic())
+            self.records.add_tombstone(delta.key, old, now=time.monotonic())
             self._enqueue(delta.key, Reason.DELETED)
         if new is None or own:
             return
         if old is None:
             first = not delta.live and not stream.synced
             self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
-        elif stream in self._restoring:
+        elif stream in self.restoring:
             # A reconcile since the list began saw the object as it was before the restore.
-            self.ledger.handled.pop(delta.key, None)
+            self.records.of(delta.key).handled = None
             self._enqueue(delta.key, Reason.CHANGED)
         elif self._rewritten(stream, delta):
             # A reason that counts even if a running reconcile marks this generation as handled.
-            self.ledger.handled.pop(delta.key, None)
+            self.records.of(delta.key).handled = None
             self._enqueue(delta.key, Reason.CHILD)
-        elif self._differs(stream, old, new):
+        elif not self._is_own(delta.key, stream, delta, Reason.CHANGED) and self._differs(stream, old, new):
             self._enqueue(delta.key, Reason.CHANGED)
+
+    def _is_own(self, key: Key, stream: Stream, delta: Delta, reason: Reason) -> bool:
+        """Whether the event is that of a write of `key`; while it writes, that is known at its end."""
+        if not delta.live or delta.new is None:
+            return False  # a list can hide a foreign change in front of an own write
+        record = self.records.get(key)
+        if record is None or record.writes is None:
+            return False
+        return record.writes.is_own(stream, delta.new.meta.resource_version, reason)
 
     def _differs(self, stream: Stream, old: Item, new: Item) -> bool:
         """Whether a reconcile is needed: a status write by others must not cut a failing key's backoff short."""
@@ -401,25 +423,24 @@ class Router:
         before, after = (handled_state(item, with_status=False, trust_generation=False) for item in (old, new))
         return 0 < old.meta.generation == new.meta.generation and before.content != after.content
 
-    def _seen_child(self, stream: Stream, delta: Delta, *, own: bool) -> None:
+    def _seen_child(self, stream: Stream, delta: Delta, deleters: set[Key]) -> None:
         # Children in a first list are reconciled with their owners, which are all new then, too.
         first = not delta.live and not stream.synced
-        concerned = set() if own else self._owners(delta)
-        if delta.new is None or not own:
-            # The name is free, whichever client deleted the object: one owner may prune a child that another wants.
-            concerned |= self._contested.get((stream, delta.key), set())
-        for key in concerned:
-            self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
+        # A name that became free concerns who wants it: one owner may prune a child that another wants.
+        concerned = self._owners(delta) | self._followers.get((stream, delta.key), set())
+        for key in concerned - deleters:
+            if not self._is_own(key, stream, delta, Reason.CHILD):
+                self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
 
     def _seen_related(self, stream: Stream, kind: Related, delta: Delta) -> None:
         first = not delta.live and not stream.synced
         concerned: set[Key] = set()
         if kind.keys is not None:
-            namespaced = self._primary[0].kind.namespaced
+            namespaced = self.primary[0].kind.namespaced
             for item in filter(None, (delta.old, delta.new)):
                 concerned.update(_keys(kind, kind.keys, item, namespaced=namespaced))
         else:
-            for primary in self._primary:
+            for primary in self.primary:
                 concerned |= primary.store.lookup(_index_of(kind), str(delta.key))
         for key in concerned:
             if self.item(key) is not None:
@@ -428,11 +449,11 @@ class Router:
     def _owners(self, delta: Delta) -> set[Key]:
         """The keys of handled objects that the child named as owners, before or after the change."""
         uids = {uid for item in (delta.old, delta.new) if item is not None for uid in _owner_uids(item)}
-        return {key for uid in uids for stream in self._primary for key in stream.store.lookup(UID_INDEX, uid)}
+        return {key for uid in uids for stream in self.primary for key in stream.store.lookup(UID_INDEX, uid)}
 
     def _enqueue(self, key: Key, reason: Reason, *, priority: Priority = Priority.LIVE) -> None:
         self.queue.add(key, reason, now=time.monotonic(), priority=priority)
-        self.wake.set()
+        self.wake()
 
 
 def _owner_uids(item: Item) -> Iterable[str]:

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
-from ..client.api import ApiRequest, Client, path_of, retry_after
+from ..client.api import Client, path_of, retry_after
 from ..client.errors import AnswerTooLarge, Unreachable, missing_rule
-from ..client.pages import AS_METADATA
+from ..client.pages import AS_METADATA, page_request
 from ..core import watch
 from ..core.framing import Lines, LineTooLong
 from ..core.store import Delta, Store
@@ -33,10 +33,9 @@ BLOCKING = (watch.ErrorKind.FORBIDDEN, watch.ErrorKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 30.0
-# Yield to the event loop after this many differences, about 5 ms. Each counts once more per 4 KiB: a sweep can be as
-# large as the store, and to compare a ConfigMap it has to be decoded.
-DELTAS_AT_ONCE = 250
-WEIGHT_BYTES = 4096
+# Yield to the event loop after differences have taken this long: a sweep can be as large as the store, and to compare a
+# ConfigMap it has to be decoded.
+SECONDS_AT_ONCE = 0.005
 PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
 
 log = logging.getLogger("bonny.engine.stream")
@@ -72,18 +71,16 @@ class Stream:
 
         self._client = client
         self._options = options
-        self._path = path_of(kind, self.namespace)
-        self._selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
         self._subscribers: list[Subscriber] = []
         shown = PARTIAL if kind.metadata_only else kind.gvk
-        self._stream = watch.start(self._options, of=shown).stream
+        self._stream = watch.WatchState(limit=options.page_size, of=shown)
         self._changed = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
         self._ran = False
         self._metadata = {"stream": str(self)}
         self._distrusted = False
         self._relists = False
-        self.on_restore: Callable[[Stream], None] = _ignore
+        self.on_restore: Callable[[Stream], None] = lambda _: None
         """Called when this stream itself notices that the API server's versions went backwards."""
 
     def __str__(self) -> str:
@@ -162,7 +159,7 @@ class Stream:
     async def _follow(self) -> None:
         self._relists = self._ran or self._distrusted
         self._ran, self._distrusted = True, False
-        begun = watch.again(self._stream, self._options, distrust=self._relists)
+        begun = watch.start(self._stream, self._options, distrust=self._relists)
         self._stream, command = begun.stream, begun.command
         while True:
             match command:
@@ -179,12 +176,12 @@ class Stream:
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
-    async def _list(self, request: watch.ListPage) -> watch.Command:
-        query = {**self._selectors, "limit": str(request.limit), "continue": request.continue_token}
+    async def _list(self, page: watch.ListPage) -> watch.Command:
+        request = page_request(
+            self.kind, self.namespace, limit=page.limit, token=page.continue_token, limit_bytes=page.bound
+        )
         try:
-            answer = await self._client.exchange(
-                ApiRequest("GET", self._path, query, self._headers("list"), limit_bytes=request.bound)
-            )
+            answer = await self._client.exchange(request)
         except AnswerTooLarge:
             return await self._step(watch.TooLarge())
         except (Unreachable, UsageError) as error:
@@ -193,20 +190,20 @@ class Stream:
 
     async def _watch(self, request: watch.Watch) -> watch.Command:
         query = {
-            **self._selectors,
+            "labelSelector": self.kind.label_selector,
+            "fieldSelector": self.kind.field_selector,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": request.version,
             "timeoutSeconds": f"{request.timeout:.0f}",
         }
-        limit = asyncio.timeout(request.longest)
+        headers = {"Accept": AS_METADATA["watch"]} if self.kind.metadata_only else {}
+        path, limit = path_of(self.kind, self.namespace), asyncio.timeout(request.deadline)
         execute("bonny.watcher.watch.started", {}, self._metadata)
         try:
             async with (
                 limit,
-                self._client.stream(
-                    self._path, query=query, headers=self._headers("watch"), read_timeout=request.deadline
-                ) as answer,
+                self._client.stream(path, query=query, headers=headers, read_timeout=request.deadline) as answer,
             ):
                 if answer.status != 200:
                     execute("bonny.watcher.watch.failed", {}, {**self._metadata, "status": answer.status})
@@ -235,16 +232,13 @@ class Stream:
             execute("bonny.watcher.watch.failed", {}, {**self._metadata, "error": error})
             return await self._step(watch.Broken(str(error)))
 
-    def _headers(self, verb: str) -> dict[str, str]:
-        return {"Accept": AS_METADATA[verb]} if self.kind.metadata_only else {}
-
     async def _wait(self, seconds: float, *, renew: bool) -> None:
         await asyncio.sleep(seconds)
         if renew:
             try:
                 await self._client.connection(renew=True)
             except UsageError as error:
-                log.warning("cannot read credentials", extra={"stream": str(self), "error": str(error)})
+                log.warning("cannot read credentials", extra={**self._metadata, "error": str(error)})
 
     async def _step(self, event: watch.WatchInput) -> watch.Command:
         """Decide, and send the changes to the subscribers, yielding to the event loop between many of them."""
@@ -252,25 +246,22 @@ class Stream:
         before = self._stream
         outcome = watch.step(before, event, now=now, chance=random.random(), options=self._options)
         # Subscribers use `synced` to recognise the first list, so it becomes true only after they got its changes.
-        weight = 0
+        began = now
         for change in outcome.changes:
             for delta in self._applied(change):
                 for subscriber in self._subscribers:
                     subscriber.seen(self, delta)
-                weight += 1 + sum(len(item.raw) // WEIGHT_BYTES for item in (delta.old, delta.new) if item is not None)
-                if weight >= DELTAS_AT_ONCE:
-                    weight = 0
+                if time.monotonic() - began >= SECONDS_AT_ONCE:
                     await asyncio.sleep(0)
+                    began = time.monotonic()
         self._stream = outcome.stream
-        error_changed = before.error != outcome.stream.error
-        if error_changed:
+        if before.error != outcome.stream.error:
             self._report(before.error, outcome.stream.error)
         complete = bool(outcome.changes) and isinstance(outcome.changes[-1], watch.Sweep)
         if complete or before.version != outcome.stream.version:
             for subscriber in self._subscribers:
                 subscriber.advanced(self)
-        if error_changed or before.synced != outcome.stream.synced:
-            self._changed.set()
+        self._changed.set()
         if self.store.rewritten:
             self.store.rewritten = False
             return await self._step(watch.Rewritten())
@@ -285,19 +276,16 @@ class Stream:
             for subscriber in self._subscribers:
                 subscriber.restored(self)
             if noticed:
-                log.warning(
-                    "versions went backwards: the API server was restored from a backup",
-                    extra={"stream": str(self)},
-                )
+                log.warning("versions went backwards: the API server was restored from a backup", extra=self._metadata)
                 self.on_restore(self)
         return self.store.apply(change)
 
     def _report(self, before: watch.StreamError | None, after: watch.StreamError | None) -> None:
         if after is None:
             execute("bonny.watcher.trouble.finished", {}, self._metadata)
-            log.info("watch recovered", extra={"stream": str(self)})
+            log.info("watch recovered", extra=self._metadata)
             return
-        extra = {"stream": str(self), "verb": after.verb, "status": after.status, "error": after.message}
+        extra = {**self._metadata, "verb": after.verb, "status": after.status, "error": after.message}
         execute("bonny.watcher.trouble.started", {}, {**extra, "kind": after.kind.value})
         if after.kind is watch.ErrorKind.FORBIDDEN:
             verbs = ("get", "list", "watch")
@@ -307,9 +295,6 @@ class Stream:
             self.errors[after.kind] += 1
         level = logging.DEBUG if repeated or after.kind in ORDINARY else logging.WARNING
         log.log(level, "watch failed", extra={**extra, "kind": after.kind.value})
-
-
-def _ignore(_: Stream) -> None: ...
 
 
 async def _first(chunks: AsyncIterator[bytes]) -> bytes:

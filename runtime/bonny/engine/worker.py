@@ -1,13 +1,7 @@
 """Worker: takes the keys of one controller and kind from the queue and reconciles each through the pipeline.
 
-It decides what to do about a key, from the store and the ledger:
-
-    gone, with a tombstone                -> delete, once for each UID, until it succeeds or is given up
-    under deletion, our finalizer         -> finalize
-    not yet reconciled under this UID     -> add
-    differs from the last reconcile       -> modify
-    a child changed, or a timer           -> reconcile
-    else                                  -> nothing
+Of a key it first calls `delete` for each object of this name that is gone; `core.records.decide` says from the object
+and the record of the key what else is to do.
 
 A key leaves the queue only when its reconcile succeeded; after a failure it comes back with exponential backoff.
 """
@@ -15,26 +9,26 @@ A key leaves the queue only when its reconcile succeeded; after a failure it com
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import math
 import random
 import time
 import zlib
-from collections.abc import Collection
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, cast
 
-from ..axn import Action, Axn
 from ..calling import HandlerTimeout, as_failure, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal
 from ..controller import Controller, Restart
-from ..core.ledger import Handled, Tombstone, handled_state
+from ..core.handled import Handled, handled_state
 from ..core.meters import ReconcileCounts
 from ..core.objects import Item
 from ..core.queue import Reason, Work
+from ..core.records import Action, Tombstone, decide
 from ..errors import BonnyError, InvalidObject, Retry, Terminal
-from ..events import Event
+from ..events import EventRecorder
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
@@ -44,7 +38,8 @@ from ..steps.finalizer import finalizers_of
 from ..telemetry import tracing
 from ..telemetry.logging import about
 from .context import ReconcileContext, Tasks
-from .router import Router
+from .reconcile import Reconcile
+from .router import Router, no_worker
 
 # A delete handler that still fails after an hour is unlikely to ever succeed; that is reported, and it is given up.
 DELETE_SECONDS: Final = 3600.0
@@ -52,27 +47,15 @@ DELETE_SECONDS: Final = 3600.0
 LONGEST_ADVICE: Final = 300.0
 # Handlers and requests end by their timeouts; a reconcile that lasts this much longer is stuck.
 STUCK_SECONDS: Final = 120.0
-OTHERS: Final = frozenset({Reason.CHILD, Reason.RELATED})
-WAKING: Final = OTHERS | {Reason.REQUEUE, Reason.RESYNC}
+# Handlers that never wait keep the event loop for this long at a time, all slots together: as long as a large reconcile
+# takes.
+TURN_SECONDS: Final = 0.002
 
 log = logging.getLogger("bonny.engine.worker")
 
 
-class Recorder(Protocol):
-    """Sends events when it can: `bonny.events.EventRecorder`, or none at all."""
-
-    def record(self, regarding: Resource, event: Event) -> None: ...
-
-
-class NullRecorder:
-    """Drops events: a watcher leaves nothing on the objects that it shows."""
-
-    def record(self, regarding: Resource, event: Event) -> None:
-        """Drop it."""
-
-
 class Worker:
-    """Up to `max_concurrent` reconciles at a time, never two of one key."""
+    """Up to `max_concurrent` reconciles at a time, never two of one key. Without a recorder, no events are sent."""
 
     def __init__(
         self,
@@ -82,7 +65,7 @@ class Worker:
         controller: Controller[Any],
         kind: Kind,
         client: Client,
-        recorder: Recorder,
+        recorder: EventRecorder | None,
         tasks: Tasks | None = None,
         router: Router,
         pipeline: Pipeline,
@@ -111,14 +94,20 @@ class Worker:
         self._controller = controller
         self._version = controller.version_for(kind.kind, kind.version)
         self._client = client
-        self._recorder = recorder
+        self._record = (lambda *_: None) if recorder is None else recorder.record
         self._pipeline = pipeline
-        self._running: dict[asyncio.Task[None], float] = {}
-        """Running reconciles, each with its start (monotonic seconds)."""
+        self._slots: set[asyncio.Task[None]] = set()
+        self._work = asyncio.Semaphore(0)
+        """Idle slots wait for it."""
 
+        self.running: dict[asyncio.Task[None], float] = {}
+        """Slots with a key, each with the start of its reconcile (monotonic seconds)."""
+
+        self._alarm: asyncio.TimerHandle | None = None
+        self._surroundings = contextvars.copy_context()
         self._stopping = False
-        self._stopped: dict[Key, tuple[int, Handled]] = {}
-        """Keys that `Terminal` stopped: the epoch of the ledger then, and the state of the object."""
+        self._ended = asyncio.Event()
+        self._defect: BaseException | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -126,84 +115,138 @@ class Worker:
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Hand out keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
+        """Reconcile keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
 
         Cancelled, it cancels them first. Run again, it reconciles every object: another replica may have led meanwhile.
+        Raises: what is a defect of the queue or of this class; errors of handlers are not.
         """
         if self._stopping:
             self._stopping = False
-            self._stopped.clear()
             await self.router.requeue_all()
+        self._ended.clear()
+        self._work, self._defect = asyncio.Semaphore(0), None
         stopping.set(lambda: self._stopping)
-        wake = self.router.wake
+        self._surroundings = contextvars.copy_context()
         settled = asyncio.create_task(self.router.wait_until_synced())
-        settled.add_done_callback(lambda _: wake.set())
+        settled.add_done_callback(self._begin)
         try:
-            while not self._stopping:
-                wake.clear()
-                due = self._hand_out() if settled.done() else None
-                if due is None:
-                    await wake.wait()
-                    continue
-                # Half the cost of asyncio.timeout, and this is passed once for each key.
-                alarm = asyncio.get_running_loop().call_later(max(due - time.monotonic(), 0.0), wake.set)
-                try:
-                    await wake.wait()
-                finally:
-                    alarm.cancel()
-            if self._running:
-                await asyncio.wait(list(self._running), timeout=self._controller.shutdown_timeout)
+            await self._ended.wait()
+            if self._defect is not None:
+                raise self._defect
+            if self.running:
+                await asyncio.wait(list(self.running), timeout=self._controller.shutdown_timeout)
         finally:
             settled.cancel()
             await self._cancel()
 
-    def _hand_out(self) -> float | None:
-        """Start a reconcile in each free slot.
+    def _begin(self, settled: asyncio.Task[None]) -> None:
+        """The streams are in sync, or late: give out keys from now on."""
+        if not settled.cancelled() and not self._stopping:
+            self.router.wake = self._wake
+            self._add_slot()  # whatever is ready: it also waits for the first timer
 
-        Returns: when the next key is due; None when only an event, or the end of a reconcile, brings one.
+    def _wake(self) -> None:
+        """A key may have become ready: let an idle slot look, or start another one."""
+        if self._stopping or not self.router.queue.ready:
+            return
+        if len(self._slots) > len(self.running):
+            self._wake_one()
+        elif len(self._slots) < self.max_concurrent:
+            self._add_slot()
+
+    def _wake_one(self) -> None:
+        """Let an idle slot look; if none is, the next one looks once more before it waits."""
+        if self._work.locked():
+            self._work.release()
+
+    def _add_slot(self) -> None:
+        slot = asyncio.create_task(self._slot(), name=self.name, context=self._surroundings.copy())
+        self._slots.add(slot)
+        slot.add_done_callback(self._returned)
+
+    async def _slot(self) -> None:
+        """Reconcile one key after the other: a task for each key would cost as much as the queue.
+
+        It ends when user code left something in its task that the next key would find; then another takes its place.
         """
-        while len(self._running) < self._controller.max_concurrent:
-            work = self.router.queue.take(now=time.monotonic())
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        resumed = time.monotonic()
+        while not self._stopping:
+            now = time.monotonic()
+            if now - resumed > TURN_SECONDS / len(self._slots):
+                await asyncio.sleep(0)
+                resumed = time.monotonic()
+                continue
+            work = self.router.queue.take(now=now)
             if work is None:
-                return self.router.queue.next_due()
-            task = asyncio.create_task(self._handle(work), name=f"{self.name} {work.key}")
-            self._running[task] = time.monotonic()
-            task.add_done_callback(self._returned)
-        return None
+                await self._rest()
+                resumed = time.monotonic()
+                continue
+            about(controller=self.name, object=work.key, reasons=work.reasons)
+            surroundings = contextvars.copy_context()
+            self.running[task] = now
+            self._wake()  # there may be more
+            try:
+                await self._handle(work)
+            except Exception:
+                log.exception("a worker failed: please report this")
+            finally:
+                del self.running[task]
+            tracing.observed.set(None)
+            if task.cancelling() or _differ(surroundings, contextvars.copy_context()):
+                return
+
+    async def _rest(self) -> None:
+        """Return when a key may be ready."""
+        due = self.router.queue.next_due()
+        if due is not None and (self._alarm is None or due < self._alarm.when()):
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+        await self._work.acquire()
+
+    def _ring(self) -> None:
+        """A timer fired, or the wait of a key is over: the slot that looks wakes others if there is more."""
+        self._alarm = None
+        self._wake_one()
 
     def stop(self) -> None:
         """Take no further key."""
         self._stopping = True
-        self.router.wake.set()
+        self._ended.set()
+        for _ in self._slots:
+            self._work.release()
 
     async def _cancel(self) -> None:
         """Cancel the reconciles in progress and wait for them."""
         self.stop()
-        late = list(self._running)
+        self.router.wake = no_worker
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        late = list(self.running)
         for task in late:
             task.cancel()
         if late:
             extra = {"controller": self.name, "count": len(late)}
             log.warning("handlers were cancelled: their time was over", extra=extra)
-            await asyncio.wait(late)
-
-    @property
-    def running(self) -> Collection[float]:
-        """The start of each running reconcile (monotonic seconds)."""
-        return self._running.values()
+        if ending := {*late, *self._slots}:
+            await asyncio.wait(ending)
 
     @property
     def stuck(self) -> bool:
         """Whether every slot is held by a reconcile that should have ended long ago, so that nothing makes progress."""
-        if len(self._running) < self._controller.max_concurrent:
+        if len(self.running) < self.max_concurrent:
             return False
-        return time.monotonic() - max(self._running.values()) > self._controller.timeout + STUCK_SECONDS
+        return time.monotonic() - max(self.running.values()) > self._controller.timeout + STUCK_SECONDS
 
-    def _returned(self, task: asyncio.Task[None]) -> None:
-        self._running.pop(task, None)
-        self.router.wake.set()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a worker failed: please report this", exc_info=task.exception())
+    def _returned(self, slot: asyncio.Task[None]) -> None:
+        self._slots.discard(slot)
+        if not slot.cancelled() and slot.exception() is not None:
+            self._defect = slot.exception()
+            self._ended.set()
+        elif not self._stopping:
+            self._add_slot()
 
     # --- one key ------------------------------------------------------------------------------------------------------
 
@@ -221,13 +264,12 @@ class Worker:
         if self.router.park(key, now=began):
             return
         self.meters.queued.observe(began - work.queued)
-        about(controller=self.name, object=key, reasons=work.reasons)
         try:
             await self._settle_deletions(key)
             item = self.router.item(key)
             if item is None:
                 self._forget(key)
-            elif not self.router.ledger.is_deleted(item.meta.uid):
+            elif not self.router.records.is_deleted(item.meta.uid):
                 await self._settle_object(item, work)
         except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back; other keys go on
             await self._failed(work, error, seconds=time.monotonic() - began)
@@ -240,25 +282,27 @@ class Worker:
     async def _settle_object(self, item: Item, work: Work[Key]) -> None:
         """Reconcile the object if there is a reason to, and set the key's timer."""
         key = item.key
-        state = self._state(item)
-        action = self._action(key, state, work.reasons)
+        records, state = self.router.records, self._state(item)
+        action = decide(state, records.get(key), work.reasons, finalizers=self._finalizers)
         if action is None:
             return
-        self._stopped.pop(key, None)
-        epoch = self.router.ledger.epoch
+        record = records.of(key)
+        record.stopped = None
+        epoch = records.epoch
         try:
             axn = await self._process(action, item, work.reasons, tries=work.tries)
         except Terminal:
-            self._stopped[key] = (epoch, state)
+            if records.epoch == epoch:
+                record.stopped = state
             raise
-        if not self.router.ledger.applied_records.get(key):
-            self.router.ledger.applied_records.pop(key, None)
         if axn.applied is not None:
             self.router.contest((), owner=key)
         # While the list of a restored server is incomplete, an equal generation may hide different content.
-        steady = self.router.ledger.epoch == epoch and not self.router.restoring
+        steady = records.epoch == epoch and not self.router.restoring
         if steady or self.router.item(key) is item:
-            self.router.ledger.handled[key] = state if axn.shown in (None, item) else self._state(axn.shown)
+            record.handled = state if axn.shown in (None, item) else self._state(axn.shown)
+        if not record.applied:
+            record.applied = None
         self.handled += 1
         if axn.outdated:
             # Queued while it is being worked on, so it comes back once the streams show what was written.
@@ -274,33 +318,21 @@ class Worker:
     def _state(self, item: Item) -> Handled:
         return handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)
 
-    def _action(self, key: Key, state: Handled, reasons: frozenset[Reason]) -> Action | None:
-        last = self.router.ledger.handled.get(key)
-        if self._stopped.get(key) == (self.router.ledger.epoch, state) and not reasons & OTHERS:
-            return None
-        if state.deletion is not None:
-            return Action.FINALIZE if not self._finalizers.isdisjoint(state.finalizers) else None
-        if last is None or last.uid != state.uid:
-            return Action.ADD
-        if last != state:
-            return Action.MODIFY
-        return Action.RECONCILE if reasons & WAKING else None
-
     async def _settle_deletions(self, key: Key) -> None:
         """Call `delete` for every tombstone of this name."""
-        ledger = self.router.ledger
-        for stone in ledger.tombstones(key):
+        records = self.router.records
+        for stone in records.tombstones(key):
             uid = stone.item.meta.uid
-            if self._controller.handles(Action.DELETE) and not ledger.is_deleted(uid) and await self._is_gone(stone):
+            if self._controller.handles(Action.DELETE) and not records.is_deleted(uid) and await self._is_gone(stone):
                 if time.monotonic() - stone.since > DELETE_SECONDS:
                     log.error("gave up calling delete", extra={"controller": self.name, "object": str(key)})
                 else:
                     await self._delete(stone)
                 if self.router.primary_stream(key).narrowed:
-                    ledger.mark_deleted(uid)
-            ledger.remove_tombstone(key, stone)
-            last = ledger.handled.get(key)
-            if last is not None and last.uid == uid:
+                    records.mark_deleted(uid)
+            records.remove_tombstone(key, stone)
+            handled = records.of(key).handled
+            if handled is not None and handled.uid == uid:
                 self.router.forget(key)
 
     async def _delete(self, stone: Tombstone) -> None:
@@ -325,17 +357,17 @@ class Worker:
             return True
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
 
-    async def _process(self, action: Action, item: Item, reasons: frozenset[Reason], *, tries: int = 0) -> Axn[Any]:
+    async def _process(
+        self, action: Action, item: Item, reasons: frozenset[Reason], *, tries: int = 0
+    ) -> Reconcile[Any]:
         """Build the axn and pass it through the pipeline."""
         began = time.monotonic()
         # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
         decoded = self._decoded(item, action)
         resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
-        context = self._context(
-            key=item.key, record=lambda *event: loop.call_soon_threadsafe(self._recorder.record, *event)
-        )
-        axn: Axn[Any] = Axn(
+        context = self._context(key=item.key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
+        axn: Reconcile[Any] = Reconcile(
             action=action,
             resource=resource,
             kind=self.kind,
@@ -371,7 +403,6 @@ class Worker:
     def _forget(self, key: Key) -> None:
         """No object of this name exists any more, and its deletion is handled."""
         self.router.forget(key)
-        self._stopped.pop(key, None)
         self.router.queue.cancel_timer(key)
 
     def _resync_seconds(self, key: Key) -> float:
@@ -406,4 +437,7 @@ class Worker:
                 # A BonnyError explains itself; other errors are logged with their traceback.
                 unexpected = not isinstance(error, BonnyError)
                 log.warning("reconcile failed", extra=extra, exc_info=error if unexpected else None)
-        self.router.wake.set()
+
+
+def _differ(before: contextvars.Context, after: contextvars.Context) -> bool:
+    return any(before.get(variable) is not value for variable, value in after.items())

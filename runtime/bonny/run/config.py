@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -23,11 +24,10 @@ from ..errors import UsageError
 from ..naming import check_dns_label
 from ..operator import LONGEST_GRACE
 
-__all__ = ["ALL_NAMESPACES", "HONOURED", "INFORMATIVE", "VARIABLES", "Config", "Setting", "Variable", "namespaces_of",
-           "settings"]  # fmt: skip
-
 ALL_NAMESPACES: Final = "__ALL__"
 PREFIX: Final = "BONNY_"
+# The loops that are installed, the fastest first.
+EVENT_LOOPS: Final = [name for name in ("uvloop", "asyncio") if find_spec(name)]
 # Up to the last @, because a password may contain one that should have been encoded.
 CREDENTIALS: Final = re.compile(r"^(\w+://)?.*@")
 # The kubelet describes each Service of the namespace by such variables; a Service may be called bonny-something.
@@ -83,6 +83,9 @@ VARIABLES: Final[Mapping[str, Variable]] = {
         {"console": False, "json": True}),
     "BONNY_LOG_LEVEL": Variable(
         "log_level", "debug, info, warning or error", "info", "Lowest level that is logged.", LEVELS),
+    "BONNY_EVENT_LOOP": Variable(
+        "event_loop", "asyncio, or uvloop if that is installed", "uvloop if it is installed, else asyncio",
+        "Event loop that runs the operator. uvloop needs less CPU; choose asyncio to compare, or to look for a fault."),
     "BONNY_LEADER_ELECTION": Variable(
         "leader_election", "true or false", "false",
         "Whether this replica acts only while it holds the Lease; the manifest sets it.",
@@ -155,6 +158,7 @@ class Config:
     http_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 8080
     log_json: Annotated[bool, Strict()] = Field(default_factory=lambda: not sys.stderr.isatty())
     log_level: Annotated[int, Strict()] = logging.INFO
+    event_loop: Annotated[str, Field(pattern=f"^({'|'.join(EVENT_LOOPS)})$")] = EVENT_LOOPS[0]
     leader_election: Annotated[bool, Strict()] = False
     grace: Annotated[float, Field(ge=0, le=LONGEST_GRACE)] = 25.0
 

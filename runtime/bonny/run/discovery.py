@@ -13,8 +13,6 @@ from ..operator import is_scheduler
 from ..servers.periodic import PeriodicTask
 from ..servers.server import Server
 
-__all__ = ["discover"]
-
 
 def discover(package: ModuleType) -> tuple[Any, ...]:
     """Import every module below `package`; return its controllers, reconcilers, watchers, schedulers, versions and

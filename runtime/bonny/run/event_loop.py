@@ -1,21 +1,25 @@
-"""Event loop: finds the code that blocks it, and keeps handlers from ending it.
+"""Event loop: which one runs, the code that blocks it, and handlers that would end it.
 
 You need it once for each process (`bonny.run.process`, `bonny.main`). You do not need it in handlers.
 
 A blocked loop answers no probe, renews no lease and reconciles no object. `LoopMonitor` logs which code blocks it.
 asyncio lets SystemExit and KeyboardInterrupt of any task end the loop. In tasks that a handler starts, `create_task`
 turns them into errors of the task. Callbacks (`call_soon`, done callbacks) cannot be wrapped; see `bonny.main`.
+
+uvloop, which needs less CPU, shows neither its handles nor their contexts: there, a log line about a callback does not
+name controller and object, and each stack ends with the frames that started the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
 from types import FrameType
@@ -23,8 +27,6 @@ from typing import Any, Final
 
 from ..calling import no_exit
 from ..telemetry.logging import reconcile_id
-
-__all__ = ["EXITS", "LoopMonitor", "create_task", "frames_of", "running"]
 
 EXITS: Final = (SystemExit, KeyboardInterrupt)
 # No step of the runtime takes 0.1 s. The lease (15 s) and the probes (3 failures, 10 s apart) end the process after the
@@ -37,15 +39,19 @@ FRAMES: Final = 20
 log = logging.getLogger("bonny.run.event_loop")
 
 
-def frames_of(thread: int) -> Iterator[tuple[FrameType, int]]:
-    """The frames of a running thread with their lines, innermost first. Guarantees: never blocks."""
-    return traceback.walk_stack(sys._current_frames().get(thread))  # noqa: SLF001  the documented name
+def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
+    """The function that makes the event loop of this name, as in `Config.event_loop`."""
+    if name == "asyncio":
+        return asyncio.new_event_loop
+    import uvloop  # noqa: PLC0415  it need not be installed
+
+    return uvloop.new_event_loop
 
 
 def running(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, Context]:
     """The stack of the task or callback that an event loop runs, and its context, from frames, innermost first.
 
-    The stack has files, lines and functions, and no values. The context is empty where no asyncio loop runs anything.
+    The stack has files, lines and functions, and no values. The context is empty where asyncio's own loop runs nothing.
     """
     stack: list[str] = []
     context = Context()
@@ -58,6 +64,16 @@ def running(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, Context]:
             break
         stack.append(f"{frame.f_code.co_filename}:{line} {frame.f_code.co_qualname}")
     return " < ".join(stack[:FRAMES]), context
+
+
+def running_in(thread: int, loop: asyncio.AbstractEventLoop | None) -> tuple[str, Context]:
+    """As `running`, of a thread that runs, and of the loop in it. Guarantees: never blocks."""
+    stack, context = running(traceback.walk_stack(sys._current_frames().get(thread)))  # noqa: SLF001  documented
+    if not context and loop is not None:
+        # `Task.get_context` is of Python 3.12; the garbage collector finds it in 3.11, too.
+        parts = gc.get_referents(asyncio.current_task(loop))
+        context = next((part for part in parts if isinstance(part, Context)), context)
+    return stack, context
 
 
 class LoopMonitor:
@@ -101,7 +117,7 @@ class LoopMonitor:
                 self.blocked_seconds += seconds
             elif (blocked := blocked + seconds) >= BLOCKED_SECONDS:
                 self.blocked_seconds += blocked
-                stack, context = running(frames_of(thread))
+                stack, context = running_in(thread, loop)
                 extra = {"seconds": round(blocked, 1), "stack": stack}
                 # A copy: a context can be entered by one thread at a time.
                 context.copy().run(log.warning, "the event loop is blocked", extra=extra)

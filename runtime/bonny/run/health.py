@@ -18,8 +18,6 @@ from ..engine.worker import Worker
 from ..servers.server import Server
 from .probes import Report
 
-__all__ = ["liveness", "readiness"]
-
 # A list or watch that is silent for this much longer than any of its requests may take is stuck.
 STUCK_SECONDS: Final = 60.0
 Slots: TypeAlias = Worker | Server

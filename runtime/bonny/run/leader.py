@@ -44,9 +44,7 @@ from ..errors import ApiError, UsageError
 from ..kinds import Kind
 from ..resource import Key, Resource
 from ..telemetry.logging import subject_of
-from .event_loop import frames_of, running
-
-__all__ = ["EXPIRED_EXIT_CODE", "LEASE", "VERBS", "Leadership", "clock", "own_identity"]
+from .event_loop import running_in
 
 LEASE: Final = Kind("coordination.k8s.io/v1", "Lease")
 VERBS: Final = ("get", "create", "update")
@@ -242,6 +240,7 @@ class _Watchdog:
     def __init__(self, name: str) -> None:
         self._line = f"the lease {name} expired before all work had stopped: the process ends"
         self._loop_thread = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._at = float("inf")
         self._disarmed: threading.Event | None = None
 
@@ -249,6 +248,7 @@ class _Watchdog:
         """End the process at `at`, which replaces an earlier deadline; at once if it has passed."""
         self._at = at
         self._loop_thread = threading.get_ident()
+        self._loop = asyncio._get_running_loop()  # noqa: SLF001  the documented name
         self._look()
         if self._disarmed is None:
             self._disarmed = threading.Event()
@@ -269,7 +269,7 @@ class _Watchdog:
             # No logging, and no wait for a reader of stderr: either may be what blocks the process.
             with suppress(Exception):
                 if select.select([], [2], [], 0)[1]:
-                    stack, context = running(frames_of(self._loop_thread))
+                    stack, context = running_in(self._loop_thread, self._loop)
                     subject = subject_of(context)
                     line = f"{self._line}{'; ' if subject else ''}{subject}; the event loop runs {stack}\n"
                     # A longer write may block although the pipe has room.

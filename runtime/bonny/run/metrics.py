@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from prometheus_client.core import Metric
@@ -28,8 +29,6 @@ from ..telemetry.prometheus import Labels, Row, counter, each, gauge, histogram
 if TYPE_CHECKING:
     from .process import Process
 
-__all__ = ["families"]
-
 
 class _Queue(NamedTuple):
     meters: ReconcileCounts
@@ -38,15 +37,6 @@ class _Queue(NamedTuple):
     slots: int
     running: list[float]
     """For how long each reconcile in progress has run."""
-
-
-class _Stream(NamedTuple):
-    stream: Stream
-    now: float
-
-    @property
-    def age(self) -> float:
-        return self.now - (self.stream.opened or self.now)
 
 
 # fmt: off
@@ -87,35 +77,34 @@ QUEUES: Final[tuple[Row[_Queue], ...]] = (
      "Times a key gave up waiting (5 s) for its own write to appear in the watch.",
      lambda of: of.router.barriers_missed),
 )
-STREAMS: Final[tuple[Row[_Stream], ...]] = (
-    (gauge, "bonny_stream_synced", "1 while all objects of the stream are in memory.", lambda of: of.stream.synced),
+STREAMS: Final[tuple[Row[Stream], ...]] = (
+    (gauge, "bonny_stream_synced", "1 while all objects of the stream are in memory.", lambda of: of.synced),
     (gauge, "bonny_stream_age_seconds", "Seconds that the watch has been open; 0 while it is closed.",
-     lambda of: of.age),
+     lambda of: time.monotonic() - of.opened if of.opened is not None else 0.0),
     (gauge, "bonny_stream_silent_seconds",
      "Seconds since the API server last sent something, or since a pause before the next request began.",
-     lambda of: of.now - of.stream.last_contact),
+     lambda of: time.monotonic() - of.last_contact),
     (counter, "bonny_stream_lists_total", "Complete lists of the stream; 1 unless a watch could not be resumed.",
-     lambda of: of.stream.lists),
-    (gauge, "bonny_store_objects", "Objects of the stream in memory.", lambda of: len(of.stream.store)),
+     lambda of: of.lists),
+    (gauge, "bonny_store_objects", "Objects of the stream in memory.", lambda of: len(of.store)),
     (gauge, "bonny_store_bytes", "Bytes of the objects of the stream in memory, as the API server sent them.",
-     lambda of: of.stream.store.bytes),
+     lambda of: of.store.bytes),
 )
 # fmt: on
 CONTROLLER: Final = ("controller",)
 QUEUE: Final = ("name", "controller")
-EVENTS: Final = (("recorded",), ("limited",), ("refused",), ("dropped",))
+OUTCOMES: Final = ("recorded", "limited", "refused", "dropped")
 # Not "namespace": Prometheus uses that label for the namespace of the pod that it scrapes.
 STREAM: Final = ("reader", "resource", "watched", "selector", "form")
 
 
 def families(process: Process) -> Iterator[Metric]:
     """All metrics except the default registry of prometheus-client."""
-    now = time.monotonic()
     watchers = [server for server in process.servers if isinstance(server, Watcher)]
-    yield from _of_controllers([*process.workers, *(watcher.worker for watcher in watchers)], now)
-    streams = {("controllers", *_labels(stream)): _Stream(stream, now) for stream in process.streams.values()}
+    yield from _of_controllers([*process.workers, *(watcher.worker for watcher in watchers)])
+    streams = {("controllers", *_labels(stream)): stream for stream in process.streams.values()}
     for watcher in watchers:
-        streams |= {(str(watcher), *_labels(stream)): _Stream(stream, now) for stream in watcher.streams}
+        streams |= {(str(watcher), *_labels(stream)): stream for stream in watcher.streams}
     yield from _of_streams(streams)
     if process.schedulers:
         from ..scheduler.metrics import families as of_schedulers  # noqa: PLC0415  loaded only where there is one
@@ -123,8 +112,7 @@ def families(process: Process) -> Iterator[Metric]:
         yield from of_schedulers(process.schedulers)
     yield from _of_requests(process.tasks.client.requests)
     correlator = process.recorder.correlator
-    outcomes = (correlator.recorded, correlator.limited, correlator.refused, correlator.dropped)
-    events = dict(zip(EVENTS, outcomes, strict=True))
+    events = {(outcome,): getattr(correlator, outcome) for outcome in OUTCOMES}
     text = "Kubernetes Events: all (recorded), and events that are never written (limited, refused, dropped)."
     yield counter("bonny_events_total", text, ("outcome",), events)
     text = "Kubernetes Events that wait to be written; one that repeats counts each time."
@@ -140,24 +128,22 @@ def families(process: Process) -> Iterator[Metric]:
     yield gauge("leader_election_master_status", text, ("name",), {(process.operator.name,): process.tasks.leading})
 
 
-def _of_controllers(workers: Sequence[Worker], now: float) -> Iterator[Metric]:
-    named = _named(workers)
-    results = {(name, result): n for name, worker in named.items() for result, n in _results(worker.meters).items()}
+def _of_controllers(workers: Sequence[Worker]) -> Iterator[Metric]:
+    by_name = _by_name(workers)
+    results = {(name, result): n for name, worker in by_name.items() for result, n in _results(worker.meters).items()}
     yield counter("controller_runtime_reconcile_total", "Reconciles by result.", (*CONTROLLER, "result"), results)
-    queues = {name: _queue(worker, now) for name, worker in named.items()}
+    queues = {name: _queue(worker) for name, worker in by_name.items()}
     yield from each(CONTROLLERS, CONTROLLER, {(name,): queue for name, queue in queues.items()})
     yield from each(QUEUES, QUEUE, {(name, name): queue for name, queue in queues.items()})
 
 
-def _of_streams(streams: Mapping[Labels, _Stream]) -> Iterator[Metric]:
+def _of_streams(streams: Mapping[Labels, Stream]) -> Iterator[Metric]:
     yield from each(STREAMS, STREAM, streams)
-    errors = {(*labels, kind): (of.stream, kind) for labels, of in streams.items() for kind in ErrorKind}
-    counts = {labels: stream.errors[kind] for labels, (stream, kind) in errors.items()}
+    kinds = [*product(streams.items(), ErrorKind)]
+    counts = {(*labels, kind): stream.errors[kind] for (labels, stream), kind in kinds}
     text = "Times the stream began to fail, by reason."
     yield counter("bonny_stream_troubles_total", text, (*STREAM, "kind"), counts)
-    current = {
-        labels: stream.error is not None and stream.error.kind is kind for labels, (stream, kind) in errors.items()
-    }
+    current = {(*labels, kind): kind is (stream.error and stream.error.kind) for (labels, stream), kind in kinds}
     yield gauge("bonny_stream_trouble", "1 while the stream fails for this reason.", (*STREAM, "kind"), current)
 
 
@@ -172,7 +158,7 @@ def _of_requests(requests: Requests) -> Iterator[Metric]:
     yield counter("bonny_client_throttled_seconds_total", text, (), {(): requests.throttled_seconds})
 
 
-def _named(workers: Sequence[Worker]) -> dict[str, Worker]:
+def _by_name(workers: Sequence[Worker]) -> dict[str, Worker]:
     """Workers by the name of their controller, and by the kind, too, where it has several: each has a worker."""
     names = [worker.name for worker in workers]
     return {
@@ -181,9 +167,10 @@ def _named(workers: Sequence[Worker]) -> dict[str, Worker]:
     }
 
 
-def _queue(worker: Worker, now: float) -> _Queue:
+def _queue(worker: Worker) -> _Queue:
+    now = time.monotonic()
     statistics = worker.router.queue.statistics(now=now)
-    running = [now - since for since in worker.running]
+    running = [now - since for since in worker.running.values()]
     return _Queue(worker.meters, worker.router, statistics, worker.max_concurrent, running)
 
 

@@ -15,8 +15,6 @@ from ..core.objects import Item
 from ..engine.router import UID_INDEX, Router
 from ..resource import OWNER_UID
 
-__all__ = ["Orphan", "find_orphans"]
-
 # Children per turn of the event loop.
 BATCH: Final = 1_000
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from functools import partial
 from typing import Final
 
 from ..client.api import Client
@@ -18,8 +19,6 @@ from ..operator import Operator
 from ..resource import Resource
 from .rbac import CLUSTER, Permission, as_rules, needs, permissions
 from .reviews import refused
-
-__all__ = ["PermissionCheck", "missing_lines"]
 
 # Soon at first, so that an added rule is noticed at once; with growing waits afterwards.
 AGAIN_SECONDS: Final = 10.0
@@ -34,16 +33,14 @@ class PermissionCheck:
     def __init__(
         self, operator: Operator, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
     ) -> None:
-        self._operator = operator
-        self._settings = (namespace, watched, leader_election)
+        self._needs = partial(needs, operator, namespace=namespace, watched=watched, leader_election=leader_election)
         self.missing: list[str] = []
         """The missing rules, one line each."""
 
     async def run(self, client: Client) -> None:
         """Ask until nothing is missing, or the API server does not let us ask. Raises: nothing."""
-        namespace, watched, leader_election = self._settings
         try:
-            rules = needs(self._operator, namespace=namespace, watched=watched, leader_election=leader_election)
+            rules = self._needs()
         except OptionError as error:
             log.warning("cannot determine required permissions", extra={"because": str(error)})
             return
@@ -78,12 +75,16 @@ class PermissionCheck:
 
 def _as_yaml(rule: Resource) -> str:
     """A policy rule as one line of YAML, to paste into a Role or ClusterRole."""
-    told = {key: f"[{', '.join(values)}]" if key == "verbs" else json.dumps(values) for key, values in rule.items()}
-    return f"- {{{', '.join(f'{key}: {text}' for key, text in told.items())}}}"
+    values_by_key = {
+        key: f"[{', '.join(values)}]" if key == "verbs" else json.dumps(values) for key, values in rule.items()
+    }
+    return f"- {{{', '.join(f'{key}: {text}' for key, text in values_by_key.items())}}}"
 
 
 def missing_lines(missing: set[Permission]) -> list[str]:
     """The rules to add, one line each, with their roles."""
-    roles = {place: f"the Role in {place}" if place != CLUSTER else "the ClusterRole" for place, *_ in missing}
-    rules = as_rules(missing).items()
-    return [f"add to {roles[place]}: {_as_yaml(rule)}" for place, of_place in rules for rule in of_place]
+    return [
+        f"add to {'the ClusterRole' if namespace == CLUSTER else f'the Role in {namespace}'}: {_as_yaml(rule)}"
+        for namespace, rules in as_rules(missing).items()
+        for rule in rules
+    ]

@@ -1,15 +1,19 @@
-"""Probes: the HTTP server of /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`)."""
+"""Probes: answers /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from aiohttp import web
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Final, TypeAlias
 
 from ..errors import UsageError
+from .http_server import HttpServer, Message, Send
 
-__all__ = ["Probes", "Report"]
+TEXT: Final = "text/plain; charset=utf-8"
+Metrics: TypeAlias = Callable[[str], tuple[bytes, str]]
+"""Text and content type for the Accept header of a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,55 +24,43 @@ class Report:
     lines: tuple[str, ...]
 
 
-class Probes:
-    """The HTTP server. After `start`, `port` is the port that it listens on."""
+class Probes(HttpServer):
+    """The server of the three paths; `reports` are the answers of the probes by their paths."""
 
-    def __init__(
-        self,
-        *,
-        host: str,
-        port: int,
-        health: Callable[[], Report],
-        readiness: Callable[[], Report],
-        metrics: Callable[[str], tuple[bytes, str]],
-    ) -> None:
-        self.port = port
-        self._host = host
-        app = web.Application()
-        app.router.add_get("/healthz", _handler(health))
-        app.router.add_get("/readyz", _handler(readiness))
-        app.router.add_get("/metrics", _scraped(metrics))
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    def __init__(self, host: str, port: int, reports: Mapping[str, Callable[[], Report]], metrics: Metrics) -> None:
+        super().__init__(self._serve, host, port)
+        self._reports = reports
+        self._metrics = metrics
 
     async def start(self) -> None:
         """Raises: `UsageError` when the port is taken."""
-        await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self.port).start()
+            await super().start()
         except OSError as error:
-            await self._runner.cleanup()
             raise UsageError(
                 f"port {self.port} for the probes is not free ({error.strerror or error}): "
                 "set BONNY_HTTP_PORT to another port, or to 0 for any free one"
             ) from error
-        self.port = self._runner.addresses[0][1]
 
-    async def stop(self) -> None:
-        await self._runner.cleanup()
+    async def _serve(self, request: Message, _: object, send: Send) -> None:
+        status, body, content_type = self._answer(request)
+        headers = {"content-type": content_type, "content-length": str(len(body)), "date": formatdate(usegmt=True)}
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["allow"] = "GET, HEAD"
+        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": status, "headers": encoded})
+        await send({"type": "http.response.body", "body": body})
 
-
-def _handler(report: Callable[[], Report]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def handle(_: web.Request) -> web.StreamResponse:
-        current = report()
-        status = 200 if current.ok else 503
-        return web.Response(status=status, text="\n".join(("ok" if current.ok else "not ok", *current.lines, "")))
-
-    return handle
-
-
-def _scraped(metrics: Callable[[str], tuple[bytes, str]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def handle(request: web.Request) -> web.StreamResponse:
-        body, content_type = metrics(request.headers.get("Accept", ""))
-        return web.Response(body=body, headers={"Content-Type": content_type})
-
-    return handle
+    def _answer(self, request: Message) -> tuple[HTTPStatus, bytes, str]:
+        """Status, body and content type."""
+        path = request["path"]
+        if path != "/metrics" and path not in self._reports:
+            return HTTPStatus.NOT_FOUND, b"404: Not Found", TEXT
+        if request["method"] not in {"GET", "HEAD"}:
+            return HTTPStatus.METHOD_NOT_ALLOWED, b"405: Method Not Allowed", TEXT
+        if path == "/metrics":
+            accept = b",".join(value for name, value in request["headers"] if name == b"accept")
+            return HTTPStatus.OK, *self._metrics(accept.decode("latin-1"))
+        report = self._reports[path]()
+        lines = "ok" if report.ok else "not ok", *report.lines, ""
+        return (HTTPStatus.OK if report.ok else HTTPStatus.SERVICE_UNAVAILABLE), "\n".join(lines).encode(), TEXT

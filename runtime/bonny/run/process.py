@@ -11,18 +11,18 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ..axn import Action
 from ..calling import HANDLER_THREAD
 from ..client.api import Client
 from ..client.config import Cluster, own_namespace
 from ..controller import Controller, Restart
 from ..core.queue import QueueOptions
+from ..core.records import Action
 from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker
@@ -32,7 +32,7 @@ from ..operator import Operator
 from ..pipeline import Pipeline
 from ..resource import MANAGED_BY
 from ..servers.periodic import PeriodicTasks
-from ..servers.server import EVERYWHERE, Server
+from ..servers.server import Namespaces, Server
 from ..telemetry import tracing
 from . import health
 from .config import Config
@@ -45,8 +45,6 @@ from .supervisor import CANCEL_SECONDS, Stoppable, Supervised, cancelled, ended,
 
 if TYPE_CHECKING:
     from ..scheduler.server import SchedulerServer
-
-__all__ = ["Process"]
 
 # The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
 EVENTS_SECONDS: Final = 2.0
@@ -70,15 +68,12 @@ class Process:
         self.streams: dict[tuple[str, str, str | None, str, str, bool], Stream] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
-        self.probes = Probes(
-            host=config.http_host,
-            port=config.http_port,
-            health=self.health,
-            readiness=self.readiness,
-            metrics=self.exposition,
-        )
+        reports = {"/healthz": self.health, "/readyz": self.readiness}
+        self.probes = Probes(config.http_host, config.http_port, reports, self.exposition)
         self.monitor = LoopMonitor()
         self._started = False
+        self._own_namespace = config.pod_namespace or own_namespace()
+        self._namespaces: Namespaces = config.watch_namespaces or (None,)
         self._streams: dict[Stream, Supervised] = {}
         self._scheduler_streams: list[Stream] = []
         self._lasting: list[Supervised] = []
@@ -94,7 +89,7 @@ class Process:
         self._leadership: Leadership | None = None
         self._permissions = PermissionCheck(
             operator,
-            namespace=config.pod_namespace or own_namespace(),
+            namespace=self._own_namespace,
             watched=config.watch_namespaces,
             leader_election=config.leader_election,
         )
@@ -115,7 +110,13 @@ class Process:
             if self.config.leader_election:
                 # A client of its own: what the lease needs must not wait behind anything else.
                 voter = await closing.enter_async_context(self._connected())
-                self._leadership = self._candidate(voter)
+                self._leadership = Leadership(
+                    voter,
+                    namespace=self._own_namespace,
+                    name=operator.name,
+                    identity=own_identity(),
+                    timing=operator.lease,
+                )
                 fence = self._leadership.remaining
             client = await closing.enter_async_context(self._connected(fence))
             # A plugin that makes credentials may wait for a person.
@@ -136,15 +137,6 @@ class Process:
 
     def _connected(self, fence: Callable[[], float] | None = None) -> Client:
         return Client(self.cluster, user_agent=self.operator.user_agent, fence=fence)
-
-    def _candidate(self, voter: Client) -> Leadership:
-        return Leadership(
-            voter,
-            namespace=self.config.pod_namespace or own_namespace(),
-            name=self.operator.name,
-            identity=own_identity(),
-            timing=self.operator.lease,
-        )
 
     async def _serve(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, as long as this replica leads; then stop in order."""
@@ -227,9 +219,8 @@ class Process:
 
     def _new_servers(self) -> list[Server]:
         """Servers for one term; a server that was stopped cannot run again."""
-        namespaces = self.config.watch_namespaces or EVERYWHERE
         servers = [
-            server(self.tasks.client, namespaces=namespaces, tasks=self.tasks) for server in self.operator.servers
+            server(self.tasks.client, namespaces=self._namespaces, tasks=self.tasks) for server in self.operator.servers
         ]
         for stream in (stream for server in servers for stream in server.streams):
             stream.on_restore = self._restored
@@ -237,9 +228,8 @@ class Process:
 
     def _streams_of(self, client: Client, kind: Kind) -> list[Stream]:
         """The streams of a kind: one, or one for each watched namespace. Equal streams are shared."""
-        namespaces: Sequence[str | None] = self.config.watch_namespaces or (None,)
-        if not kind.namespaced or kind.namespace is not None:
-            namespaces = (kind.namespace,)
+        everywhere = kind.namespaced and kind.namespace is None
+        namespaces = self._namespaces if everywhere else (kind.namespace,)
         return [self._stream(client, kind, namespace) for namespace in namespaces]
 
     def _stream(self, client: Client, kind: Kind, namespace: str | None) -> Stream:
@@ -320,7 +310,7 @@ class Process:
         log.info("stopping", extra={"grace_seconds": grace})
         self.tasks.leading = False
         for part, supervised in self._term.items():
-            supervised.retire()
+            supervised.final = True
             part.stop()
         runs = self.tasks.ending
         late = await ended([*runs, *(supervised.task for supervised in self._term.values())], seconds=grace)

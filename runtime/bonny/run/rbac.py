@@ -34,10 +34,8 @@ from ..operator import Operator
 from ..resource import Resource
 from .leader import LEASE
 
-__all__ = ["CLUSTER", "READ", "VERBS", "Permission", "as_rules", "grants", "needs", "permissions", "watched_namespaces"]
-
 CLUSTER: Final = ""
-"""In the place of a namespace: the rules of the ClusterRole."""
+"""Instead of a namespace: the rules of the ClusterRole."""
 
 READ: Final = ("get", "list", "watch")
 WRITE: Final = ("create", "patch")
@@ -47,9 +45,9 @@ _KEYS: Final = frozenset(("apiGroups", "resources", "resourceNames", "nonResourc
 
 
 class Permission(NamedTuple):
-    """One verb on one resource in one place; a non-resource URL stands for a resource, and begins with a slash."""
+    """One verb on one resource; a non-resource URL stands for a resource, and begins with a slash."""
 
-    place: str
+    namespace: str
     """A namespace, or `CLUSTER`."""
 
     group: str
@@ -92,32 +90,33 @@ def needs(
 
 
 def as_rules(wanted: Iterable[Permission]) -> dict[str, list[Resource]]:
-    """Policy rules by place that grant these permissions and no others."""
-    places: dict[str, set[Permission]] = {}
+    """Policy rules by namespace that grant these permissions and no others."""
+    by_namespace: dict[str, set[Permission]] = {}
     for permission in wanted:
-        places.setdefault(permission.place, set()).add(permission)
-    for place in places.keys() - {CLUSTER}:
-        # A permission that is granted everywhere is not granted in one place again.
-        places[place] -= {permission._replace(place=place) for permission in places.get(CLUSTER, ())}
-    return {place: _merged(places[place]) for place in sorted(places) if places[place]}
+        by_namespace.setdefault(permission.namespace, set()).add(permission)
+    for namespace in by_namespace.keys() - {CLUSTER}:
+        # A permission that is granted everywhere is not granted in one namespace again.
+        everywhere = by_namespace.get(CLUSTER, ())
+        by_namespace[namespace] -= {permission._replace(namespace=namespace) for permission in everywhere}
+    return {namespace: _merged(granted) for namespace, granted in sorted(by_namespace.items()) if granted}
 
 
 def permissions(rules: Mapping[str, Iterable[Resource]]) -> Iterator[Permission]:
-    """The permissions that policy rules by place grant: the reverse of `as_rules`."""
-    for place, rule in ((place, rule) for place, of_place in rules.items() for rule in of_place):
+    """The permissions that policy rules by namespace grant: the reverse of `as_rules`."""
+    for namespace, rule in ((namespace, rule) for namespace, granted in rules.items() for rule in granted):
         names = tuple(rule.get("resourceNames", ()))
         resources = [*product(rule.get("apiGroups", ()), rule.get("resources", ()))]
         urls = [("", url) for url in rule.get("nonResourceURLs", ())]
         for (group, resource), verb in product(resources + urls, rule["verbs"]):
-            yield Permission(place, group, resource, names, verb)
+            yield Permission(namespace, group, resource, names, verb)
 
 
 def _of_controller(
     operator: Operator, controller: type[Controller[Any]], everywhere: tuple[str, ...]
 ) -> Iterator[Permission]:
     finalizes = bool(operator.finalizers(controller))
-    for named, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
-        if not isinstance(named, Kind) and named.status_model() is not None:
+    for declared, kind in zip(controller.resources(), controller.kinds(operator.group), strict=True):
+        if not isinstance(declared, Kind) and declared.status_model() is not None:
             yield from _on(kind, ("patch",), everywhere, subresource="/status")
         yield from _on(kind, (*READ, "patch") if finalizes else READ, everywhere)
         if controller.owns:
@@ -137,11 +136,11 @@ def _on(
     kind: Kind, verbs: Iterable[str], everywhere: tuple[str, ...], *, subresource: str = ""
 ) -> Iterator[Permission]:
     if not kind.namespaced:
-        places: tuple[str, ...] = (CLUSTER,)
+        namespaces: tuple[str, ...] = (CLUSTER,)
     else:
-        places = everywhere if kind.namespace is None else (kind.namespace,)
-    for place, verb in product(places, verbs):
-        yield Permission(place, kind.group, f"{kind.plural}{subresource}", (), verb)
+        namespaces = everywhere if kind.namespace is None else (kind.namespace,)
+    for namespace, verb in product(namespaces, verbs):
+        yield Permission(namespace, kind.group, f"{kind.plural}{subresource}", (), verb)
 
 
 def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iterator[Permission]:
@@ -163,9 +162,9 @@ def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iter
     if not rule.get("verbs") or not urls + resources:
         raise OptionError(f"{where} grants nothing: give it verbs, and apiGroups with resources or nonResourceURLs")
     names = tuple(sorted(rule.get("resourceNames", ())))
-    for (group, resource, places), verb in product(urls + resources, rule["verbs"]):
-        for place in places:
-            yield Permission(place, group, resource, names, verb)
+    for (group, resource, namespaces), verb in product(urls + resources, rule["verbs"]):
+        for namespace in namespaces:
+            yield Permission(namespace, group, resource, names, verb)
 
 
 def _merged(grants_here: set[Permission]) -> list[Resource]:

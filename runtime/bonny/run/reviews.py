@@ -21,8 +21,6 @@ from ..resource import Resource
 from .rbac import CLUSTER, Permission
 from .rbac import permissions as permissions_of
 
-__all__ = ["refused"]
-
 ABOUT_ONESELF: Final = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview")
 RULES: Final = Kind("authorization.k8s.io/v1", "SelfSubjectRulesReview")
 ABOUT_OTHERS: Final = Kind("authorization.k8s.io/v1", "SubjectAccessReview")
@@ -37,15 +35,15 @@ async def refused(
     Sequential requests: at the start others are more urgent, and clients may be throttled.
     Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
     """
-    found, asked = set(), set(permissions)
+    denied, asked = set(), set(permissions)
     if service_account is None:
-        for namespace in sorted({permission.place for permission in asked} - {CLUSTER}):
+        for namespace in sorted({permission.namespace for permission in asked} - {CLUSTER}):
             asked -= await _named_by_rules(client, namespace)
     for permission in asked:
         for name in permission.names or ("",):
             if not await _is_granted(client, permission, name, service_account):
-                found.add(permission)
-    return found
+                denied.add(permission)
+    return denied
 
 
 async def _named_by_rules(client: Client, namespace: str) -> set[Permission]:
@@ -73,7 +71,7 @@ def _attributes(permission: Permission, name: str) -> Resource:
         return {"nonResourceAttributes": {"path": permission.resource, "verb": permission.verb}}
     resource, _, subresource = permission.resource.partition("/")
     attributes = {
-        "namespace": permission.place,
+        "namespace": permission.namespace,
         "group": permission.group,
         "resource": resource,
         "subresource": subresource,

@@ -14,8 +14,6 @@ from typing import Any, Final, Protocol
 
 from ..controller import Restart
 
-__all__ = ["Runnable", "Stoppable", "Supervised", "cancelled", "ended", "first_of"]
-
 # A pause, so that an error that repeats at once does not fill the log.
 RESTART_SECONDS: Final = 1.0
 # A task that handles its cancellation ends within milliseconds.
@@ -41,7 +39,7 @@ class Supervised:
 
     def __init__(self, part: Runnable, *, restart: Restart = Restart.PERMANENT) -> None:
         self.final = False
-        """The part is not started again when it ends."""
+        """The part is not started again when it ends. Set it before the part is stopped."""
 
         self.failed = False
         """The part failed and is not started again."""
@@ -49,10 +47,6 @@ class Supervised:
         self._part = part
         self._restart = restart
         self.task = asyncio.create_task(self._run(), name=str(part))
-
-    def retire(self) -> None:
-        """Do not start the part again when it ends."""
-        self.final = True
 
     async def _run(self) -> None:
         while not self.final and await self._run_once():  # noqa: ASYNC110  a pause between two runs

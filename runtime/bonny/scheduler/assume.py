@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 from ..core.objects import Item
 from .demand import AntiAffinity
 from .selector import hold
 from .views import NodeView, PodView, TopologyDomains, Usage
-
-__all__ = ["AssumeCache"]
-
-NOWHERE: Final[TopologyDomains] = frozenset()
 
 
 class _Placed(NamedTuple):
@@ -46,23 +43,18 @@ class AssumeCache:
         self._repelling: dict[tuple[AntiAffinity, str], Counter[str]] = {}
         """By anti-affinity term and the namespace of its pods: the number of these pods on each node."""
 
-        self._last_repelling: tuple[PodView, TopologyDomains] | None = None
-        """The last answer of `repelling`, while it holds: one pod is compared with thousands of nodes."""
+        self.repelling = lru_cache(maxsize=1)(self._repelling_domains)
+        """The topology domains that the anti-affinity of running pods closes to a pod; cached for the last pod, because
+        one pod is compared with thousands of nodes."""
 
-    def repelling(self, pod: PodView) -> TopologyDomains:
-        """The topology domains that the anti-affinity of running pods closes to `pod`."""
-        if not self._repelling:
-            return NOWHERE
-        if self._last_repelling is None or self._last_repelling[0] is not pod:
-            domains = frozenset(
-                (term.topology_key, self.nodes[node].labels[term.topology_key])
-                for (term, namespace), counts in self._repelling.items()
-                if _excludes(term, namespace, pod)
-                for node in counts
-                if node in self.nodes and term.topology_key in self.nodes[node].labels
-            )
-            self._last_repelling = (pod, domains)
-        return self._last_repelling[1]
+    def _repelling_domains(self, pod: PodView) -> TopologyDomains:
+        return frozenset(
+            (term.topology_key, self.nodes[node].labels[term.topology_key])
+            for (term, namespace), counts in self._repelling.items()
+            if _excludes(term, namespace, pod)
+            for node in counts
+            if node in self.nodes and term.topology_key in self.nodes[node].labels
+        )
 
     # --- changes from the streams -------------------------------------------------------------------------------------
 
@@ -72,7 +64,7 @@ class AssumeCache:
             self.nodes[name] = NodeView(new, self._usage[name], self.repelling)
         elif self.nodes.pop(name, None) is not None and not self._usage[name].pods:
             del self._usage[name]
-        self._last_repelling = None
+        self.repelling.cache_clear()
         self._notify(name)
 
     def see_pod(self, pod: PodView) -> None:
@@ -123,7 +115,7 @@ class AssumeCache:
         if not usage.pods and node not in self.nodes:
             del self._usage[node]
         for term in pod.demand.repels:
-            self._last_repelling = None
+            self.repelling.cache_clear()
             counts = self._repelling.setdefault((term, pod.item.meta.namespace), Counter())
             counts[node] += sign
             if not counts[node]:

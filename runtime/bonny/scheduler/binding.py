@@ -23,8 +23,6 @@ from ..resource import Resource, key_of
 from .streams import POD
 from .views import NodeView, PodView
 
-__all__ = ["Binding", "BindingOutcome", "outcome_of"]
-
 
 class Binding:
     """Creates and posts Bindings."""

@@ -13,12 +13,10 @@ from typing import Any, cast
 
 from ..calling import call
 from ..errors import BonnyError
-from .fits import REPELLED, Fit, fits
+from .fits import Fit, fits
 from .nodes import Nodes
 from .scheduler import Choice, Scheduler
 from .views import NodeView, PodView
-
-__all__ = ["NoNode", "checked", "select", "verdict"]
 
 
 class NoNode(BonnyError):
@@ -33,12 +31,10 @@ class NoNode(BonnyError):
 async def select(scheduler: Scheduler, pod: PodView, nodes: Nodes) -> Choice:
     """The scheduler's choice, unchecked. Raises: whatever the scheduler raises."""
     method: Any = scheduler.select_node_for_pod
-    if inspect.iscoroutinefunction(method):
-        # In a task of its own, so that code that cancels its task does not end this scheduler.
-        choice: Any = await asyncio.create_task(call(method, pod, nodes, seconds=scheduler.timeout))
-    else:
-        choice = method(pod, nodes)
-    return cast("Choice", choice)
+    if not inspect.iscoroutinefunction(method):
+        return cast("Choice", method(pod, nodes))
+    # In a task of its own, so that code that cancels its task does not end this scheduler.
+    return cast("Choice", await asyncio.create_task(call(method, pod, nodes, seconds=scheduler.timeout)))
 
 
 def checked(scheduler: Scheduler, pod: PodView, nodes: Nodes, choice: Choice) -> NodeView:
@@ -65,15 +61,15 @@ def _nowhere(scheduler: Scheduler, pod: PodView, nodes: Nodes, *, chosen: str = 
     failed = Fit(f"node(s) didn't pass the check of scheduler {scheduler.name}")
     results: Iterable[Fit | bool]
     if check is fits:
-        results = (REPELLED if fit and node.repels(pod) else fit for node, fit in nodes.judged(pod))
+        results = (fit for _, fit in nodes.judged(pod))
     else:
         results = (check is None or check(pod, node) for node in nodes)
     reasons = [not_chosen if fit else fit if isinstance(fit, Fit) else failed for fit in results]
     if chosen and not_chosen in reasons:
         return NoNode(chosen, parked=False)
     refusal = pod.demand.refusal if check is fits else ""
-    plugins = (fit.plugin for fit in reasons)
-    return NoNode(verdict(reasons, nodes=len(nodes), refusal=refusal), parked=True, plugins=plugins)
+    message = verdict(reasons, nodes=len(nodes), refusal=refusal)
+    return NoNode(message, parked=True, plugins=(fit.plugin for fit in reasons))
 
 
 def verdict(fits: Iterable[Fit], *, nodes: int, refusal: str = "") -> str:

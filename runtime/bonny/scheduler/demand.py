@@ -4,8 +4,8 @@ You need it to read a pod's requests: `pod.demand`. Pods of one template have th
 first are reused for the thousandth.
 
 The arithmetic is that of the API (component-helpers, resource/helpers.go, v1.36): containers run together; an init
-container runs with the sidecars before it; the larger of both counts; requests of the pod as a whole replace those of
-its containers; during a resize, the largest of the desired, allocated and current amount counts.
+container runs with the sidecars before it; the larger of both counts; requests of the pod as a whole replace its
+containers' requests; during a resize, the largest of the desired, allocated and current amount counts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from msgspec.structs import replace
 
 from .quantity import milli, nano, whole
 from .selector import Requirement, Term, label_selector, required_names
-
-__all__ = ["CPU", "AntiAffinity", "Demand", "Pod", "Taint", "Toleration", "amounts", "decode_pod", "demand_of"]
 
 CPU: Final = "cpu"
 # The order in which kube-scheduler checks and reports them.

@@ -18,9 +18,6 @@ from .demand import Taint
 from .selector import NAME_FIELD, hold
 from .views import NodeView, PodView
 
-__all__ = ["Check", "Fit", "fits", "fits_affinity", "fits_ports", "fits_resources", "fits_room",
-           "fits_schedulable", "fits_shape", "fits_spec", "fits_taints"]  # fmt: skip
-
 
 class Fit:
     """True, or false with `reasons`, in kube-scheduler's words after a number of nodes.
@@ -107,17 +104,11 @@ def _tolerates(pod: PodView, taint: Taint) -> bool:
 
 def fits_affinity(pod: PodView, node: NodeView) -> Fit:
     """The node matches nodeSelector and required node affinity."""
-    demand = pod.demand
-    if not hold(demand.selector, node.labels):
-        return OTHER_LABELS
-    if demand.terms is None:
-        return FITS
-    fields = {NAME_FIELD: node.name}
-    return (
-        FITS
-        if any(hold(term.match_expressions, node.labels) and hold(term.match_fields, fields) for term in demand.terms)
-        else OTHER_LABELS
+    terms, fields = pod.demand.terms, {NAME_FIELD: node.name}
+    matches = terms is None or any(
+        hold(term.match_expressions, node.labels) and hold(term.match_fields, fields) for term in terms
     )
+    return FITS if matches and hold(pod.demand.selector, node.labels) else OTHER_LABELS
 
 
 def fits_ports(pod: PodView, node: NodeView) -> Fit:
@@ -133,16 +124,14 @@ def fits_resources(pod: PodView, node: NodeView) -> Fit:
     """The requested resources are free, and the node can take one more pod."""
     usage, allocatable = node.usage, node.allocatable
     requested = usage.requested
-    full = len(usage.pods) >= allocatable.get("pods", 0)
-    lacking = ["pods"] if full else []
+    lacking = ["Too many pods"] if len(usage.pods) >= allocatable.get("pods", 0) else []
     # A plain loop for speed: it is the innermost one, over shapes and changed nodes.
     for name, amount in pod.demand.requests:
         if amount > allocatable.get(name, 0) - requested[name]:
-            lacking.append(name)
+            lacking.append(f"Insufficient {name}")
     return _insufficient(*lacking) if lacking else FITS
 
 
 @lru_cache(maxsize=1024)
-def _insufficient(*names: str) -> Fit:
-    reasons = ("Too many pods" if name == "pods" else f"Insufficient {name}" for name in names)
+def _insufficient(*reasons: str) -> Fit:
     return Fit(*reasons, plugin="NodeResourcesFit")

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
 
 from ..core.meters import Histogram
-
-__all__ = ["BIND_STATUSES", "Attempts", "Result"]
-
-BIND_STATUSES: Final = ("Success", "Error")
 
 
 class Result(StrEnum):
@@ -24,13 +19,11 @@ class Result(StrEnum):
 class Attempts:
     """The meters of one scheduler. A pod that was deleted meanwhile does not count."""
 
-    __slots__ = ("bindings", "choices", "seconds")
-
     def __init__(self) -> None:
         self.choices = Histogram()
         """Selecting a node and checking it."""
 
-        self.bindings: dict[str, Histogram] = {status: Histogram() for status in BIND_STATUSES}
+        self.bindings: dict[str, Histogram] = {status: Histogram() for status in ("Success", "Error")}
         """From asking for a binding to its answer."""
 
         self.seconds: dict[str, Histogram] = {result: Histogram() for result in Result}

@@ -12,12 +12,9 @@ from ..telemetry.prometheus import counter, gauge, histogram
 from .pending import PodState
 from .server import SchedulerServer
 
-__all__ = ["families"]
-
 V = TypeVar("V", int, Histogram)
 
 PROFILE: Final = ("profile",)
-LINES: Final = {PodState.READY: "active", PodState.WAITING: "backoff", PodState.PARKED: "unschedulable"}
 
 
 def families(servers: Sequence[SchedulerServer]) -> Iterator[Metric]:
@@ -31,7 +28,7 @@ def families(servers: Sequence[SchedulerServer]) -> Iterator[Metric]:
     def by(read: Callable[[SchedulerServer], Mapping[str, V]]) -> dict[tuple[str, str], V]:
         return {(server.scheduler.name, value): n for server in servers for value, n in read(server).items()}
 
-    waiting = by(lambda server: {LINES[state]: n for state, n in server.statistics().items() if state in LINES})
+    waiting = by(lambda server: {state: n for state, n in server.statistics().items() if state is not PodState.TAKEN})
     text = "Pods without a node: to be tried at once (active), after a time (backoff), after a change (unschedulable)."
     yield gauge("scheduler_pending_pods", text, (*PROFILE, "queue"), waiting)
     text = "Pods that fit on no node, by the check that fails; one pod may count for several."

@@ -11,23 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 from itertools import takewhile
+from math import inf
 from typing import Any, Final, TypeAlias
 
 from .assume import AssumeCache
-from .demand import Demand
-from .fits import Fit, fits_room, fits_spec
+from .fits import REPELLED, Fit, fits_room, fits_spec
+from .heap import Heap
 from .score import fullness, least_allocated
 from .views import NodeView, PodView
 
-__all__ = ["Fitting", "Nodes", "Score"]
-
 Score: TypeAlias = Callable[[PodView, NodeView], float]
 """Rates a node for a pod; a higher score is better."""
-
-_RankedNode: TypeAlias = tuple[float, int, str]
-"""An item of a heap: rank, time of the computation, and name of the node. It is valid until the node changes."""
 
 # Cached results, about 250 bytes for each shape and node, and for each set of constraints: 100 MB in all.
 CACHED_RESULTS: Final = 200_000
@@ -38,8 +33,6 @@ MOST_PASSED: Final = 16
 MOST_SIZES: Final = 16
 # Score functions that are created for each pod must not fill the memory.
 MOST_SCORES: Final = 4
-# Outdated heap items below this number are not worth a clean-up.
-SLACK: Final = 64
 
 
 class _LazySequence(Sequence[NodeView]):
@@ -57,40 +50,19 @@ class _LazySequence(Sequence[NodeView]):
         return self._list[index]
 
 
-class _Constraints:
-    """Cached results for pods with the same constraints, whatever they request."""
+class _Results:
+    """Cached results of filters and scores: for pods of one shape, or for all pods with the same constraints."""
 
     def __init__(self) -> None:
         self.up_to = -1
-        """The last change of nodes in `emptiest`."""
-
-        self.emptiest: dict[tuple[int, int], list[_RankedNode]] = {}
-        """For each size of nodes, a heap of the nodes that pass `fits_spec`, by `fullness`."""
-
-        self._fits: dict[str, tuple[NodeView, Fit]] = {}
-        """The result of `fits_spec`, and the version of the node that it is for."""
-
-    def fit(self, pod: PodView, view: NodeView) -> Fit:
-        cached = self._fits.get(view.name)
-        if cached is None or cached[0] is not view:
-            cached = self._fits[view.name] = (view, fits_spec(pod, view))
-        return cached[1]
-
-    def forget(self, name: str) -> None:
-        self._fits.pop(name, None)
-
-
-class _Shape:
-    """Cached results for pods of one shape."""
-
-    def __init__(self, constraints: _Constraints) -> None:
-        self.constraints = constraints
-        self.up_to = -1
-        """The last change of nodes in `fits` and `ranked`."""
+        """The last change of nodes that is considered."""
 
         self.fits: dict[str, Fit] = {}
-        self.ranked: dict[Score, list[_RankedNode]] = {}
-        """For each score, a heap of the fitting nodes, by the negative score."""
+        """By node: for a shape the result of `fits_shape`, for constraints of `fits_spec`."""
+
+        self.rankings: dict[Any, Heap[float]] = {}
+        """The nodes that fit: for a shape by each score, negated; for constraints by `fullness`, for each size of
+        nodes."""
 
 
 class Nodes(_LazySequence):
@@ -100,15 +72,15 @@ class Nodes(_LazySequence):
         """`member` decides by name which nodes belong to the sequence. Default: all."""
         self._cache = cache
         self._member = member
-        self._clock = 0
+        self._views = {name: view for name, view in cache.nodes.items() if member(name)}
+        self.changes = 0
         """The number of changes so far."""
 
-        self._changed: dict[str, int] = {}
+        self._changed = dict.fromkeys(self._views, 0)
         """The last change of each node, the newest at the end."""
 
-        self._shapes: dict[Demand, _Shape] = {}
-        self._constraints: dict[Hashable, _Constraints] = {}
-        self._views = {name: view for name, view in cache.nodes.items() if member(name)}
+        self._shapes: dict[Hashable, _Results] = {}
+        self._constraints: dict[Hashable, _Results] = {}
         cache.listeners.append(self.touch)
 
     @cached_property
@@ -124,91 +96,80 @@ class Nodes(_LazySequence):
         return Fitting(self, pod)
 
     def judged(self, pod: PodView) -> Iterator[tuple[NodeView, Fit]]:
-        """Each node with its result of `fits_shape`."""
+        """Each node with its result of `fits`."""
         fits = self._shape(pod).fits
-        return ((view, fits[view.name]) for view in self)
+        for view in self:
+            fit = fits[view.name]
+            yield view, REPELLED if fit and view.repels(pod) else fit
 
     def best(self, pod: PodView, score: Score) -> NodeView | None:
-        """The node with the highest score that passes `judged`; of equal ones the least recently changed."""
+        """The node with the highest score that passes `fits_shape`; of equal ones the least recently changed."""
         emptiest = self._emptiest(pod) if score is least_allocated else None
         if emptiest is not None:
             return max(emptiest, key=lambda view: score(pod, view), default=None)
         shape = self._shape(pod)
-        ranked = shape.ranked.get(score)
-        if ranked is None or len(ranked) > 2 * len(self._views) + SLACK:
-            fitting = [self._views[name] for name, fit in shape.fits.items() if fit]
-            ranked = [(-score(pod, view), self._clock, view.name) for view in fitting]
-            heapify(ranked)
-            shape.ranked[score] = ranked
-            while len(shape.ranked) > MOST_SCORES:
-                del shape.ranked[next(iter(shape.ranked))]
-        while ranked:
-            _, when, name = ranked[0]
-            if self._changed.get(name, 0) <= when:
-                return self._views[name]
-            heappop(ranked)
-        return None
+        ranking = shape.rankings.get(score)
+        if ranking is None:
+            ranking = shape.rankings[score] = Heap(self._changed, self._is_unchanged)
+            for name, fit in shape.fits.items():
+                if fit:
+                    ranking.add(-score(pod, self._views[name]), self.changes, name)
+            if len(shape.rankings) > MOST_SCORES:
+                del shape.rankings[next(iter(shape.rankings))]
+        first = ranking.first()
+        return None if first is None else self._views[first[2]]
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def changed_since(self, moment: int) -> tuple[list[NodeView], int]:
-        """The nodes that changed, or whose pods changed, after `moment`; and the current moment."""
-        return [view for name in self._later(moment) if (view := self._views.get(name))], self._clock
+    def changed_since(self, change: int) -> list[NodeView]:
+        """The nodes that changed, or whose pods changed, after the first `change` changes; all of them for -1."""
+        later = takewhile(lambda item: item[1] > change, reversed(self._changed.items()))
+        return [self._views[name] for name, _ in later]
+
+    def _is_unchanged(self, name: str, since: int) -> bool:
+        return self._changed.get(name, inf) <= since
 
     def touch(self, name: str | None) -> None:
         """The node, its pods or its membership changed."""
-        view = self._cache.nodes.get(name) if name is not None and self._member(name) else None
-        if name is None or (view is None and name not in self._views):
+        if name is None:
             return
-        self._clock += 1
-        self._changed.pop(name, None)
-        self._changed[name] = self._clock
-        if self._views.get(name) is view:
-            return
+        view = self._cache.nodes.get(name) if self._member(name) else None
+        if view is not self._views.get(name):
+            self._replace(name, view)
+        if view is not None:
+            self.changes += 1
+            self._changed.pop(name, None)
+            self._changed[name] = self.changes
+
+    def _replace(self, name: str, view: NodeView | None) -> None:
+        """The node has another version, or is gone (None): results for the former version are invalid."""
         self.__dict__.pop("_list", None)
         if view is not None:
             self._views[name] = view
-            return
-        del self._views[name]
-        if len(self._changed) > 2 * len(self._views) + SLACK:
-            # Forget the names of nodes that are gone.
-            self._changed = {name: when for name, when in self._changed.items() if name in self._views}
-            self._shapes.clear()
-            self._constraints.clear()
-
-    def _later(self, moment: int) -> list[str]:
-        return list(takewhile(lambda name: self._changed[name] > moment, reversed(self._changed)))
-
-    def _shape(self, pod: PodView) -> _Shape:
-        """The cached results for pods like this one, brought up to date."""
-        demand = pod.demand
-        shape = self._shapes.pop(demand, None)
-        if shape is None:
-            shape = _Shape(self._constraints_of(pod))
-        self._keep(self._shapes, demand, shape)
-        if shape.up_to != self._clock:
-            self._follow(shape, pod)
-        return shape
-
-    def _follow(self, shape: _Shape, pod: PodView) -> None:
-        """Compute the results of changed nodes again: by far the largest part of most decisions."""
-        views, fits, constraints, now = self._views, shape.fits, shape.constraints, self._clock
-        for name in list(views) if shape.up_to < 0 else self._later(shape.up_to):
-            view = views.get(name)
+        else:
+            del self._views[name], self._changed[name]
+        for results in (*self._shapes.values(), *self._constraints.values()):
+            results.fits.pop(name, None)
             if view is None:
-                fits.pop(name, None)
-                constraints.forget(name)
-                continue
-            fit = constraints.fit(pod, view)
+                # It may have been the last node of its size.
+                results.rankings = {key: each for key, each in results.rankings.items() if each.first() is not None}
+
+    # --- cached results -----------------------------------------------------------------------------------------------
+
+    def _shape(self, pod: PodView) -> _Results:
+        """The results for pods of the same shape, up to date."""
+        shape = self._cached(self._shapes, pod.demand)
+        constraints = self._cached(self._constraints, pod.demand.constraints)
+        for view in self.changed_since(shape.up_to):
+            fit = self._fits_spec(constraints, pod, view)
             if not fit.reasons:
                 fit = fits_room(pod, view)
-            fits[name] = fit
+            shape.fits[view.name] = fit
             if not fit.reasons:
-                for score, ranked in shape.ranked.items():
-                    heappush(ranked, (-score(pod, view), now, name))
-        shape.up_to = now
-
-    # --- the emptiest, for all shapes ---------------------------------------------------------------------------------
+                for score, ranking in shape.rankings.items():
+                    ranking.add(-score(pod, view), self.changes, view.name)
+        shape.up_to = self.changes
+        return shape
 
     def _emptiest(self, pod: PodView) -> list[NodeView] | None:
         """For each size of nodes the emptiest one on which the pod fits; None when it is not among the first ones.
@@ -216,59 +177,45 @@ class Nodes(_LazySequence):
         A pod lowers the score of all nodes of one size by the same amount, so one order serves pods of all shapes with
         the same constraints, and a changed node is ranked once for all of them.
         """
-        constraints = self._constraints_of(pod)
-        self._follow_for_all(constraints, pod)
-        if len(constraints.emptiest) > MOST_SIZES:
+        constraints = self._cached(self._constraints, pod.demand.constraints)
+        for view in self.changed_since(constraints.up_to):
+            if not self._fits_spec(constraints, pod, view).reasons:
+                ranking = constraints.rankings.get(view.size)
+                if ranking is None:
+                    ranking = constraints.rankings[view.size] = Heap(self._changed, self._is_unchanged)
+                ranking.add(fullness(view), self.changes, view.name)
+        constraints.up_to = self.changes
+        if len(constraints.rankings) > MOST_SIZES:
             return None
         best = []
-        for heap in constraints.emptiest.values():
-            passed: list[_RankedNode] = []
-            while heap and len(passed) < MOST_PASSED:
-                _, when, name = heap[0]
-                if self._changed.get(name, 0) > when:
-                    heappop(heap)
-                elif fits_room(pod, self._views[name]).reasons:
-                    passed.append(heappop(heap))
-                else:
-                    best.append(self._views[name])
+        for ranking in constraints.rankings.values():
+            passed: list[tuple[float, int, str]] = []
+            while len(passed) < MOST_PASSED and (first := ranking.first()) is not None:
+                view = self._views[first[2]]
+                if not fits_room(pod, view).reasons:
+                    best.append(view)
                     break
+                ranking.pop()
+                passed.append(first)
             for item in passed:
-                heappush(heap, item)
+                ranking.add(*item)
             if len(passed) == MOST_PASSED:
                 return None
         return best
 
-    def _follow_for_all(self, constraints: _Constraints, pod: PodView) -> None:
-        now = self._clock
-        for name in list(self._views) if constraints.up_to < 0 else self._later(constraints.up_to):
-            view = self._views.get(name)
-            if view is None:
-                constraints.forget(name)
-            elif not constraints.fit(pod, view).reasons:
-                heap = constraints.emptiest.setdefault((_coarse(view.scored[0]), _coarse(view.scored[1])), [])
-                heappush(heap, (fullness(view), now, name))
-                if len(heap) > 2 * len(self._views) + SLACK:
-                    heap[:] = [item for item in heap if self._changed.get(item[2], 0) <= item[1]]
-                    heapify(heap)
-        constraints.up_to = now
+    @staticmethod
+    def _fits_spec(constraints: _Results, pod: PodView, view: NodeView) -> Fit:
+        fit = constraints.fits.get(view.name)
+        if fit is None:
+            fit = constraints.fits[view.name] = fits_spec(pod, view)
+        return fit
 
-    def _constraints_of(self, pod: PodView) -> _Constraints:
-        key = pod.demand.constraints
-        constraints = self._constraints.pop(key, None) or _Constraints()
-        self._keep(self._constraints, key, constraints)
-        return constraints
-
-    def _keep(self, cache: dict[Any, Any], key: Hashable, value: object) -> None:
-        """Put `value` last, and drop the least recently used entries."""
-        cache[key] = value
+    def _cached(self, cache: dict[Hashable, _Results], key: Hashable) -> _Results:
+        """The results that are cached under `key`, new ones if there are none; drops the least recently used ones."""
+        cache[key] = results = cache.pop(key, None) or _Results()
         while len(cache) > max(FEWEST_SHAPES, CACHED_RESULTS // (len(self._views) + 1)):
             del cache[next(iter(cache))]
-
-
-def _coarse(amount: int) -> int:
-    """The amount, rounded down to 7 binary digits: nodes of one kind differ by some kilobytes of memory."""
-    rest = max(amount.bit_length() - 7, 0)
-    return amount >> rest << rest
+        return results
 
 
 class Fitting(_LazySequence):
@@ -280,7 +227,7 @@ class Fitting(_LazySequence):
 
     @cached_property
     def _list(self) -> list[NodeView]:  # type: ignore[override]
-        return [view for view, fit in self._nodes.judged(self._pod) if fit and not view.repels(self._pod)]
+        return [view for view, fit in self._nodes.judged(self._pod) if fit]
 
     def best(self, score: Score) -> NodeView | None:
         """The node with the highest score; None when the pod fits on no node.

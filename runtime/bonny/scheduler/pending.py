@@ -2,7 +2,7 @@
 
 Rules:
 - The highest priority is first; pods of equal priority by age, the oldest first.
-- A pod that was taken returns by `retry` or `park`, with a delay that grows from 1 s to 10 s.
+- A pod that was taken returns by `retry`, with a delay that grows from 1 s to 10 s.
 - A parked pod waits until `wake`, at least for its delay; without `wake`, for 5 minutes.
 - A pod that changed (`add` with `changed`) does not wait, and its failures are forgotten; also when it is taken.
 - Pods that come and go, or change, leave nothing behind, also on a standby, where no pod is ever taken.
@@ -14,31 +14,30 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from heapq import heapify, heappop, heappush
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
-__all__ = ["Order", "Pending", "PodState"]
+from .heap import Heap
 
 # Same as kube-scheduler (podInitialBackoffSeconds, podMaxBackoffSeconds).
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 10.0
 # Same as kube-scheduler (podMaxInUnschedulablePodsDuration): a safety net for changes that did not wake a pod.
 PARKED_SECONDS: Final = 300.0
-# Outdated heap items below this number are not worth a clean-up.
-SLACK: Final = 64
 
 Order: TypeAlias = tuple[int, str]
 """Negative priority, and creation time."""
 
+R = TypeVar("R")
+
 
 class PodState(StrEnum):
-    """The state of a waiting pod. The values are label values of metrics."""
+    """The state of a waiting pod. The values are kube-scheduler's names of its queues."""
 
-    READY = "ready"
-    WAITING = "waiting"
+    READY = "active"
+    WAITING = "backoff"
     """For its delay to end."""
 
-    PARKED = "parked"
+    PARKED = "unschedulable"
     """For a change that may help."""
 
     TAKEN = "taken"
@@ -64,8 +63,8 @@ class Pending:
 
     def __init__(self) -> None:
         self._entries: dict[str, _PendingPod] = {}
-        self._ready: list[tuple[Order, int, str]] = []
-        self._later: list[tuple[float, int, str]] = []
+        self._ready: Heap[Order] = Heap(self._entries, self._is_current)
+        self._later: Heap[float] = Heap(self._entries, self._is_current)
         self._tickets = 0
 
     def add(self, uid: str, order: Order, *, changed: bool = False) -> None:
@@ -82,56 +81,19 @@ class Pending:
             self._make_ready(uid, entry)
 
     def take(self, *, now: float) -> str | None:
-        """The next pod, or None. The caller owes a `retry`, `park` or `forget` for it."""
+        """The next pod, or None. The caller owes a `retry` or `forget` for it."""
         while (due := self.next_due()) is not None and due <= now:
-            uid = heappop(self._later)[2]
+            uid = self._later.pop()[2]
             self._make_ready(uid, self._entries[uid])
-        while self._ready:
-            item = heappop(self._ready)
-            if self._is_current(item):
-                entry = self._entries[item[2]]
-                entry.state, entry.again = PodState.TAKEN, False
-                return item[2]
-        return None
+        if self._ready.first() is None:
+            return None
+        uid = self._ready.pop()[2]
+        entry = self._entries[uid]
+        entry.state, entry.again = PodState.TAKEN, False
+        return uid
 
-    def retry(self, uid: str, *, now: float, after: float = 0.0) -> None:
-        """Try the pod again after its delay, and not before `after` seconds."""
-        self._wait(uid, now=now, after=after, parked=False)
-
-    def park(self, uid: str, *, now: float) -> None:
-        """Try the pod again after a change that may help, because it fits nowhere now."""
-        self._wait(uid, now=now, after=0.0, parked=True)
-
-    def wake(self, uid: str) -> None:
-        """Try the pod again, after a change that may help. No effect when it is not parked."""
-        entry = self._entries.get(uid)
-        if entry is not None and entry.state is PodState.PARKED:
-            self._delay(uid, entry, PodState.WAITING, entry.earliest)
-
-    def forget(self, uid: str) -> None:
-        """The pod has a node, or is gone."""
-        self._entries.pop(uid, None)
-
-    def next_due(self) -> float | None:
-        """The moment at which the next delay ends; None when no pod waits."""
-        while self._later:
-            if self._is_current(self._later[0]):
-                return self._later[0][0]
-            heappop(self._later)
-        return None
-
-    def statistics(self) -> Mapping[PodState, int]:
-        """The number of pods in each state."""
-        counts = Counter(entry.state for entry in self._entries.values())
-        return {state: counts[state] for state in PodState}
-
-    # --- heaps --------------------------------------------------------------------------------------------------------
-
-    def _make_ready(self, uid: str, entry: _PendingPod) -> None:
-        entry.state = PodState.READY
-        self._push(self._ready, entry.order, uid, entry)
-
-    def _wait(self, uid: str, *, now: float, after: float, parked: bool) -> None:
+    def retry(self, uid: str, *, now: float, after: float = 0.0, parked: bool = False) -> None:
+        """Try the pod again after its delay, and not before `after` seconds; a `parked` one also waits for `wake`."""
         entry = self._entries.get(uid)
         if entry is None:
             return
@@ -142,23 +104,42 @@ class Pending:
         wait = min(FIRST_WAIT_SECONDS * 2.0 ** min(entry.failures - 1, 10), LONGEST_WAIT_SECONDS)
         entry.earliest = now + max(wait, after)
         if parked:
-            self._delay(uid, entry, PodState.PARKED, now + PARKED_SECONDS)
+            self._add(self._later, now + PARKED_SECONDS, uid, entry, PodState.PARKED)
         else:
-            self._delay(uid, entry, PodState.WAITING, entry.earliest)
+            self._add(self._later, entry.earliest, uid, entry, PodState.WAITING)
 
-    def _delay(self, uid: str, entry: _PendingPod, state: PodState, due: float) -> None:
-        entry.state = state
-        self._push(self._later, due, uid, entry)
+    def wake(self, uid: str) -> None:
+        """Try the pod again, after a change that may help. No effect when it is not parked."""
+        entry = self._entries.get(uid)
+        if entry is not None and entry.state is PodState.PARKED:
+            self._add(self._later, entry.earliest, uid, entry, PodState.WAITING)
 
-    def _push(self, heap: list[Any], order: Order | float, uid: str, entry: _PendingPod) -> None:
+    def forget(self, uid: str) -> None:
+        """The pod has a node, or is gone."""
+        self._entries.pop(uid, None)
+
+    def next_due(self) -> float | None:
+        """The moment at which the next delay ends; None when no pod waits."""
+        first = self._later.first()
+        return None if first is None else first[0]
+
+    def statistics(self) -> Mapping[PodState, int]:
+        """The number of pods in each state."""
+        counts = Counter(entry.state for entry in self._entries.values())
+        return {state: counts[state] for state in PodState}
+
+    # --- heaps --------------------------------------------------------------------------------------------------------
+
+    def _make_ready(self, uid: str, entry: _PendingPod) -> None:
+        self._add(self._ready, entry.order, uid, entry, PodState.READY)
+
+    def _add(self, heap: Heap[R], rank: R, uid: str, entry: _PendingPod, state: PodState) -> None:
+        """Add a new item for the pod; any older one is outdated."""
         self._tickets += 1
-        entry.ticket = self._tickets
-        heappush(heap, (order, entry.ticket, uid))
-        if len(heap) > 2 * len(self._entries) + SLACK:
-            heap[:] = filter(self._is_current, heap)
-            heapify(heap)
+        entry.state, entry.ticket = state, self._tickets
+        heap.add(rank, entry.ticket, uid)
 
-    def _is_current(self, item: tuple[object, int, str]) -> bool:
+    def _is_current(self, uid: str, ticket: int) -> bool:
         """Whether a heap item is the newest of its pod."""
-        entry = self._entries.get(item[2])
-        return entry is not None and entry.ticket == item[1]
+        entry = self._entries.get(uid)
+        return entry is not None and entry.ticket == ticket

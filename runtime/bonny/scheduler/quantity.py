@@ -6,18 +6,16 @@ arithmetic.
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING
+from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from typing import Final
 
 from ..api.values import QUANTITIES, parse_quantity
 from ..errors import InvalidObject
 
-__all__ = ["milli", "nano", "whole"]
-
 NANO: Final = 10**9
 # The API caps larger amounts (apimachinery, api/resource/quantity.go).
-LARGEST: Final = 2**63 - 1
+LARGEST: Final = Decimal(2**63 - 1)
 
 
 @lru_cache(maxsize=4096)
@@ -26,9 +24,7 @@ def nano(text: str) -> int:
     amount = parse_quantity(text)
     if amount is None or amount.is_signed():
         raise InvalidObject(f"{text!r} is not a quantity: write a number and a unit, such as 100m, 1.5Gi or 2e3")
-    if amount > LARGEST:
-        return LARGEST * NANO
-    return int(QUANTITIES.scaleb(amount, 9).to_integral_value(ROUND_CEILING))
+    return int(QUANTITIES.scaleb(min(amount, LARGEST), 9).to_integral_value(ROUND_CEILING))
 
 
 def milli(nanos: int) -> int:

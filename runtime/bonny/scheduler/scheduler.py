@@ -26,8 +26,6 @@ from .nodes import Nodes
 from .streams import NODE, POD, Selection
 from .views import NodeView, PodView
 
-__all__ = ["Choice", "Scheduler", "matcher"]
-
 Choice: TypeAlias = Mapping[str, Any] | None
 
 

@@ -15,8 +15,6 @@ from typing import Final
 from .demand import CPU
 from .views import NodeView, PodView
 
-__all__ = ["balanced", "fullness", "least_allocated", "most_allocated", "spread"]
-
 HIGHEST: Final = 100.0
 
 

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["NAME_FIELD", "Requirement", "Term", "hold", "label_selector", "required_names"]
-
 NAME_FIELD: Final = "metadata.name"
 
 

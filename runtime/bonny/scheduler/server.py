@@ -10,7 +10,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from ..calling import call, report, text_of
@@ -31,8 +33,6 @@ from .pending import Pending, PodState
 from .scheduler import Scheduler, matcher
 from .streams import POD, SchedulerStreams, Selected
 from .views import NodeView, PodView
-
-__all__ = ["SchedulerServer"]
 
 # Longer than a request may take; a user's `bind` may wait for ever.
 BINDING_SECONDS: Final = 60.0
@@ -58,20 +58,14 @@ class SchedulerServer:
             raise OptionError(f"{type(scheduler).__name__} cannot schedule: give it a name, and a select_node_for_pod")
         self.scheduler = scheduler
         scheduler.client = client
-        self._client = client
         self._streams = streams
         self._cache = streams.cache
         self._recorder = recorder
         self._owns = matcher(scheduler.field_selector, where=f"field_selector of {type(scheduler).__name__}")
         self._node_list = Selected(
-            scheduler.nodes,
-            everything=streams.nodes,
-            follow=streams.follow,
-            changed=lambda key: self.nodes.touch(key.name),
+            scheduler.nodes, streams.nodes, follow=streams.follow, changed=lambda key: self.nodes.touch(key.name)
         )
-        self._pod_list = Selected(
-            scheduler.pods, everything=streams.pods, follow=streams.follow, changed=self._reconsider
-        )
+        self._pod_list = Selected(scheduler.pods, streams.pods, follow=streams.follow, changed=self._reconsider)
         self.nodes = Nodes(self._cache, member=lambda name: Key("", name) in self._node_list)
         self.meters = Attempts()
         self._pending = Pending()
@@ -105,14 +99,11 @@ class SchedulerServer:
 
     def statistics(self) -> Mapping[PodState, int]:
         """The number of its pods in each state; 0 on a standby, where it does not run."""
-        return (self._pending if self._running else Pending()).statistics()
+        return self._pending.statistics() if self._running else dict.fromkeys(PodState, 0)
 
     def unschedulable(self) -> Mapping[str, int]:
         """The number of pods without a node by the part of the check that failed; one pod can count for several."""
-        counts: Counter[str] = Counter()
-        for plugins, pods in Counter(self._failed_plugins.values() if self._running else ()).items():
-            counts.update(dict.fromkeys(plugins, pods))
-        return counts
+        return Counter(chain.from_iterable(self._failed_plugins.values() if self._running else ()))
 
     # --- changes from the streams -------------------------------------------------------------------------------------
 
@@ -194,10 +185,7 @@ class SchedulerServer:
     async def _ready(self) -> bool:
         """Whether the selected nodes and pods are known and current."""
         ready = True
-        for name, selected in (
-            ("bonny.scheduler.nodes.fetch", self._node_list),
-            ("bonny.scheduler.pods.fetch", self._pod_list),
-        ):
+        for kind, selected in (("nodes", self._node_list), ("pods", self._pod_list)):
             streams = selected.streams
             error: object = next((stream.error.message for stream in streams if stream.error is not None), None)
             try:
@@ -206,9 +194,9 @@ class SchedulerServer:
                 error = caught
             ready = ready and error is None and all(stream.current for stream in streams)
             if error is not None or streams[0].synced:
-                event = f"{name}.{'succeeded' if error is None else 'failed'}"
-                if self._fetched.get(name) != event:
-                    self._fetched[name] = event
+                event = f"bonny.scheduler.{kind}.fetch.{'succeeded' if error is None else 'failed'}"
+                if self._fetched.get(kind) != event:
+                    self._fetched[kind] = event
                     execute(event, {}, {"scheduler": self.scheduler.name, "error": error})
         return ready
 
@@ -217,11 +205,9 @@ class SchedulerServer:
         seconds = LOOK_SECONDS
         if until is not None and self._has_slots:
             seconds = min(max(until - time.monotonic(), 0.0), LOOK_SECONDS)
-        alarm = asyncio.get_running_loop().call_later(seconds, self._wake.set)
-        try:
-            await self._wake.wait()
-        finally:
-            alarm.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
 
     @property
     def busy(self) -> int:
@@ -290,11 +276,9 @@ class SchedulerServer:
         pod = self._pods.get(uid)
         if pod is None:  # it was deleted while its node was chosen
             return
+        self._pending.retry(uid, now=time.monotonic(), parked=parked)
         if parked:
-            self._pending.park(uid, now=time.monotonic())
             self._parked.setdefault(pod.demand, set()).add(uid)
-        else:
-            self._pending.retry(uid, now=time.monotonic())
         log.debug("no node", extra={**self._about(pod), "why": message})
         if self.scheduler.dry_run:
             return
@@ -307,8 +291,8 @@ class SchedulerServer:
     async def _write(self, pod: PodView, status: Resource) -> None:
         """Write the status, unless the pod has changed: it may have a node by now."""
         try:
-            body = {**pod.identity, "status": status}
-            await self._client.apply(POD, body, manager=self.scheduler.name, subresource="status")
+            resource = {**pod.identity, "status": status}
+            await self.scheduler.client.apply(POD, resource, manager=self.scheduler.name, subresource="status")
         except (Conflict, NotFound):
             self._pending.wake(pod.uid)
         except (ApiError, UsageError) as error:
@@ -316,7 +300,7 @@ class SchedulerServer:
 
     def _unpark_fitting(self) -> None:
         """Wake the parked pods of each shape that fits on a node that changed."""
-        changed, self._last_change = self.nodes.changed_since(self._last_change)
+        changed, self._last_change = self.nodes.changed_since(self._last_change), self.nodes.changes
         checked = type(self.scheduler).check is fits
         for demand, uids in list(self._parked.items()):
             pod = next((self._pods[uid] for uid in uids), None)
@@ -335,7 +319,7 @@ class SchedulerServer:
         self._cache.assume(pod, node.name)
         if self.scheduler.dry_run:
             log.info("would bind", extra={**self._about(pod), "node": node.name})
-            self._settled(pod.uid, bound=True)
+            self._settled(pod.uid)
             self._ended(Result.SCHEDULED, began)
         else:
             self._unconfirmed[pod.uid] = node.name
@@ -348,19 +332,20 @@ class SchedulerServer:
             outcome = BindingOutcome.BOUND
         except Exception as caught:  # noqa: BLE001  only this pod is tried again
             error = caught
-            outcome = await outcome_of(caught, client=self._client, pod=pod, node=node)
+            outcome = await outcome_of(caught, client=self.scheduler.client, pod=pod, node=node)
         about = {**self._about(pod), "node": node.name}
         measured = {"duration": time.monotonic() - began}
         bound = outcome is BindingOutcome.BOUND
         if outcome not in (BindingOutcome.BOUND, BindingOutcome.UNKNOWN):
             self._release(pod.uid)
         if outcome is BindingOutcome.SETTLED:
-            self._settled(pod.uid, bound=False)
+            self.pod_gone(pod.uid)
             return
         self.meters.bindings["Success" if bound else "Error"].observe(measured["duration"])
         self._ended(Result.SCHEDULED if bound else Result.ERROR, chosen)
         if bound:
-            self._settled(pod.uid, bound=pod.uid in self._pods)
+            if pod.uid in self._pods:
+                self._settled(pod.uid)
             message = f"Successfully assigned {pod.key} to {node.name}"
             self._recorder.record(pod.identity, Event(EventType.NORMAL, "Scheduled", "Binding", message))
             execute("bonny.scheduler.binding.succeeded", measured, about)
@@ -379,11 +364,10 @@ class SchedulerServer:
         self._cache.give_back(uid)
         self._unconfirmed.pop(uid, None)
 
-    def _settled(self, uid: str, *, bound: bool) -> None:
-        """Nothing is left to do for the pod; `bound`: the stream does not show its node yet."""
+    def _settled(self, uid: str) -> None:
+        """Nothing is left to do for the pod, which the stream does not show as bound yet."""
         self.pod_gone(uid)
-        if bound:
-            self._bound.add(uid)
+        self._bound.add(uid)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

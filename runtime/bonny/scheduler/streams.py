@@ -9,7 +9,7 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..calling import call
 from ..core.objects import UNREADABLE
@@ -21,7 +21,8 @@ from ..resource import Key, key_of
 from .assume import AssumeCache
 from .views import PodView
 
-__all__ = ["NODE", "POD", "Follow", "SchedulerStreams", "Selected", "Selection"]
+if TYPE_CHECKING:
+    from .server import SchedulerServer
 
 NODE: Final = Kind("v1", "Node")
 POD: Final = Kind("v1", "Pod")
@@ -37,15 +38,6 @@ Ask: TypeAlias = Callable[[], Selection | Awaitable[Selection]]
 log = logging.getLogger("bonny.scheduler.streams")
 
 
-class PodListener(Protocol):
-    """Receives changes of pods, after the cache was updated."""
-
-    def pod_seen(self, pod: PodView) -> None: ...
-    def pod_gone(self, uid: str) -> None: ...
-    def stream_advanced(self) -> None: ...
-    def server_restored(self) -> None: ...
-
-
 class SchedulerStreams:
     """The streams of all nodes and all pods, and the cache. Create it before the streams run."""
 
@@ -54,7 +46,9 @@ class SchedulerStreams:
         self.follow = follow
         self.nodes = follow(NODE)
         self.pods = follow(POD)
-        self.listeners: list[PodListener] = []
+        self.listeners: list[SchedulerServer] = []
+        """Each is called with changes of pods, after the cache was updated."""
+
         for stream in (self.nodes, self.pods):
             stream.subscribe(self)
 
@@ -93,7 +87,7 @@ def _is_readable(pod: PodView) -> bool:
 class Selected:
     """The objects of a kind that a scheduler selects: from a stream, or from a list that is requested again."""
 
-    def __init__(self, ask: Ask, *, everything: Stream, follow: Follow, changed: Callable[[Key], None]) -> None:
+    def __init__(self, ask: Ask, everything: Stream, *, follow: Follow, changed: Callable[[Key], None]) -> None:
         """`everything` is the stream of all objects of the kind. `changed` is called with the key of each object that
         enters or leaves the selection."""
         asked = None if inspect.iscoroutinefunction(ask) else ask()

@@ -19,8 +19,6 @@ from ..resource import Key, Resource
 from .demand import CPU, Demand, Pod, Taint, amounts, decode_pod, demand_of
 from .quantity import nano
 
-__all__ = ["NodeView", "PodView", "TopologyDomains", "Usage"]
-
 TopologyDomains: TypeAlias = frozenset[tuple[str, str]]
 """Labels of nodes, key and value: each names the nodes that have it."""
 
@@ -186,6 +184,12 @@ class NodeView(_View):
     def scored(self) -> tuple[int, int]:
         """Allocatable CPU and memory, the inputs of most scores."""
         return self.allocatable.get(CPU, 0), self.allocatable.get("memory", 0)
+
+    @cached_property
+    def size(self) -> tuple[int, ...]:
+        """`scored`, rounded down to 7 binary digits: nodes of one kind differ by some kilobytes of memory."""
+        excess = (max(amount.bit_length() - 7, 0) for amount in self.scored)
+        return tuple(amount >> bits << bits for amount, bits in zip(self.scored, excess, strict=True))
 
     @property
     def free(self) -> Mapping[str, int]:

@@ -31,8 +31,6 @@ from ..resource import Resource
 from ..telemetry import execute
 from ..telemetry.logging import about
 
-__all__ = ["Next", "PeriodicTask", "PeriodicTasks", "Stop", "TaskRun", "next_tick", "pause"]
-
 # Ids may be made for each object, so the record of halted tasks is bounded.
 REMEMBERED_HALTS: Final = 100
 # A run that handles its cancellation ends within milliseconds.

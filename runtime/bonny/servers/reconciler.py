@@ -28,9 +28,7 @@ from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
 from ..telemetry.logging import about
 from .periodic import PeriodicTasks, next_tick, pause
-from .server import EVERYWHERE, Namespaces, Server
-
-__all__ = ["Reconciler"]
+from .server import Namespaces, Server
 
 log = logging.getLogger("bonny.servers.reconciler")
 
@@ -46,9 +44,7 @@ class Reconciler(Server):
     frequency: ClassVar[float] = 30.0
     """Seconds from the start of one run to the start of the next. Default 30."""
 
-    def __init__(
-        self, client: Client, *, namespaces: Namespaces = EVERYWHERE, tasks: PeriodicTasks | None = None
-    ) -> None:
+    def __init__(self, client: Client, *, namespaces: Namespaces = (None,), tasks: PeriodicTasks | None = None) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
         self._name = {"reconciler": str(self)}
         self._slots = asyncio.Semaphore(self.max_concurrent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ..client.api import Client
 from ..engine.stream import Stream
@@ -12,10 +12,7 @@ from ..kinds import Kind
 from ..resource import Resource
 from .periodic import PeriodicTasks
 
-__all__ = ["EVERYWHERE", "Namespaces", "Server"]
-
 Namespaces: TypeAlias = Sequence[str | None]
-EVERYWHERE: Final[Namespaces] = (None,)
 
 
 class Server:
@@ -33,9 +30,7 @@ class Server:
     verbs: ClassVar[tuple[str, ...]] = ("list",)
     """Verbs of the kind that RBAC grants."""
 
-    def __init__(
-        self, client: Client, *, namespaces: Namespaces = EVERYWHERE, tasks: PeriodicTasks | None = None
-    ) -> None:
+    def __init__(self, client: Client, *, namespaces: Namespaces = (None,), tasks: PeriodicTasks | None = None) -> None:
         """`namespaces`: the namespaces that the operator watches; handlers register periodic tasks in `tasks`.
 
         Raises: `OptionError` when the class has no `operation`.

@@ -17,23 +17,22 @@ import asyncio
 import time
 from typing import Any, ClassVar
 
-from ..axn import Action, Axn
+from ..axn import Axn
 from ..calling import call
 from ..client.api import Client
 from ..controller import Controller
 from ..core.queue import QueueOptions
+from ..core.records import Action
 from ..core.watch import WatchOptions
 from ..engine.router import Router
 from ..engine.stream import Stream
-from ..engine.worker import NullRecorder, Worker
+from ..engine.worker import Worker
 from ..errors import Retry
 from ..pipeline import Pipeline
 from ..resource import Resource
 from ..telemetry import execute
 from .periodic import PeriodicTasks
-from .server import EVERYWHERE, Namespaces, Server
-
-__all__ = ["Watcher"]
+from .server import Namespaces, Server
 
 
 class _Shown(Controller[Any]):
@@ -61,9 +60,7 @@ class Watcher(Server):
 
     verbs = ("get", "list", "watch")
 
-    def __init__(
-        self, client: Client, *, namespaces: Namespaces = EVERYWHERE, tasks: PeriodicTasks | None = None
-    ) -> None:
+    def __init__(self, client: Client, *, namespaces: Namespaces = (None,), tasks: PeriodicTasks | None = None) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
         kind, options = self.kind(), self.watch_options
         self.streams = [Stream(client, kind, namespace=name, options=options) for name in self.namespaces]
@@ -74,7 +71,7 @@ class Watcher(Server):
             controller=self._as_controller(),
             kind=kind,
             client=client,
-            recorder=NullRecorder(),
+            recorder=None,  # a watcher leaves nothing on the objects that it shows
             router=Router(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
             pipeline=Pipeline((self._show,)),
         )

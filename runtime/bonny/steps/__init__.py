@@ -15,12 +15,12 @@ Others, for operators or for one controller (`Controller.steps`):
     AddManagedByLabelToDescendants  adds the managed-by label where hooks and tests see it
     AddMissingGVK                   fills in apiVersion and kind
 
-Steps use only the `axn`, so each can be replaced.
+Steps use only the axn, which is a `Reconcile` for them, so each can be replaced.
 """
 
 from __future__ import annotations
 
-from ..axn import Step
+from ..engine.reconcile import Reconcile, Step
 from .add_managed_by_label import AddManagedByLabelToDescendants
 from .add_missing_gvk import AddMissingGVK
 from .apply_descendants import ApplyDescendants
@@ -40,6 +40,7 @@ __all__ = [
     "Finalizer",
     "Logger",
     "PruneDescendants",
+    "Reconcile",
     "SkipObservedGenerations",
     "default_steps",
 ]

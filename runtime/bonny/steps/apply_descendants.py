@@ -24,12 +24,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from ..axn import Action, Axn, Descendant, State
+from ..axn import Descendant, State
 from ..client.errors import Conflict, Invalid
 from ..core.fields import digest, overridden, same
-from ..core.ledger import applied_record
 from ..core.objects import Item
+from ..core.records import Action, applied_record
 from ..engine.context import ReconcileContext
+from ..engine.reconcile import Reconcile
 from ..errors import ALSO, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType
 from ..kinds import Kind, Owned
@@ -69,7 +70,7 @@ class ApplyDescendants:
     def __init__(self, *, create_events: bool = False) -> None:
         self._create_events = create_events
 
-    async def __call__(self, axn: Axn[Any]) -> None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: `UndeclaredKind`, `ForeignObject`, `ApiError`; of several the first, the others as notes."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or State.DESCENDANTS_APPLIED in axn.states:
             return
@@ -85,7 +86,7 @@ class ApplyDescendants:
             del applied_records[dropped]
         axn.applied = applied
 
-    async def _apply(self, axn: Axn[Any], descendant: Descendant) -> tuple[Owned, Key]:
+    async def _apply(self, axn: Reconcile[Any], descendant: Descendant) -> tuple[Owned, Key]:
         """Create or change one descendant if needed; returns its kind and key."""
         context = axn.context
         kind = _declared(axn, descendant.resource)
@@ -128,12 +129,12 @@ class ApplyDescendants:
         return kind, key
 
 
-async def apply_descendants_early(axn: Axn[Any], *, create_events: bool) -> None:
+async def apply_descendants_early(axn: Reconcile[Any], *, create_events: bool) -> None:
     """Implements `Axn.apply_descendants`."""
     await ApplyDescendants(create_events=create_events)(axn)
 
 
-async def _report_fight(axn: Axn[Any], wanted: Resource, shown: Item | None) -> None:
+async def _report_fight(axn: Reconcile[Any], wanted: Resource, shown: Item | None) -> None:
     """Once for each fight: report which field managers change the object back, according to its managedFields."""
     by = f"an unknown writer {'deletes it' if shown is None else 'removes fields'}"
     if shown is not None:
@@ -185,18 +186,17 @@ def prepared(
     return {**resource, "metadata": metadata}
 
 
-def _must_be_ours(axn: Axn[Any], descendant: Descendant, wanted: Resource, live: Resource) -> None:
+def _must_be_ours(axn: Reconcile[Any], descendant: Descendant, wanted: Resource, live: Resource) -> None:
     if descendant.adopt or axn.uid in owners_of(live):
         return
     axn.context.contested(_declared(axn, wanted), key_of(wanted))
     raise ForeignObject(
         f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
         "or register it with adopt=True",
-        step="ApplyDescendants",
     )
 
 
-async def _owner_must_exist(axn: Axn[Any]) -> None:
+async def _owner_must_exist(axn: Reconcile[Any]) -> None:
     """Before creating a child while the owner's stream is failing: the owner may be gone without our knowing, and the
     garbage collector would delete the child again and again.
 
@@ -206,7 +206,7 @@ async def _owner_must_exist(axn: Axn[Any]) -> None:
         raise Retry(f"{identify(axn.identity)} was deleted, but the watch has not reported it yet")
 
 
-def _declared(axn: Axn[Any], resource: Mapping[str, Any]) -> Owned:
+def _declared(axn: Reconcile[Any], resource: Mapping[str, Any]) -> Owned:
     namespace = resource["metadata"].get("namespace") or axn.key.namespace
     for kind in axn.context.owns:
         if kind.gvk == gvk_of(resource) and kind.namespace in (None, namespace):
@@ -214,7 +214,6 @@ def _declared(axn: Axn[Any], resource: Mapping[str, Any]) -> Owned:
     raise UndeclaredKind(
         f"{type(axn.controller).__name__} registered {identify(resource)} but does not own that kind: "
         f'add Owned("{resource["apiVersion"]}", "{resource["kind"]}") to its `owns`',
-        step="ApplyDescendants",
     )
 
 
@@ -250,7 +249,7 @@ def _belongs_to(live: Resource) -> str:
     return f" (it is managed by {manager})" if manager else ""
 
 
-async def _created_or_found(axn: Axn[Any], kind: Owned, wanted: Resource) -> Resource | None:
+async def _created_or_found(axn: Reconcile[Any], kind: Owned, wanted: Resource) -> Resource | None:
     """Create `wanted` and return None; if an object of its name exists, return that one and change nothing.
 
     Raises: `Conflict` if such an object appeared and vanished at the same moment.
@@ -276,7 +275,7 @@ async def _created_or_found(axn: Axn[Any], kind: Owned, wanted: Resource) -> Res
 
 
 async def _change(
-    axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resource, ours: OwnedPart, recreate: bool
+    axn: Reconcile[Any], kind: Owned, wanted: Resource, *, before: Resource, ours: OwnedPart, recreate: bool
 ) -> str | None:
     """Apply `wanted` to the existing object `before`; returns the outcome, None if nothing was written.
 
@@ -310,7 +309,7 @@ async def _change(
     return UPDATED if changed else None
 
 
-async def _recreate(axn: Axn[Any], kind: Owned, wanted: Resource, *, before: Resource) -> None:
+async def _recreate(axn: Reconcile[Any], kind: Owned, wanted: Resource, *, before: Resource) -> None:
     """Delete the object and create it again.
 
     Raises: before anything is deleted, `Invalid` if the API server would refuse the new object, and `Retry` if the

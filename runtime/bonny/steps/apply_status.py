@@ -17,11 +17,13 @@ from typing import Any, Final
 
 import msgspec
 
-from ..axn import Action, Axn, ReconcileFailure, State
+from ..axn import ReconcileFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
 from ..core.conditions import condition, with_condition
 from ..core.fields import same
 from ..core.objects import decode_item
+from ..core.records import Action
+from ..engine.reconcile import Reconcile
 from ..errors import ApiError
 from ..pipeline import failure_of
 from ..resource import Resource
@@ -47,13 +49,13 @@ class ApplyStatus:
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
 
-    async def __call__(self, axn: Axn[Any]) -> None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: `ApiError`; `Conflict` after three tries."""
         if axn.action is not Action.DELETE:
             await write_status(axn, strict=self._strict)
 
 
-async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> None:
+async def write_status(axn: Reconcile[Any], *, strict: bool, early: bool = False) -> None:
     """Write what is registered; `early`, while the handler runs, without the runtime's own parts.
 
     Raises: `ApiError`; `Conflict` after three tries; `NotFound` if `strict`.
@@ -84,13 +86,13 @@ async def write_status(axn: Axn[Any], *, strict: bool, early: bool = False) -> N
     axn.mark_applied(State.STATUS_APPLIED)
 
 
-async def apply_status_early(axn: Axn[Any], *, strict: bool) -> None:
+async def apply_status_early(axn: Reconcile[Any], *, strict: bool) -> None:
     """Implements `Axn.apply_status` and `Axn.safe_apply_status`: write the changes that are registered now, if any."""
     if axn.status:
         await write_status(axn, strict=strict, early=True)
 
 
-async def _report_alone(axn: Axn[Any], live: Resource, error: Exception) -> None:
+async def _report_alone(axn: Reconcile[Any], live: Resource, error: Exception) -> None:
     """Write only the runtime's own condition: the status that the handler registered cannot be written."""
     axn.failure = axn.failure or failure_of(error)
     if axn.has_conditions:
@@ -98,7 +100,7 @@ async def _report_alone(axn: Axn[Any], live: Resource, error: Exception) -> None
             await _write(axn, live, alone=True)
 
 
-def _with_own_parts(status: Resource, axn: Axn[Any]) -> Resource:
+def _with_own_parts(status: Resource, axn: Reconcile[Any]) -> Resource:
     """`status` with the runtime's own condition and the observed generation."""
     failure = axn.failure
     if axn.has_conditions and failure is None:
@@ -125,7 +127,7 @@ def _withdrawn(wanted: Resource, base: Resource, failure: ReconcileFailure) -> R
     return {**wanted, "conditions": conditions} if conditions else wanted
 
 
-async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
+async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
     """Send the status unless it is already there; returns the object afterwards."""
     context = axn.context
     base = (await owned_part(live, context.manager, subresource="status"))[1].get("status", {})
@@ -153,7 +155,7 @@ async def _write(axn: Axn[Any], live: Resource, *, early: bool = False, alone: b
     return stored
 
 
-def _is_overtaken(status: Resource, *, by: Resource, of: Axn[Any]) -> bool:
+def _is_overtaken(status: Resource, *, by: Resource, of: Reconcile[Any]) -> bool:
     """Whether the status already reports a newer generation than the reconciled one."""
     newest: int = max(each.get("observedGeneration", 0) for each in (status, *status.get("conditions", ())))
     current: int = by["metadata"].get("generation", 0)
@@ -161,7 +163,7 @@ def _is_overtaken(status: Resource, *, by: Resource, of: Axn[Any]) -> bool:
     return newest <= current and newest > of.shown.meta.generation
 
 
-async def _basis(axn: Axn[Any]) -> Resource | None:
+async def _basis(axn: Reconcile[Any]) -> Resource | None:
     """The object whose status is changed; None if nothing is registered and the status is unknown."""
     if axn.stored is not None:
         return axn.stored

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..axn import Action, Axn
 from ..controller import Controller
+from ..core.records import Action
+from ..engine.reconcile import Reconcile
 from ..pipeline import call_handler, run_step
 
 
 class DelegateToController:
     """Usage: `DelegateToController()`, before the steps that apply."""
 
-    async def __call__(self, axn: Axn[Any]) -> None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: what the handler raises; `HandlerTimeout`."""
         controller = axn.controller
         for step in controller.steps:
@@ -33,7 +34,7 @@ class DelegateToController:
         await call_handler(_handler(controller, axn.action), axn, seconds=controller.timeout, name=name)
 
 
-def _handler(controller: Controller[Any], action: Action) -> Callable[[Axn[Any]], Any]:
+def _handler(controller: Controller[Any], action: Action) -> Callable[[Reconcile[Any]], Any]:
     """The method for `action`, spelled out so that a search for its name leads here."""
     if controller.falls_back(action):
         return controller.reconcile

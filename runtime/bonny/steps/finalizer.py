@@ -19,10 +19,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..axn import Action, Axn, Step
 from ..client.errors import Conflict, Invalid, NotFound
 from ..controller import Controller
 from ..core.objects import Item, Meta
+from ..core.records import Action
+from ..engine.reconcile import Reconcile, Step
 from ..errors import OptionError, Retry
 from ..kinds import Kind
 from ..naming import check_finalizer
@@ -45,8 +46,8 @@ class Finalizer:
         self,
         name: str = "",
         *,
-        implementation: Callable[[Axn[Any]], Any] | None = None,
-        when: Callable[[Axn[Any]], bool] | None = None,
+        implementation: Callable[[Reconcile[Any]], Any] | None = None,
+        when: Callable[[Reconcile[Any]], bool] | None = None,
     ) -> None:
         if bool(name) != (implementation is not None):
             raise OptionError("Finalizer: give both name and implementation, or neither for Controller.finalize")
@@ -58,7 +59,7 @@ class Finalizer:
         """The finalizer that this step keeps on the objects of `controller`, if any; `own` is that of `finalize`."""
         return self._name or (own if controller.finalizes() else None)
 
-    async def __call__(self, axn: Axn[Any]) -> None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries."""
         controller = axn.controller
         name = self.name_for(type(controller), axn.context.finalizer)
@@ -90,11 +91,11 @@ def finalizers_of(
     return tuple(name for name in named if name is not None)
 
 
-def _is_on(axn: Axn[Any], name: str) -> bool:
+def _is_on(axn: Reconcile[Any], name: str) -> bool:
     return name in axn.shown.meta.finalizers
 
 
-async def _is_still_on(axn: Axn[Any], name: str) -> bool:
+async def _is_still_on(axn: Reconcile[Any], name: str) -> bool:
     """Ask the API server before anything is cleaned up: the stream may be outdated, and the implementation would remove
     what belongs to a new object of the same name."""
     fresh = await read_owner(axn)
@@ -105,7 +106,7 @@ async def _is_still_on(axn: Axn[Any], name: str) -> bool:
     return _is_on(axn, name)
 
 
-async def _patch(axn: Axn[Any], name: str, *, wanted: bool) -> None:
+async def _patch(axn: Reconcile[Any], name: str, *, wanted: bool) -> None:
     """Add or remove the finalizer; halts if the object is gone or was re-created."""
     context, kind = axn.context, axn.kind
     for tries_left in reversed(range(TRIES)):
@@ -159,7 +160,7 @@ def _as_followed(resource: Resource, kind: Kind) -> Resource:
     return {name: resource[name] for name in shown}
 
 
-async def _delete_children(axn: Axn[Any]) -> None:
+async def _delete_children(axn: Reconcile[Any]) -> None:
     """Delete the children without an owner reference. The owner is under deletion, so they are not wanted again."""
     uid = axn.uid
     children = axn.context.children(uid)

@@ -12,12 +12,12 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
-from ..axn import Axn
 from ..calling import add_note, text_of
 from ..client.errors import Conflict, NotFound
 from ..core.fields import owned_fields, project
-from ..core.ledger import handled_state
+from ..core.handled import handled_state
 from ..core.objects import Item, decode_item
+from ..engine.reconcile import Reconcile
 from ..errors import ALSO
 from ..events import Event, EventType
 from ..kinds import Kind
@@ -51,7 +51,7 @@ async def together(requests: Iterable[Awaitable[T]]) -> list[T]:
         del outcomes, errors
 
 
-async def delete_children(axn: Axn[Any], children: Iterable[tuple[Kind, Item]], *, insist: bool) -> None:
+async def delete_children(axn: Reconcile[Any], children: Iterable[tuple[Kind, Item]], *, insist: bool) -> None:
     """Delete each child that is not under deletion, and only in the version that was seen; a changed child stays.
 
     With `insist` a changed child is read again, and deleted if it is still a child of the handled object.
@@ -60,7 +60,7 @@ async def delete_children(axn: Axn[Any], children: Iterable[tuple[Kind, Item]], 
     await together(_delete(axn, kind, child, tries=TRIES if insist else 1) for kind, child in children)
 
 
-async def _delete(axn: Axn[Any], kind: Kind, child: Item, *, tries: int) -> None:
+async def _delete(axn: Reconcile[Any], kind: Kind, child: Item, *, tries: int) -> None:
     meta = child.meta
     for tries_left in reversed(range(tries)):
         if meta.deletion_timestamp is not None:
@@ -81,7 +81,7 @@ async def _delete(axn: Axn[Any], kind: Kind, child: Item, *, tries: int) -> None
         meta = decode_item(msgspec.json.encode(live)).meta
 
 
-async def read(axn: Axn[Any], kind: Kind, key: Key) -> Resource | None:
+async def read(axn: Reconcile[Any], kind: Kind, key: Key) -> Resource | None:
     """The object, uncached; None if it does not exist. RBAC: get.
 
     Parts that are nested too deeply are empty (`Client.get`): no step writes them, and a finalizer still has to run.
@@ -92,13 +92,13 @@ async def read(axn: Axn[Any], kind: Kind, key: Key) -> Resource | None:
         return None
 
 
-async def read_owner(axn: Axn[Any]) -> Resource | None:
+async def read_owner(axn: Reconcile[Any]) -> Resource | None:
     """The handled object, uncached; None if it is gone or was re-created. RBAC: get."""
     live = await read(axn, axn.kind, axn.key)
     return live if live is not None and live["metadata"]["uid"] == axn.uid else None
 
 
-async def owner_is_as_shown(axn: Axn[Any]) -> bool:
+async def owner_is_as_shown(axn: Reconcile[Any]) -> bool:
     """Whether the object is what the handler was shown, and not under deletion. RBAC: get.
 
     Its status counts where status changes count for the controller, unless this reconcile wrote it already.
@@ -132,7 +132,7 @@ async def computed(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.k
     return await asyncio.to_thread(work, *args, **kwargs)
 
 
-def report_fight(axn: Axn[Any], message: str, *, related: Resource | None = None) -> None:
+def report_fight(axn: Reconcile[Any], message: str, *, related: Resource | None = None) -> None:
     """Log that another writer undoes what this controller writes, and emit an event on the handled object."""
     log.warning("corrections delayed: another writer undoes them", extra={"object": str(axn.key), "because": message})
     axn.tell(Event(EventType.WARNING, "RepeatedDrift", "Correct", f"{message}; corrections now wait", related))

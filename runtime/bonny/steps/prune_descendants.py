@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..axn import Action, Axn
 from ..core.fields import owned_fields
 from ..core.objects import Item
+from ..core.records import Action
+from ..engine.reconcile import Reconcile
 from .live import delete_children, owner_is_as_shown
 
 # The owner's change comes as an event, unless the owner was changed back in the meantime: look again after this time.
@@ -24,7 +25,7 @@ LATER_SECONDS: Final = 30.0
 class PruneDescendants:
     """Usage: `PruneDescendants()`, after `ApplyDescendants`. RBAC: get on the kind, delete on the kinds in `owns`."""
 
-    async def __call__(self, axn: Axn[Any]) -> None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: `ApiError`."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or axn.applied is None:
             return

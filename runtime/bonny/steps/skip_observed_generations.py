@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from ..axn import Action, Axn
+from ..axn import Axn
 from ..core.queue import Reason
+from ..core.records import Action
 from ..errors import OptionError
 
 # Every other reason means that something besides the spec changed.

@@ -7,14 +7,13 @@ You do not need it to see what happens: the parts log their failures themselves.
 
 The registry belongs to the process, like the one of `logging`. A listener is called at once where the event happens,
 on the event loop or in a handler's thread: it must not block. A listener that raises is detached and logged. An event
-without a listener costs one lookup in a dictionary.
+costs one lookup for each attached listener.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,9 +23,6 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from ..calling import text_of
 from ..errors import OptionError
 from .logging import STANDARD
-
-__all__ = ["EVENTS", "LOGGER_ID", "Listener", "attach", "attach_logger", "attach_many", "detach", "execute", "lifetime",
-           "measure", "metadata", "set_metadata", "span"]  # fmt: skip
 
 PREFIX: Final = "bonny."
 
@@ -61,14 +57,14 @@ log = logging.getLogger("bonny.telemetry")
 
 class _Attached(NamedTuple):
     id: str
+    names: frozenset[str]
     listener: Listener
     config: Any
 
 
-# The tuples are replaced, never changed: `execute` reads them without a lock.
-_attached: dict[str, tuple[_Attached, ...]] = {}
+# By id. Each use is one operation that is atomic in CPython, so threads need no lock.
+_attached: dict[str, _Attached] = {}
 _defaults: dict[str, object] = {}
-_lock = threading.Lock()
 
 
 # --- listening --------------------------------------------------------------------------------------------------------
@@ -84,28 +80,19 @@ def attach_many(id: str, names: Iterable[str], listener: Listener, config: Any =
 
     Raises: `OptionError` when `id` is taken, `listener` is an `async def`, or the runtime has no such event.
     """
-    names = tuple(dict.fromkeys(names))
-    unknown = next((name for name in names if name.startswith(PREFIX) and name not in EVENTS), None)
+    attached = _Attached(id, frozenset(names), listener, config)
+    unknown = next((name for name in sorted(attached.names) if name.startswith(PREFIX) and name not in EVENTS), None)
     if unknown is not None:
         raise OptionError(f"the event {unknown!r} does not exist: correct it to one of bonny.telemetry.EVENTS")
     if inspect.iscoroutinefunction(listener):
         raise OptionError(f"the listener {id!r} is an `async def`, which cannot be awaited: make it a `def`")
-    with _lock:
-        if any(each.id == id for listeners in _attached.values() for each in listeners):
-            raise OptionError(f"a listener {id!r} is already attached: detach it first, or choose another id")
-        for name in names:
-            _attached[name] = (*_attached.get(name, ()), _Attached(id, listener, config))
+    if _attached.setdefault(id, attached) is not attached:
+        raise OptionError(f"a listener {id!r} is already attached: detach it first, or choose another id")
 
 
 def detach(id: str) -> bool:  # noqa: A002
     """Remove the listener `id`; returns whether it was attached. An event in progress may still call it."""
-    with _lock:
-        names = [name for name, listeners in _attached.items() if any(each.id == id for each in listeners)]
-        for name in names:
-            _attached[name] = tuple(each for each in _attached[name] if each.id != id)
-            if not _attached[name]:
-                del _attached[name]
-    return bool(names)
+    return _attached.pop(id, None) is not None
 
 
 def attach_logger(names: Iterable[str] = EVENTS, *, level: int = logging.DEBUG) -> None:
@@ -129,13 +116,11 @@ def execute(name: str, measurements: Mapping[str, float] = NOTHING, metadata: Ma
     Measurements are numbers, durations in seconds. Metadata are names and texts that may be logged: never the body of
     an object.
     """
-    listeners = _attached.get(name)
-    if listeners is None:
-        return
-    metadata = {**_defaults, **metadata}
-    for each in listeners:
+    for each in tuple(_attached.values()):
+        if name not in each.names:
+            continue
         try:
-            each.listener(name, measurements, metadata, each.config)
+            each.listener(name, measurements, {**_defaults, **metadata}, each.config)
         except BaseException:
             detach(each.id)
             log.exception("a listener failed and was detached", extra={"listener": each.id, "event": name})

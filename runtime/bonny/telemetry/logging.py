@@ -26,8 +26,6 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-__all__ = ["LogFormat", "about", "configure", "reconcile_id", "subject_of"]
-
 # The attributes of every LogRecord; all others came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -19,29 +19,14 @@ from opentelemetry.util.types import AttributeValue
 
 from ..core.meters import Exemplar
 from ..errors import Retry, UsageError
-from ..resource import Resource
 from . import tracing
 from .logging import reconcile_id
 
-__all__ = ["OtelSpans", "find", "path_template"]
+if TYPE_CHECKING:
+    from ..axn import Axn
 
 # Subresources of a Namespace: what follows them in a path is not a kind within the namespace.
 OF_NAMESPACES: Final = ("finalize", "status")
-
-
-class Handling(Protocol):
-    """The parts of a reconcile that a span shows; an `Axn` is one."""
-
-    @property
-    def action(self) -> str: ...
-    @property
-    def reasons(self) -> Iterable[str]: ...
-    @property
-    def tries(self) -> int: ...
-    @property
-    def resource(self) -> Resource: ...
-    @property
-    def requeue_seconds(self) -> float | None: ...
 
 
 class OtelSpans:
@@ -51,7 +36,7 @@ class OtelSpans:
         self._tracer = provider.get_tracer("bonny", version or None)
 
     @contextmanager
-    def handling(self, axn: Handling, *, controller: str) -> Iterator[None]:
+    def handling(self, axn: Axn[Any], *, controller: str) -> Iterator[None]:
         """Surround a reconcile: a trace of its own, whatever span was current where the worker was started."""
         kind, metadata = axn.resource["kind"], axn.resource["metadata"]
         attributes: dict[str, AttributeValue] = {
@@ -179,7 +164,7 @@ def _set_up(*, service: str, version: str) -> None:
     for name, default in (("OTEL_TRACES_EXPORTER", "otlp"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")):
         os.environ[name] = os.environ.get(name) or default
     # An attribute that is given here beats the variables.
-    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    has_name = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     configurator().configure(
-        resource_attributes={"service.version": version} | ({} if named else {"service.name": service})
+        resource_attributes={"service.version": version} | ({} if has_name else {"service.name": service})
     )

@@ -18,8 +18,6 @@ from prometheus_client.exposition import choose_encoder
 
 from ..core.meters import BOUNDS, Histogram
 
-__all__ = ["Labels", "Row", "counter", "each", "exposition", "gauge", "histogram"]
-
 END: Final = b"# EOF\n"
 
 S = TypeVar("S")
@@ -33,15 +31,15 @@ log = logging.getLogger("bonny.telemetry")
 
 def counter(name: str, text: str, labels: Labels, samples: Mapping[K, float]) -> Metric:
     """A counter; `samples` are by the values of `labels`, here and in the other two."""
-    family = CounterMetricFamily(name, text, labels=labels)
-    for values, value in samples.items():
-        family.add_metric(values, value)
-    return family
+    return _filled(CounterMetricFamily(name, text, labels=labels), samples)
 
 
 def gauge(name: str, text: str, labels: Labels, samples: Mapping[K, float]) -> Metric:
     """A gauge."""
-    family = GaugeMetricFamily(name, text, labels=labels)
+    return _filled(GaugeMetricFamily(name, text, labels=labels), samples)
+
+
+def _filled(family: CounterMetricFamily | GaugeMetricFamily, samples: Mapping[K, float]) -> Metric:
     for values, value in samples.items():
         family.add_metric(values, value)
     return family

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..core.meters import Exemplar
 from ..errors import UsageError
@@ -20,9 +20,9 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-    from .otel import Handling, OtelSpans
+    from ..axn import Axn
+    from .otel import OtelSpans
 
-__all__ = ["OFF", "Ended", "find", "observed", "switch"]
 
 # OpenTelemetry's own variables (its specification, "Environment Variable Specification"): any of them asks for traces.
 ASKING: Final = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -39,7 +39,7 @@ observed: ContextVar[Exemplar | None] = ContextVar("observed", default=None)
 """The trace of the last reconcile in this asyncio task, if it is recorded."""
 
 
-def handling(axn: Handling, *, controller: str) -> AbstractContextManager[object]:
+def handling(axn: Axn[Any], *, controller: str) -> AbstractContextManager[object]:
     """Surrounds a reconcile; without traces it costs nothing."""
     return OFF if spans is None else spans.handling(axn, controller=controller)
 

@@ -18,8 +18,6 @@ from bonny.api.version import Version
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
-__all__ = ["check", "checked_schema", "field_at"]
-
 # One element of a pattern: an escape, what begins a group, a named class, a number of repetitions, or one character.
 _ELEMENT: Final = re.compile(
     r"\\(?:[pPx]\{[^}]*\}|[pP].|x..|.)|\(\?(?:P?<\w+>|[a-zA-Z-]*)|\[:\^?[a-z]+:\]|\{[0-9]+(?:,[0-9]*)?\}|.", re.DOTALL
@@ -35,10 +33,10 @@ _REPETITIONS: Final = 1000
 
 def checked_schema(version: type[Version]) -> Resource:
     """The schema of `version`. Raises: `OptionError` naming the path of the field that the API server would refuse."""
-    place, schema = f"{version.kind} {version.version}", version.schema()
+    title, schema = f"{version.kind} {version.version}", version.schema()
     for name, child in schema["properties"].items():
-        check(child, f"{place}: {name}")
-    check(schema, place)
+        check(child, f"{title}: {name}")
+    check(schema, title)
     return schema
 
 
@@ -64,26 +62,33 @@ def field_at(schema: Resource, path: str) -> Resource | None:
     Where content is not described, and from the first bracket on, every path counts as there.
     """
     for name in filter(None, path.partition("[")[0].split(".")):
-        found = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
-        if found is None:
+        child = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+        if child is None:
             return {} if PRESERVE_UNKNOWN in schema else None
-        schema = found
+        schema = child
     return schema
 
 
 def _check_rules(schema: Resource, where: str, *, correlated: bool) -> None:
     for rule in schema.get(RULES, ()):
-        named = f"the rule {rule['rule']!r}"
+        label, message = f"the rule {rule['rule']!r}", rule["message"].strip()
+        if not rule["rule"].strip() or not message or re.search(r"[\n\r]", message):
+            _refuse(where, f"{label} needs an expression, and a message of one line instead of {rule['message']!r}")
         if not _typed(schema):
-            _refuse(where, f"{named} stands on a field whose content has no type: put it on the object around it")
-        if not correlated and re.search(r"\boldSelf\b", rule["rule"]):
+            _refuse(where, f"{label} stands on a field whose content has no type: put it on the object around it")
+        # The word in a string counts, too.
+        uses_old_self = re.search(r"\boldSelf\b", rule["rule"])
+        if "optionalOldSelf" in rule and not uses_old_self:
+            _refuse(where, f"{label} sets optional_old_self and has no oldSelf: leave it out")
+        if not correlated and uses_old_self:
             _refuse(
                 where,
-                f"{named} uses oldSelf, but the API server does not know the former value of an item, unless the list "
+                f"{label} uses oldSelf, but the API server does not know the former value of an item, unless the list "
                 "is a ListMap: make it one, or put the rule on the list",
             )
-        if "fieldPath" in rule and field_at(schema, rule["fieldPath"]) is None:
-            _refuse(where, f"{named} has the field_path {rule['fieldPath']}, and there is no such field")
+        path = rule.get("fieldPath", ".")
+        if path[0] not in ".[" or field_at(schema, path) is None:
+            _refuse(where, f"{label} has the field_path {path}, and there is no such field: write for example .size")
 
 
 def _typed(schema: Resource) -> bool:

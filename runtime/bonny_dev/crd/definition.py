@@ -18,13 +18,14 @@ from bonny.resource import Resource
 
 from .checking import checked_schema, field_at
 
-__all__ = ["crds", "difference"]
-
 Set: TypeAlias = list[type[Version]]
 """All versions of one kind."""
 
 # etcd refuses requests above 1.5 MiB (--max-request-bytes); the API server adds a status and whose the fields are.
 DEFINITION_BYTES: Final = 1_500_000
+
+WARNING_BYTES: Final = 256
+"""The longest deprecation warning that the API server allows."""
 
 SELECTABLE: Final = 8
 """How many fields of a version the API server lets clients select by."""
@@ -158,14 +159,19 @@ def _names(hub: type[Version]) -> Resource:
 
 
 def _version(version: type[Version]) -> Resource:
-    schema = checked_schema(version)
+    schema, warning = checked_schema(version), version.deprecation_warning
+    if warning and not (version.deprecated and warning.isprintable() and len(warning.encode()) <= WARNING_BYTES):
+        raise OptionError(
+            f"deprecation_warning of {_place(version)} is {warning!r}: use one line of at most {WARNING_BYTES} bytes, "
+            "and only with deprecated = True"
+        )
     subresources: Resource = {} if version.status_model() is None else {"status": {}}
     if version.scale is not None:
         subresources["scale"] = _scale(version, version.scale, schema)
     flags = {"served": version.served, "storage": version.storage}
     return {"name": version.version, **flags} | _without_empty(
         deprecated=version.deprecated,
-        deprecationWarning=version.deprecation_warning,
+        deprecationWarning=warning,
         schema={"openAPIV3Schema": schema},
         subresources=subresources,
         selectableFields=[{"jsonPath": path} for path in _selectable(version, schema)],
@@ -206,9 +212,11 @@ def _path(path: str, schema: Resource, where: str, *, types: tuple[str, ...], be
 
 
 def _column(version: type[Version], column: Column, schema: Resource) -> Resource:
-    if column.path.startswith((".spec", ".status")) and field_at(schema, column.path) is None:
+    checked = column.path.startswith((".spec", ".status"))
+    if column.path[:1] != "." or (checked and field_at(schema, column.path) is None):
         raise OptionError(
-            f"column {column.name!r} of {_place(version)} names {column.path!r}, and there is no such field"
+            f"column {column.name!r} of {_place(version)} names {column.path!r}, and there is no such field: "
+            "write for example '.spec.size'"
         )
     return _without_empty(
         name=column.name,

@@ -7,7 +7,7 @@ Elsewhere: parts that may be left out or added (`parts`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -21,15 +21,13 @@ from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, grants
 
 from ..crd.definition import crds
+from ..install import is_object
 from ..naming import check_image
 from .deployment import deployment
 from .labels import labels
 from .parts import chosen
 from .template import read_object
 
-__all__ = ["documents", "to_yaml"]
-
-RBAC: Final = "rbac.authorization.k8s.io"
 # Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
 LIST: Final = 60
 MAPPING: Final = 90
@@ -70,8 +68,8 @@ def documents(
     if not crds_only:
         objects.insert(0, read_object("namespace", operator, namespace))
         objects.append(read_object("service-account", operator, namespace))
-        for place, rules in grants(operator, namespace=namespace).items():
-            objects += _role(operator, rules, place=place, namespace=namespace)
+        for scope, rules in grants(operator, namespace=namespace).items():
+            objects += _role(operator, rules, scope=scope, namespace=namespace)
         for part in optional:
             objects += part.make(operator, namespace)
     if image is not None and deployed:
@@ -104,24 +102,18 @@ def _customized(operator: Operator, objects: list[Resource]) -> list[Resource]:
     if not isinstance(customized, list):
         raise OptionError(f"{where} {type(customized).__name__}: return the list of objects")
     for number, each in enumerate(customized):
-        match each:
-            case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
-                continue
-        raise OptionError(f"{where} no object at {number}: it needs apiVersion, kind and metadata.name")
+        if not is_object(each):
+            raise OptionError(f"{where} no object at {number}: it needs apiVersion, kind and metadata.name")
     return customized
 
 
-def _role(operator: Operator, rules: list[Resource], *, place: str, namespace: str) -> Iterator[Resource]:
-    kind = "ClusterRole" if place == CLUSTER else "Role"
-    metadata = {"name": operator.name} if place == CLUSTER else {"name": operator.name, "namespace": place}
-    yield {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": dict(metadata), "rules": rules}
-    yield {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": dict(metadata),
-        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": operator.name},
-        "subjects": [{"kind": "ServiceAccount", "name": operator.name, "namespace": namespace}],
-    }
+def _role(operator: Operator, rules: list[Resource], *, scope: str, namespace: str) -> list[Resource]:
+    """A role with these rules, and its binding to the operator: for a namespace, or for the whole cluster."""
+    kind = "ClusterRole" if scope == CLUSTER else "Role"
+    role, binding = (read_object(name, operator, namespace, kind=kind) for name in ("role", "role-binding"))
+    for each in (role, binding) if scope != CLUSTER else ():
+        each["metadata"]["namespace"] = scope
+    return [{**role, "rules": rules}, binding]
 
 
 class _Dumper(yaml.SafeDumper):

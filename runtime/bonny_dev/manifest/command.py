@@ -12,8 +12,6 @@ from bonny.errors import UsageError
 
 from .. import files
 
-__all__ = ["write"]
-
 
 def write(text: str, out: str = "manifest.yaml") -> None:
     """Write the manifest to the file `out`, all or nothing, or to the standard output for `-`.

@@ -12,8 +12,6 @@ from bonny.run.rbac import watched_namespaces
 from .labels import labels
 from .template import read_object
 
-__all__ = ["deployment"]
-
 # After the grace period of handlers: 1 s for cancelled handlers, 2 s for the last events, 1 s for an open
 # request to the probes, 0.5 s for threads (engine.worker, run.process, run.probes, main); and the release of the lease.
 STOP_SECONDS: Final = 4.5

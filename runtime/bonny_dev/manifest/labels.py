@@ -5,16 +5,9 @@ You need it to select the operator's pods, as a Service or a policy does.
 
 from __future__ import annotations
 
-from typing import Final
-
 from bonny.errors import OptionError
 from bonny.naming import is_label_value, is_qualified_name
 from bonny.operator import Operator
-
-__all__ = ["labels", "selector"]
-
-NAME: Final = "app.kubernetes.io/name"
-COMPONENT: Final = "app.kubernetes.io/component"
 
 
 def labels(operator: Operator) -> dict[str, str]:
@@ -36,4 +29,4 @@ def labels(operator: Operator) -> dict[str, str]:
 
 def selector(operator: Operator) -> dict[str, str]:
     """The labels that no other pods of the namespace have. They cannot change: Deployments keep theirs for good."""
-    return {NAME: operator.name, COMPONENT: "operator"}
+    return {"app.kubernetes.io/name": operator.name, "app.kubernetes.io/component": "operator"}

@@ -16,8 +16,6 @@ from bonny.resource import Resource
 
 from .template import read_object
 
-__all__ = ["ALERTS", "DASHBOARD", "alerts", "dashboards", "monitoring_file"]
-
 ALERTS: Final = "alerts.yaml"
 DASHBOARD: Final = "dashboard.json"
 

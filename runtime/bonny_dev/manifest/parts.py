@@ -17,9 +17,6 @@ from .monitoring import alerts, dashboards
 from .roles import aggregated_roles
 from .template import read_object
 
-__all__ = ["PARTS", "chosen"]
-
-
 Make: TypeAlias = Callable[[Operator, str], Iterable[Resource]]
 """Makes the objects of a part for an operator that is deployed to a namespace."""
 

@@ -28,8 +28,6 @@ from bonny.telemetry import attach, detach
 
 from .request_info import request_info
 
-__all__ = ["Comparison", "PermissionRecorder", "record_permissions"]
-
 ANSWERED: Final = "bonny.client.request.answered"
 CREATED: Final = "201"
 # Every user has them: the ClusterRoles system:basic-user, system:discovery and system:public-info-viewer.
@@ -55,16 +53,16 @@ class Comparison:
     the runtime chooses among them."""
 
     def __str__(self) -> str:
-        if not self.missing and not self.unused:
-            return "permissions: used and granted are the same\n"
-        text = ""
-        if self.missing:
-            text += "permissions used but not granted; add to `rules` of the controller that needs them:\n"
-            text += "".join(f"  {line}\n" for line in _lines(self.missing))
-        if self.unused:
-            text += "permissions granted but never used this time:\n"
-            text += "".join(f"  {line}\n" for line in _lines(self.unused))
-        return text
+        parts = {
+            "used but not granted; add to `rules` of the controller that needs them": self.missing,
+            "granted but never used this time": self.unused,
+        }
+        texts = [
+            f"permissions {title}:\n" + "".join(f"  {line}\n" for line in _lines(rules))
+            for title, rules in parts.items()
+            if rules
+        ]
+        return "".join(texts) or "permissions: used and granted are the same\n"
 
 
 class PermissionRecorder:
@@ -102,7 +100,7 @@ class PermissionRecorder:
         return self.compared_with(grants(operator, namespace=namespace or operator.name))
 
     def compared_with(self, rules: Mapping[str, Iterable[Resource]]) -> Comparison:
-        """Compare with policy rules by place, such as `bonny.run.rbac.grants` returns."""
+        """Compare with policy rules by namespace, such as `bonny.run.rbac.grants` returns."""
         granted, used = set(permissions(rules)), set(self.used)
         missing = {asked._replace(names=()) for asked in used if not any(_covers(grant, asked) for grant in granted)}
         unused = {grant for grant in granted if _observable(grant) and not any(_covers(grant, asked) for asked in used)}
@@ -131,7 +129,7 @@ def _covers(granted: Permission, asked: Permission) -> bool:
     return (
         granted[1:3] == asked[1:3]
         and granted.verb == asked.verb
-        and granted.place in {CLUSTER, asked.place}
+        and granted.namespace in {CLUSTER, asked.namespace}
         and (not granted.names or (bool(asked.names) and asked.names[0] in granted.names))
     )
 

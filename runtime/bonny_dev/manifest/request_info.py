@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-__all__ = ["RequestInfo", "request_info"]
-
 VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 # Old URLs that name their verb: /api/v1/watch/pods.
 VERBS_IN_PATHS: Final = ("watch", "proxy")

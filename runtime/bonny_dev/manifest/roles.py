@@ -14,16 +14,13 @@ No user may write a status: the operator reports its own observations there, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from bonny.api import Version
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, READ, Permission, as_rules
 
-__all__ = ["aggregated_roles"]
-
-AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
+from .template import read_object
 
 
 def aggregated_roles(operator: Operator) -> list[Resource]:
@@ -35,7 +32,10 @@ def aggregated_roles(operator: Operator) -> list[Resource]:
             resource = f"{kind.plural}{subresource}"
             granted = (Permission(CLUSTER, kind.group, resource, (), verb) for verb in verbs)
             allowed.setdefault(role, set()).update(granted)
-    return [_role(f"{operator.name}-{role}", role, permissions) for role, permissions in allowed.items()]
+    return [
+        {**read_object("aggregated-role", operator, CLUSTER, role=role), "rules": as_rules(permissions)[CLUSTER]}
+        for role, permissions in allowed.items()
+    ]
 
 
 def _verbs(version: type[Version]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -48,12 +48,3 @@ def _verbs(version: type[Version]) -> Iterator[tuple[str, str, tuple[str, ...]]]
     if version.scale is not None:
         yield "view", "/scale", ("get",)
         yield "edit", "/scale", ("update", "patch")
-
-
-def _role(name: str, aggregate_to: str, permissions: set[Permission]) -> Resource:
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name, "labels": {f"{AGGREGATE}{aggregate_to}": "true"}},
-        "rules": as_rules(permissions)[CLUSTER],
-    }

@@ -11,8 +11,6 @@ import yaml
 from bonny.operator import Operator
 from bonny.resource import Resource
 
-__all__ = ["read_object"]
-
 
 def read_object(name: str, operator: Operator, namespace: str, **values: object) -> Resource:
     """The object in the file `name`.yaml, for an operator that is deployed to `namespace`."""

@@ -20,8 +20,6 @@ from bonny.resource import Resource, identify
 
 from .processes import SandboxError
 
-__all__ = ["Admin", "AdminAnswer"]
-
 T = TypeVar("T")
 
 JSON: Final = "application/json"

@@ -18,8 +18,6 @@ from .guard import Guard
 from .processes import SandboxError
 from .versions import KUBERNETES, check
 
-__all__ = ["Progress", "find_or_build", "obtain"]
-
 # The programs of a sandbox. `obtain` also knows kube-scheduler and kube-controller-manager.
 SANDBOX: Final = ("etcd", "kube-apiserver")
 

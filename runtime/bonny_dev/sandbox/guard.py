@@ -13,10 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
-
-__all__ = ["Guard"]
 
 WATCHDOG: Final = Path(__file__).with_name("watchdog.py")
 
@@ -81,7 +78,5 @@ class Guard:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -9,8 +9,6 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-__all__ = ["kubeconfig", "signing_key"]
-
 # The order of the NIST P-256 curve: a private key is a number below it (FIPS 186-5).
 P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 # RFC 5915: SEQUENCE { version 1, OCTET STRING of 32 bytes, [0] the curve's name }; the public key is optional in it.

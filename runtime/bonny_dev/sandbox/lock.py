@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["held", "try_lock"]
-
 POLL_SECONDS: Final = 0.1
 
 

@@ -8,8 +8,6 @@ from typing import Final
 
 from bonny.errors import UsageError
 
-__all__ = ["check_free", "free_ports", "is_free"]
-
 LOOPBACK: Final = "127.0.0.1"
 # Below the ephemeral ranges of Linux (from 32768) and macOS (from 49152), where the kernel takes the ports of outgoing
 # connections: while a server is down for a fault test, one could take its port, even a client that reaches itself.

@@ -19,8 +19,6 @@ from bonny.errors import UsageError
 
 from .guard import Guard
 
-__all__ = ["SandboxError", "ServerProcess"]
-
 # Answers come within a millisecond once the server is up; a probe costs about as much.
 PROBE_SECONDS: Final = 0.05
 # kube-apiserver finishes running requests for up to a minute when asked politely; tests do not wait that long.
@@ -74,13 +72,13 @@ class ServerProcess:
             ready = self._is_ready()
             # Checked after the probe: its answer may have come from another process on this port.
             if process.poll() is not None:
-                raise self._failed(
+                raise self.failure(
                     f"stopped {time.monotonic() - began:.1f} s after its start (code {process.returncode})"
                 )
             if ready:
                 return
             if time.monotonic() - began > self._start_seconds:
-                raise self._failed(f"was not ready {self._start_seconds:.0f} s after its start")
+                raise self.failure(f"was not ready {self._start_seconds:.0f} s after its start")
             time.sleep(PROBE_SECONDS)
 
     def kill(self) -> None:
@@ -91,13 +89,7 @@ class ServerProcess:
 
     def terminate(self, *, within_seconds: float = TERMINATE_SECONDS) -> None:
         """End it with SIGTERM, and with SIGKILL after `within_seconds` (default 20)."""
-        process = self._started()
-        process.terminate()
-        process.send_signal(signal.SIGCONT)  # a paused process would not see the SIGTERM
-        try:
-            process.wait(within_seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        end(self._started(), within_seconds=within_seconds)
 
     def pause(self) -> None:
         """Freeze it with SIGSTOP: its port still accepts connections, nothing answers. Returns when it stands still."""
@@ -119,9 +111,26 @@ class ServerProcess:
             raise SandboxError(f"{self.name} was never started: call start() first")
         return self._process
 
-    def _failed(self, what: str) -> SandboxError:
-        lines = telling_lines(self.log_file.read_text(encoding="utf-8", errors="replace"))
-        return SandboxError("\n    ".join([f"{self.name} {what}; its last lines:", *lines]))
+    def failure(self, what: str) -> SandboxError:
+        """The error that `what` happened to it, with its last lines."""
+        return failure(f"{self.name} {what}; its last lines:", self.log_file)
+
+
+def end(process: subprocess.Popen[bytes], *, within_seconds: float) -> None:
+    """End `process` with SIGTERM, and with SIGKILL after `within_seconds`."""
+    process.terminate()
+    process.send_signal(signal.SIGCONT)  # a paused process would not see the SIGTERM
+    try:
+        process.wait(within_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def failure(sentence: str, log_file: Path) -> SandboxError:
+    """The error with this sentence, and below it the lines of the log that say what went wrong."""
+    log = log_file.read_text(encoding="utf-8", errors="replace")
+    return SandboxError("\n    ".join([sentence, *telling_lines(log)]))
 
 
 def telling_lines(log: str, *, most: int = 8) -> list[str]:

@@ -14,20 +14,19 @@ import os
 import secrets
 import tempfile
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from string import Template
 from typing import Final, Self
 
 from .. import files
 from .admin import Admin
-from .binaries import Progress, find_or_build
+from .binaries import find_or_build
+from .cache import Progress
 from .guard import Guard
 from .kubeconfig import kubeconfig, signing_key
 from .ports import LOOPBACK, check_free, free_ports, is_free
 from .processes import SandboxError, ServerProcess
-
-__all__ = ["Sandbox", "answers"]
 
 # A free port can be lost to another process before the server listens on it; losing it twice in a row is unlikely.
 START_ATTEMPTS: Final = 5
@@ -125,33 +124,25 @@ class Sandbox(Admin):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _launch(self, binaries: Mapping[str, Path], port: int, etcd_port: int, peer_port: int) -> None:
         self._owner = os.getpid()
         self.folder = Path(tempfile.gettempdir()).resolve() / f"bonny-sandbox-{secrets.token_hex(6)}"
-        self._guard = Guard(self.folder)
+        self._guard = guard = Guard(self.folder)
         self.url = f"https://{LOOPBACK}:{port}"
         self.ca_file = self.folder / "certs" / "apiserver.crt"
         self.token_file = files.write(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
         files.write(self.folder / "sa.key", signing_key())
-        self.etcd = ServerProcess(
-            "etcd",
-            [str(binaries["etcd"]), *etcd_flags(self.folder, etcd_port, peer_port)],
-            guard=self._guard,
-            is_ready=lambda: answers(f"http://{LOOPBACK}:{etcd_port}/health"),
-            start_seconds=self._start_seconds,
-        )
-        self.apiserver = ServerProcess(
-            "kube-apiserver",
-            [str(binaries["kube-apiserver"]), *apiserver_flags(self.folder, port, etcd_port), *self._apiserver_flags],
-            guard=self._guard,
-            is_ready=self._is_ready,
-            start_seconds=self._start_seconds,
-        )
+        values = {"folder": self.folder, "host": LOOPBACK, "port": port, "etcd": etcd_port, "peer": peer_port}
+
+        def server(name: str, is_ready: Callable[[], bool], more_flags: Sequence[str] = ()) -> ServerProcess:
+            command = [str(binaries[name]), *flags_of(name, values), *more_flags]
+            return ServerProcess(name, command, guard=guard, is_ready=is_ready, start_seconds=self._start_seconds)
+
+        self.etcd = server("etcd", lambda: answers(f"http://{LOOPBACK}:{etcd_port}/health"))
+        self.apiserver = server("kube-apiserver", self._is_ready, self._apiserver_flags)
         self.etcd.start()
         self.apiserver.start()
         text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user="admin", token=self.token)
@@ -177,40 +168,7 @@ def answers(url: str) -> bool:
         return False
 
 
-def etcd_flags(folder: Path, port: int, peer_port: int) -> list[str]:
-    """One member, loopback only. Without fsync a power cut could lose data; a killed etcd does not."""
-    peer = f"http://{LOOPBACK}:{peer_port}"
-    return [
-        f"--data-dir={folder}/etcd",
-        f"--listen-client-urls=http://{LOOPBACK}:{port}",
-        f"--advertise-client-urls=http://{LOOPBACK}:{port}",
-        f"--listen-peer-urls={peer}",
-        f"--initial-advertise-peer-urls={peer}",
-        f"--initial-cluster=default={peer}",
-        "--unsafe-no-fsync",
-    ]
-
-
-def apiserver_flags(folder: Path, port: int, etcd_port: int) -> list[str]:
-    """Loopback only; its own certificate; RBAC for everybody but the administrator."""
-    return [
-        f"--etcd-servers=http://{LOOPBACK}:{etcd_port}",
-        f"--secure-port={port}",
-        f"--bind-address={LOOPBACK}",
-        # Otherwise it looks for the address of the default route, and stops on a machine that has none.
-        f"--advertise-address={LOOPBACK}",
-        # The `kubernetes` Endpoints are not used here; each try to write a loopback address to them would be logged.
-        "--endpoint-reconciler-type=none",
-        f"--cert-dir={folder}/certs",
-        "--service-account-issuer=https://kubernetes.default",
-        f"--service-account-key-file={folder}/sa.key",
-        f"--service-account-signing-key-file={folder}/sa.key",
-        "--authorization-mode=RBAC",
-        f"--token-auth-file={folder}/tokens.csv",
-        "--service-cluster-ip-range=10.0.0.0/24",
-        "--allow-privileged=true",
-        # Plugins that wait for controllers, which do not run here: every Pod would be refused until the namespace has a
-        # default ServiceAccount, and a Node would keep the taint not-ready.
-        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
-        "--profiling=false",
-    ]
+def flags_of(name: str, values: Mapping[str, object]) -> list[str]:
+    """The flags of a server, one a line in `flags/NAME.txt`, with `values` filled in."""
+    text = (Path(__file__).parent / "flags" / f"{name}.txt").read_text(encoding="utf-8")
+    return [line for line in Template(text).substitute(values).splitlines() if line.startswith("--")]

@@ -9,8 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from .processes import SandboxError
 
-__all__ = ["ETCD", "KUBERNETES", "OLDEST", "SemanticVersion", "check", "parse", "printed"]
-
 
 class SemanticVersion(NamedTuple):
     """A release, comparable."""

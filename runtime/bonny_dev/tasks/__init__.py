@@ -179,8 +179,7 @@ def write_dashboards(c: Context, out: str = "monitoring", job: str = "") -> None
     from .dashboards import write
 
     project = Project.at(Path(c.root))
-    written = write(project.root / out, job=job or project.load_operator().name)
-    for path in written:
+    for path in write(project.root / out, job=job or project.load_operator().name):
         print(f"wrote {path.relative_to(project.root) if path.is_relative_to(project.root) else path}")
 
 
@@ -281,10 +280,8 @@ def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = Fa
         print(f"edited {name}")
     for sentence in report.left:
         print(sentence)
-    if "pyproject.toml" in report.edited:
-        print("next: pip install -e '.[dev]', invoke lock, invoke test, and commit")
-    else:
-        print("next: invoke test, and commit")
+    first = "pip install -e '.[dev]', invoke lock, " if "pyproject.toml" in report.edited else ""
+    print(f"next: {first}invoke test, and commit")
 
 
 def _names(flags: Iterable[str] | None) -> list[str]:

@@ -21,8 +21,6 @@ from bonny.errors import UsageError
 from ..project import Project
 from .survey import ApiVersion, api_versions_in, assignments
 
-__all__ = ["copied_module", "copied_sample", "hub_of"]
-
 # A successor is not deprecated because its predecessor is.
 NOT_COPIED: Final = ("deprecated", "deprecation_warning")
 

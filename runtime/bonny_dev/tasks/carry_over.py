@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 
 from bonny.errors import UsageError
 
-__all__ = ["Carried", "carry_over"]
-
 MOVED: Final = ("manifest", "sandbox", "tasks", "testing")
 DOTTED: Final = re.compile(rf"(?<![\w./])bonny\.(?=(?:{'|'.join(MOVED)})\b)")
 IMPORTS: Final = re.compile(r"^(?P<indent>[ \t]*)from bonny import (?P<names>[\w, ]+)(?P<end>\r?)$", re.MULTILINE)
@@ -65,8 +63,8 @@ def carry_over(root: Path, requirements: Sequence[str]) -> Carried:
 
 def _texts(root: Path) -> Iterator[tuple[str, str]]:
     """The files that may have to be edited, with their line endings as they are."""
-    named = [root / name for name in ("pyproject.toml", *LINES, "tasks.py")]
-    for path in (*named, *sorted(root.glob("tests/**/*.py"))):
+    paths = [root / name for name in ("pyproject.toml", *LINES, "tasks.py")]
+    for path in (*paths, *sorted(root.glob("tests/**/*.py"))):
         if path.is_file():
             try:
                 yield path.relative_to(root).as_posix(), path.read_bytes().decode("utf-8")

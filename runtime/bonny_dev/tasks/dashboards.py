@@ -14,8 +14,6 @@ from bonny.errors import UsageError
 from .. import files
 from ..manifest.monitoring import ALERTS, DASHBOARD, monitoring_file
 
-__all__ = ["FILES", "write"]
-
 FILES: Final = (ALERTS, DASHBOARD)
 # It stands in a label's value, within quotes, in YAML and in JSON.
 JOB: Final = re.compile(r"[\w./:-]+", re.ASCII)

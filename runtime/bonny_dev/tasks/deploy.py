@@ -25,8 +25,6 @@ from ..install import install as apply_all
 from ..manifest import bundle
 from ..project import Project
 
-__all__ = ["cluster_of", "documents_of", "install", "uninstall"]
-
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5
 

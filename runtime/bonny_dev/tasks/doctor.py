@@ -18,17 +18,15 @@ from typing import Any, Final
 
 import msgspec
 
-from bonny.client.api import ApiRequest, Client, path_of
-from bonny.client.config import Cluster, Kubeconfig, find_cluster
+from bonny.client.api import JSON, ApiRequest, Client, path_of
+from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Unauthorized, refusal
 from bonny.core.objects import decode_failure
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
-from bonny.main import defaults
 from bonny.naming import check_dns_label
 from bonny.operator import Operator
 from bonny.resource import Resource, identify, key_of
-from bonny.run.config import Config
 from bonny.run.permissions import missing_lines
 from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
@@ -37,14 +35,13 @@ from ..crd.definition import crds
 from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 from ..sandbox import Sandbox, versions
+from .deploy import cluster_of
 from .provision import sample_files
-
-__all__ = ["Finding", "examine", "run"]
 
 # As kubectl does: a field that the schema does not know is an error.
 DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
 # JSON is YAML, too.
-TYPES: Final = {"PATCH": "application/apply-patch+yaml", **dict.fromkeys(("POST", "PUT"), "application/json")}
+APPLY: Final = "application/apply-patch+yaml"
 # A person waits.
 SECONDS: Final = 10.0
 # The longest difference to print; `kubectl diff` shows the rest.
@@ -81,14 +78,12 @@ def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, con
 
     Raises: `UsageError` for flags that cannot be, when there is no cluster to ask, or no sandbox to be had.
     """
-    config = Config.from_environment(base=defaults(operator))
     where = check_dns_label(namespace or operator.name, "namespace")
     texts = sample_files(samples)
     if sandbox and (context or namespace):
         raise UsageError("--sandbox and --context or --namespace exclude each other: a sandbox is a cluster of its own")
     if not sandbox:
-        cluster = find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
-        return asyncio.run(_report(examine(operator, cluster, namespace=where, samples=texts)))
+        return asyncio.run(_report(examine(operator, cluster_of(context), namespace=where, samples=texts)))
     print("starting a sandbox ...", flush=True)
     with Sandbox() as started:
         own = Kubeconfig(str(started.kubeconfig))
@@ -244,7 +239,7 @@ async def _asked(
     content, query = (msgspec.json.encode(body), DRY_RUN) if body else (None, {})
     if method == "PATCH":
         query = {**query, "force": "true"}
-    headers = {"Content-Type": TYPES[method]} if method in TYPES else {}
+    headers = {"Content-Type": APPLY if method == "PATCH" else JSON} if body else {}
     answer = await client.exchange(ApiRequest(method, path, query, headers, content))
     if answer.status >= 300:
         raise refusal(decode_failure(answer.status, answer.body, None), verb=verb, resource=what)

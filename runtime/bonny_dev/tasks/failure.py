@@ -15,8 +15,6 @@ from invoke.exceptions import Exit
 
 from bonny.errors import ApiError, UsageError
 
-__all__ = ["in_one_sentence", "task"]
-
 Body: TypeAlias = Callable[..., int | None]
 
 

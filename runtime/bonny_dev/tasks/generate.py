@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,6 @@ from ..project import Project
 from .another_version import copied_module, copied_sample, hub_of
 from .plan import Plan, check_finalizes, check_free, formatted, rendered
 from .survey import ApiVersion, api_versions, api_versions_in, group_of_operator
-
-__all__ = ["NewKind", "plan_kind"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +55,11 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
     same = next((version for version in siblings if version.version == request.version), None)
     others = [version for version in siblings if version is not same]
     values = {
-        "kind": request.kind,
-        "plural": request.plural,
-        "version": request.version,
+        **asdict(request),
         "group": group,
         "own_group": group if group != operator_group else "",
         "cluster_scoped": siblings[0].cluster_scoped if siblings else request.cluster_scoped,
         "short_names": siblings[0].short_names if siblings else request.short_names,
-        "finalizer": request.finalizer,
         "package": project.package,
         "module": snake_case(request.kind),
         "label": request.kind.lower(),

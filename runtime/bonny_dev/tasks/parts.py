@@ -25,8 +25,6 @@ from .generate import NewKind
 from .plan import Plan, check_finalizes, check_free, rendered
 from .survey import api_versions, group_of_operator
 
-__all__ = ["plan_controller_of", "plan_reconciler", "plan_scheduler", "plan_task"]
-
 # As objects and their kinds are written: `v1/Pod`, `apps/v1/Deployment`.
 OF: Final = re.compile(r"(?P<api_version>(?:[a-z0-9]+(?:[-.][a-z0-9]+)*/)?v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)")
 
@@ -47,7 +45,7 @@ def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
     }
     # There is no integration test: the required fields of an object of this kind are not known here.
     plan = _planned(project, request.kind, "controller_of", values, tests=("unit",))
-    if values["known"]:
+    if values["builtin"]:
         return plan
     note = (
         f"{values['kind']} is not a kind of Kubernetes itself, and is taken to be "
@@ -78,7 +76,7 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
         "api_version": api_version,
         "kind": kind,
         "plural": request.plural,
-        "known": served is not None,
+        "builtin": served is not None,
         "cluster_scoped": request.cluster_scoped if served is None else served[1] is Scope.CLUSTER,
     }
 

@@ -14,8 +14,6 @@ from typing import Final
 
 from bonny.errors import UsageError
 
-__all__ = ["pin"]
-
 ACTION: Final = re.compile(r"(uses: +)([\w.-]+/[\w.-]+)((?:/[\w./-]+)?)@(?![0-9a-f]{40}$)([\w.-]+)$", re.MULTILINE)
 IMAGE: Final = re.compile(r"^(FROM +|\s*-? *(?:image|name): +)([\w.-]+(?:[/:][\w.-]+)*:[\w.-]+)(?=\s|$)", re.MULTILINE)
 

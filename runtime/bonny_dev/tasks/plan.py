@@ -19,16 +19,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bonny.errors import UsageError
 from bonny.naming import LABEL_LENGTH, kebab_case
-
-__all__ = ["Plan", "check_finalizes", "check_free", "formatted", "rendered"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +78,11 @@ def rendered(templates: Mapping[Path, str], values: Mapping[str, Any]) -> dict[P
 
 
 def _rendered(template: str, values: Mapping[str, Any], path: Path) -> str:
-    source = files("bonny_dev").joinpath("scaffold", template).read_text(encoding="utf-8")
+    loader = PackageLoader("bonny_dev", "scaffold")
     environment = Environment(  # noqa: S701  (Python and YAML, not HTML)
-        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+        loader=loader, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
     )
-    text = environment.from_string(source).render(values)
+    text = environment.get_template(template).render(values)
     # A kind may be called I or O, which ruff refuses because they look like digits.
     text = re.sub(r"^(class [IO]\b.*)$", r"\1  # noqa: E742", text, flags=re.MULTILINE)
     return formatted(text, path, package=values["package"]) if path.suffix == ".py" else text

@@ -23,8 +23,6 @@ from ..crd.definition import crds
 from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 
-__all__ = ["Account", "apply_samples", "install_account", "install_crds", "sample_files"]
-
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
 # A person waits for the first answer.
 ANSWER_SECONDS: Final = 10.0
@@ -82,7 +80,7 @@ def sample_files(folder: Path) -> dict[str, bytes]:
 async def _apply(operator: Operator, cluster: Cluster, documents: Sequence[Resource], *, wish: str) -> None:
     with _explained(wish, cluster):
         async with Client(cluster, user_agent=operator.user_agent, timeout=ANSWER_SECONDS) as client:
-            await install(client, documents, manager=f"{operator.name}/run-local", known=kinds_of(operator))
+            await install(client, documents, manager=f"{operator.name}/run-local", kinds=kinds_of(operator))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +109,13 @@ class Account:
         with _explained(f"ask for a token of ServiceAccount {self.namespace}/{self.name}", self.admin):
             async with Client(self.admin, user_agent=f"{self.name}/run-local") as client:
                 answer = await client.create(ACCOUNT, request, subresource="token")
-                found = await client.connection()
+                connection = await client.connection()
         return replace(
-            found,
+            connection,
             authorization=f"Bearer {answer['status']['token']}",
             cert_file=None,
             key_file=None,
-            max_age=min(found.max_age, TOKEN_SECONDS * RENEWED_AFTER),
+            max_age=min(connection.max_age, TOKEN_SECONDS * RENEWED_AFTER),
         )
 
 
@@ -126,16 +124,17 @@ def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
     """Turn an error of the API server into a sentence about what could not be done."""
     try:
         yield
-    except Unreachable as error:
-        raise UsageError(f"the API server of {cluster.source} does not answer: {error}") from error
-    except Unauthorized as error:
-        raise UsageError(f"the API server refuses the credentials of {cluster.source}: log in again") from error
-    except Forbidden as error:
-        raise UsageError(
-            f"{cluster.source} may not {wish}: {error.message}; ask an administrator to apply what "
-            "`invoke manifest --local` writes"
-        ) from error
-    except Refusal as error:
-        raise UsageError(f"cannot {wish}: {error.message}") from error
     except ApiError as error:
-        raise UsageError(f"cannot {wish}: {error}") from error
+        match error:
+            case Unreachable():
+                text = f"the API server of {cluster.source} does not answer: {error}"
+            case Unauthorized():
+                text = f"the API server refuses the credentials of {cluster.source}: log in again"
+            case Forbidden():
+                text = (
+                    f"{cluster.source} may not {wish}: {error.message}; ask an administrator to apply what "
+                    "`invoke manifest --local` writes"
+                )
+            case _:
+                text = f"cannot {wish}: {error.message if isinstance(error, Refusal) else error}"
+        raise UsageError(text) from error

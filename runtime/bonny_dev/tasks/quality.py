@@ -12,8 +12,6 @@ from bonny.errors import UsageError
 
 from ..project import Project
 
-__all__ = ["LOCKS", "run_checks", "run_lock", "run_tests"]
-
 CHECKS = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",))
 # Packages in the image, and packages that build its wheel; with the hash of every file, for all platforms.
 LOCKS = {"requirements.txt": ("pyproject.toml",), "requirements-build.txt": ("--group", "build")}
@@ -33,13 +31,11 @@ def run_checks(root: Path) -> int:
 def run_lock(project: Project) -> int:
     """Write the locks again, with the newest versions that pyproject.toml allows; without the address of an index."""
     extras = [word for extra in project.extras for word in ("--extra", extra)]
-    more = {"requirements.txt": extras}
-    return max(
-        [
-            _run(project.root, (*LOCK, "--no-annotate", "--output-file", out, *of, *more.get(out, ())))
-            for out, of in LOCKS.items()
-        ]
-    )
+    codes = []
+    for out, sources in LOCKS.items():
+        more = extras if out == "requirements.txt" else []
+        codes.append(_run(project.root, (*LOCK, "--no-annotate", "--output-file", out, *sources, *more)))
+    return max(codes)
 
 
 def _run(root: Path, command: Sequence[str]) -> int:

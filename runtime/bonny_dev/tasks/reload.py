@@ -24,9 +24,8 @@ from bonny.run.config import Config
 
 from ..project import Project
 from ..sandbox.guard import Guard
+from ..sandbox.processes import end
 from .run_local import Options, cluster_of, configured
-
-__all__ = ["run_reloading"]
 
 WATCHED: Final = ("src", "vendor", "samples")
 SUFFIXES: Final = (".py", ".yaml")
@@ -90,19 +89,9 @@ def _supervise(root: Path, start: Callable[[bool], subprocess.Popen[bytes]], *, 
                 # should have applied them failed.
                 failed = due and child.poll() is not None
                 due = samples and (failed or any(name.startswith("samples") for name in names))
-                _end(child, patience)
+                end(child, within_seconds=patience)
                 child, reported = start(due), False
             elif child.poll() is not None and not reported:
                 reported = True
                 print(f"the operator ended with code {child.returncode}; the next change restarts it", flush=True)
-    _end(child, patience)
-
-
-def _end(child: subprocess.Popen[bytes], patience: float) -> None:
-    """Let it drain."""
-    child.terminate()
-    try:
-        child.wait(patience)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
+    end(child, within_seconds=patience)

@@ -26,8 +26,6 @@ from ..manifest.recorder import record_permissions
 from ..sandbox import Sandbox
 from .provision import Account, apply_samples, install_account, install_crds
 
-__all__ = ["Options", "cluster_of", "configured", "run"]
-
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
 
@@ -82,8 +80,8 @@ def _provision(operator: Operator, options: Options, config: Config, cluster: Cl
         identity = account = asyncio.run(install_account(operator, cluster))
         print(f"runs as ServiceAccount {account.namespace}/{account.name}, with the permissions of the manifest only")
     if options.apply_samples and samples is not None:
-        place = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
-        applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=place))
+        namespace = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
+        applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=namespace))
         print(f"applied {', '.join(applied) or f'nothing: {samples.name}/ holds no YAML'}")
     return identity
 

@@ -8,8 +8,6 @@ from invoke.context import Context
 
 from .failure import task
 
-__all__ = ["fetch", "start", "stop"]
-
 
 @task()
 def start(c: Context) -> None:

@@ -15,8 +15,6 @@ from ..naming import check_image
 from ..project import Project
 from .failure import task
 
-__all__ = ["image", "install", "lock", "pin_tags", "uninstall"]
-
 PLATFORMS: Final = "linux/amd64,linux/arm64"
 TARGET: Final = {
     "image": "container image to deploy (default: the image in pyproject.toml, with the version as its tag)",

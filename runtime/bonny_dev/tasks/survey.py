@@ -18,8 +18,6 @@ from bonny.naming import names_of
 
 from ..project import Project
 
-__all__ = ["ApiVersion", "api_versions", "api_versions_in", "assignments", "group_of_operator"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersion:
@@ -40,13 +38,13 @@ class ApiVersion:
 def api_versions(project: Project) -> tuple[ApiVersion, ...]:
     """Every class below `api/` that names a kind and a version, in the order of their paths."""
     paths = sorted((project.source / "api").rglob("*.py"))
-    return tuple(found for path in paths for found in api_versions_in(path, _parsed(path)))
+    return tuple(version for path in paths for version in api_versions_in(path, _parsed(path)))
 
 
 def api_versions_in(path: Path, module: ast.Module) -> tuple[ApiVersion, ...]:
     """The versions in one module, whether or not it is written already."""
     classes = [node for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
-    return tuple(found for node in classes if (found := _api_version(path, node)) is not None)
+    return tuple(version for node in classes if (version := _api_version(path, node)) is not None)
 
 
 def group_of_operator(project: Project) -> str:

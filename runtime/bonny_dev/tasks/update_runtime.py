@@ -23,8 +23,6 @@ from bonny.errors import UsageError
 
 from .carry_over import carry_over
 
-__all__ = ["CHECKSUMS", "Report", "checksums", "update_runtime"]
-
 PACKAGES: Final = ("bonny", "bonny_dev")
 CHECKSUMS: Final = "CHECKSUMS"
 CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
@@ -134,10 +132,10 @@ def checksums(folder: Path) -> dict[str, str]:
 
     A checkout with core.autocrlf edits nothing: its line endings count as the delivered ones.
     """
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not set(CACHES) & set(path.parts))
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not set(CACHES) & set(path.parts))
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
-        for path in found
+        for path in paths
         if path != folder / CHECKSUMS
     }
 
@@ -197,8 +195,8 @@ def _copy(source: Path, target: Path, name: str) -> None:
 
 
 def _version(runtime: Path) -> str:
-    found = re.search(r'^__version__ = "(.+)"$', (runtime / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
-    return found[1] if found else "unknown"
+    version = re.search(r'^__version__ = "(.+)"$', (runtime / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
+    return version[1] if version else "unknown"
 
 
 def _news(changelog: str, *, before: str, after: str) -> str:
@@ -234,15 +232,17 @@ def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Template]:
         tags = _git("tag", "--list", "v*", "--sort=-version:refname", cwd=clone).split()
         # A release candidate is taken only if it is named.
         ref = ref or next((tag for tag in tags if re.fullmatch(r"v\d+(\.\d+)*", tag)), "HEAD")
-        known = [name for name in (ref, f"origin/{ref}") if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)]
-        if not known:
+        commits = [
+            name for name in (ref, f"origin/{ref}") if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)
+        ]
+        if not commits:
             raise UsageError(
                 f"{_without_token(origin)} has no tag, branch or commit {ref!r}: name another one by --ref"
             )
         # Nothing else is checked out: some systems do not allow the names of the template's folders.
-        if _git("ls-tree", known[0], "runtime", cwd=clone):
-            _git("checkout", "--quiet", known[0], "--", "runtime", cwd=clone)
-        texts = [_git("show", f"{known[0]}:{name}", cwd=clone, ok=128) for name in TEXTS]
+        if _git("ls-tree", commits[0], "runtime", cwd=clone):
+            _git("checkout", "--quiet", commits[0], "--", "runtime", cwd=clone)
+        texts = [_git("show", f"{commits[0]}:{name}", cwd=clone, ok=128) for name in TEXTS]
         yield _template(clone, texts, f"{ref} of {_without_token(origin)}")
 
 

@@ -17,16 +17,6 @@ from bonny.axn import Axn
 from bonny.events import Event
 from bonny.resource import Resource, identify, key_of
 
-__all__ = [
-    "assert_condition",
-    "assert_descendant",
-    "assert_event",
-    "assert_no_descendant",
-    "assert_no_event",
-    "assert_requeued",
-    "assert_status",
-]
-
 
 def assert_descendant(
     token: Axn[Any], kind: str, name: str, *, namespace: str | None = None, **fields: Any

@@ -16,8 +16,6 @@ from bonny.api import Version
 from bonny.api.conversion import convert
 from bonny.resource import Resource
 
-__all__ = ["round_trip"]
-
 
 def round_trip(resource: Mapping[str, Any], version: type[Version], hub: type[Version]) -> Resource:
     """Convert `resource`, an object of either version, to the other one and back; return it in the other's form.

@@ -22,8 +22,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import aiohttp
@@ -34,23 +34,6 @@ from ..sandbox.kubeconfig import kubeconfig
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
-
-__all__ = [
-    "CommitThenDrop",
-    "Cut",
-    "Drop",
-    "Fault",
-    "FaultProxy",
-    "Hold",
-    "Inject",
-    "ProxiedRequest",
-    "Respond",
-    "Stall",
-    "is_any",
-    "is_list",
-    "is_watch",
-    "is_write",
-]
 
 # Connections that a proxy must not pass on (RFC 9110, 7.6.1), and lengths that change with re-framing.
 HOP_BY_HOP: Final = frozenset(
@@ -188,9 +171,9 @@ class FaultProxy:
         self.requests: list[ProxiedRequest] = []
         self.url = ""
         self.kubeconfig = Path()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self._thread: threading.Thread
         self._open: dict[int, web.Request] = {}
 
     # --- what tests use -----------------------------------------------------------------------------------------------
@@ -206,7 +189,6 @@ class FaultProxy:
 
     def cut_all(self) -> None:
         """Reset every connection that is open now."""
-        assert self._loop is not None  # noqa: S101
         self._loop.call_soon_threadsafe(lambda: [_reset(request) for request in self._open.values()])
 
     def count(self, on: Predicate, *, since: float = 0.0) -> int:
@@ -227,14 +209,10 @@ class FaultProxy:
         self.kubeconfig.write_text(text, encoding="utf-8")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._loop is not None and self._stop is not None:
-            self.cut_all()
-            self._loop.call_soon_threadsafe(self._stop.set)
-        if self._thread is not None:
-            self._thread.join(STOP_SECONDS)
+    def __exit__(self, *_: object) -> None:
+        self.cut_all()
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(STOP_SECONDS)
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -247,13 +225,10 @@ class FaultProxy:
             return sockets[-1]
 
         connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=upstream_socket)
-        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as upstream:
+        timeout = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as upstream:
             app = web.Application(client_max_size=64 * 1024 * 1024)
-
-            async def handle(request: web.Request) -> web.StreamResponse:
-                return await self._handle(request, upstream)
-
-            app.router.add_route("*", "/{path:.*}", handle)
+            app.router.add_route("*", "/{path:.*}", partial(self._handle, upstream=upstream))
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
             await runner.setup()
             try:
@@ -314,14 +289,11 @@ class FaultProxy:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
         headers["Authorization"] = f"Bearer {self._token}"
-        url = self._sandbox.url + request.raw_path
-        timeout = aiohttp.ClientTimeout(total=None)
+        url = URL(self._sandbox.url + request.raw_path, encoded=True)
         body = await request.read()
         # aiohttp warns of bytes that are longer than 1 MiB, and warnings may be errors where tests run.
         data = io.BytesIO(body) if body else None
-        async with upstream.request(
-            request.method, URL(url, encoded=True), headers=headers, data=data, timeout=timeout
-        ) as answer:
+        async with upstream.request(request.method, url, headers=headers, data=data) as answer:
             try:
                 yield answer
             finally:
@@ -337,15 +309,13 @@ async def _passed_back(
     headers = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
     response = web.StreamResponse(status=answer.status, headers=headers)
     await response.prepare(request)
-    if isinstance(effect, Inject):
-        await response.write(effect.data)
-        if effect.end:
-            await response.write_eof()
-            return response
     if isinstance(effect, Cut | Stall):
         return await _interrupted(request, response, answer, effect)
-    async for chunk in answer.content.iter_any():
-        await response.write(chunk)
+    if isinstance(effect, Inject):
+        await response.write(effect.data)
+    if not isinstance(effect, Inject) or not effect.end:
+        async for chunk in answer.content.iter_any():
+            await response.write(chunk)
     await response.write_eof()
     return response
 

@@ -17,8 +17,6 @@ from .running import RunningOperator, running
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
 
-__all__ = ["running_operator", "sandbox"]
-
 
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:

@@ -37,8 +37,6 @@ from ..sandbox.server import answers
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
 
-__all__ = ["RunningOperator", "is_ready", "running"]
-
 T = TypeVar("T")
 
 # Enough for a slow machine to start an interpreter and fill its caches; usually it takes a second.
@@ -108,23 +106,24 @@ class RunningOperator:
 
         Raises: `AssertionError` after `within` seconds, or when the operator ended; it shows the object and the log.
         """
-        seen: list[Resource | None] = [None]
+        last: Resource | None = None
 
-        async def look() -> Resource | None:
-            seen[0] = await self.read(like)
-            return seen[0] if seen[0] is not None and holds(seen[0]) else None
+        async def matching() -> Resource | None:
+            nonlocal last
+            last = await self.read(like)
+            return last if last is not None and holds(last) else None
 
-        live = await eventually(look, within=within, alive=self.process)
-        if live is None:
-            raise AssertionError(
-                f"{identify(like)} did not meet the condition within {within} s; it is {seen[0]}\n{self.log()}"
-            )
-        return live
+        return await self.eventually(
+            matching, lambda: f"{identify(like)} did not meet the condition; it is {last}", within=within
+        )
 
     async def until_gone(self, like: Resource, *, within: float = UNTIL_SECONDS) -> None:
         """Wait until there is no object with the kind and name of `like`. Raises: as `until`."""
-        if not await eventually(lambda: self._is_gone(like), within=within, alive=self.process):
-            raise AssertionError(f"{identify(like)} is still there after {within} s\n{self.log()}")
+
+        async def is_gone() -> bool:
+            return await self.read(like) is None
+
+        await self.eventually(is_gone, lambda: f"{identify(like)} is still there", within=within)
 
     async def until_logged(self, message: str, *, within: float = UNTIL_SECONDS, **fields: object) -> dict[str, Any]:
         """Wait until the operator logged `message` with these `fields`, and return the first such line.
@@ -133,16 +132,25 @@ class RunningOperator:
         """
         wanted = {"message": message, **fields}.items()
 
-        async def look() -> dict[str, Any] | None:
+        async def first_line() -> dict[str, Any] | None:
             lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
             # Other lines belong to a traceback, or are still being written.
             logged = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
             return next((line for line in logged if wanted <= line.items()), None)
 
-        line = await eventually(look, within=within, alive=self.process)
-        if line is None:
-            raise AssertionError(f"the operator did not log {dict(wanted)} within {within} s\n{self.log()}")
-        return line
+        return await self.eventually(first_line, lambda: f"the operator did not log {dict(wanted)}", within=within)
+
+    async def eventually(
+        self, look: Callable[[], Awaitable[T | None]], problem: Callable[[], str], *, within: float = UNTIL_SECONDS
+    ) -> T:
+        """Wait until `look` returns something true, and return that. Raises: as `until`, with the `problem`."""
+        ends = time.monotonic() + within
+        while time.monotonic() < ends and self.process.poll() is None:
+            result = await look()
+            if result:
+                return result
+            await asyncio.sleep(LOOK_SECONDS)
+        raise AssertionError(f"{problem()} after {within} s\n{self.log()}")
 
     async def stop(self) -> int:
         """Send SIGTERM and return the exit code. Raises: `AssertionError` when it takes more than 5 s."""
@@ -167,18 +175,11 @@ class RunningOperator:
                 at_once = b'{"gracePeriodSeconds":0}'
                 await self.client.exchange(ApiRequest("DELETE", path, headers={"Content-Type": JSON}, body=at_once))
                 await self.until_gone(like)
-        if self._owners:
-            await self._collect()
-
-    async def _collect(self) -> None:
         theirs = f"{OWNER_UID} in ({','.join(sorted(self._owners))})"
-        for kind in {kind for controller in self.operator.controllers for kind in controller.owns}:
+        for kind in {kind for each in self.operator.controllers for kind in each.owns} if self._owners else ():
             for child in await self.client.list(kind, label_selector=theirs):
                 with suppress(NotFound):
                     await self.client.delete(kind, key_of(child))
-
-    async def _is_gone(self, like: Resource) -> bool:
-        return await self.read(like) is None
 
     def _placed(self, resource: Resource) -> tuple[Kind, Resource]:
         kind = kind_of(resource, self._kinds)
@@ -209,26 +210,13 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             )
             at_work = RunningOperator(operator, client, process, guard.folder / LOG)
             url = f"http://127.0.0.1:{port}/readyz"
-            ready = await eventually(lambda: asyncio.to_thread(answers, url), within=START_SECONDS, alive=process)
-            if not ready:
-                raise AssertionError(f"the operator did not become ready\n{at_work.log()}")
+            await at_work.eventually(
+                lambda: asyncio.to_thread(answers, url), lambda: "the operator is not ready", within=START_SECONDS
+            )
             yield at_work
             await at_work.remove_applied()
         finally:
             await asyncio.to_thread(guard.close)
-
-
-async def eventually(
-    look: Callable[[], Awaitable[T]], *, within: float, alive: subprocess.Popen[Any] | None = None
-) -> T | None:
-    """The first true result of `look`; None after `within` seconds, or when the process `alive` ended."""
-    ends = time.monotonic() + within
-    while time.monotonic() < ends and (alive is None or alive.poll() is None):
-        result = await look()
-        if result:
-            return result
-        await asyncio.sleep(LOOK_SECONDS)
-    return None
 
 
 def environment(operator: Operator, root: Path, *, kubeconfig: Path, port: int) -> dict[str, str]:

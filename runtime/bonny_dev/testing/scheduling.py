@@ -5,20 +5,17 @@ assert await testing.schedule(CheapNode, pod(cpu="1"), nodes=[node("n1", cpu="4"
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
 from bonny.core.objects import Item, decode_item
 from bonny.resource import Resource, key_of
 from bonny.scheduler.assume import AssumeCache
+from bonny.scheduler.choosing import select
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Scheduler
 from bonny.scheduler.views import PodView
-
-__all__ = ["schedule"]
 
 
 async def schedule(
@@ -36,10 +33,7 @@ async def schedule(
     for other in pods:
         cache.see_pod(PodView(_stored(other)))
     view, candidates = PodView(_stored(pod)), Nodes(cache)
-    select = scheduler().select_node_for_pod
-    choice: Any = select(view, candidates)
-    if inspect.iscoroutinefunction(select):
-        choice = await choice
+    choice = await select(scheduler(), view, candidates)
     if choice is None:
         return None
     name: str = choice["metadata"]["name"]

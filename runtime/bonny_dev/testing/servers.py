@@ -16,8 +16,6 @@ from bonny.resource import Resource
 from bonny.servers.periodic import Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
 from bonny.servers.reconciler import Reconciler
 
-__all__ = ["reconcile", "run_task"]
-
 
 class _UnavailableClient:
     """A client that cannot send anything."""

@@ -9,18 +9,18 @@ Nothing is sent: the token holds what a handler registered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bonny.api import Version
-from bonny.axn import Action, Axn, State
-from bonny.client.api import Client
+from bonny.axn import State
 from bonny.controller import Controller
 from bonny.core.queue import QueueOptions, Reason
+from bonny.core.records import Action
 from bonny.core.watch import WatchOptions
 from bonny.engine.context import ReconcileContext
+from bonny.engine.reconcile import Reconcile
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
-from bonny.errors import OptionError
 from bonny.events import Event
 from bonny.kinds import Kind, Scope
 from bonny.pipeline import call_handler, run_step
@@ -28,7 +28,7 @@ from bonny.resource import Key, Resource, gvk_of, key_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
-__all__ = ["axn", "handle"]
+from .servers import NO_CLIENT
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -46,7 +46,7 @@ def axn(
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
-) -> Axn[V]:
+) -> Reconcile[V]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
@@ -55,7 +55,7 @@ def axn(
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     kind = _kind_of(resource, version)
-    token: Axn[Any] = Axn(
+    token: Reconcile[Any] = Reconcile(
         action=Action(action),
         resource=resource if version is None else version.check(resource),
         kind=kind,
@@ -63,7 +63,7 @@ def axn(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        context=_Bench(observed, kind=kind, key=key_of(resource)),
+        context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
     )
     token.validate()
     return token
@@ -77,7 +77,7 @@ async def handle(
     observed: Iterable[Resource] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
-) -> Axn[T]:
+) -> Reconcile[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
     The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
@@ -86,9 +86,9 @@ async def handle(
     Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
-    version = _version_of(controller, resource)
+    version = controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
     kind = _kind_of(resource, version)
-    token: Axn[T] = Axn(
+    token: Reconcile[T] = Reconcile(
         action=Action(action),
         resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
         kind=kind,
@@ -96,17 +96,12 @@ async def handle(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        context=_Bench(observed, kind=kind, key=key_of(resource)),
+        context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
     )
     await run_step(token, DelegateToController())
     if token.action is Action.FINALIZE and controller.finalizes():
         await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
     return token
-
-
-def _version_of(controller: type[Controller[Any]], resource: Mapping[str, Any]) -> type[Version] | None:
-    """Of the versions that it handles, that of `resource`, as the operator picks it."""
-    return controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
 
 
 class _Untested(Controller[Any]):
@@ -124,25 +119,24 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
     )
 
 
-class _Bench(ReconcileContext):
+class _OfflineContext(ReconcileContext):
     """A context that knows some objects and cannot send anything."""
 
     def __init__(self, observed: Iterable[Resource], *, kind: Kind, key: Key) -> None:
-        client = cast("Client", _NoClient())
-        stream = Stream(client, kind, namespace=None, options=WatchOptions())
+        stream = Stream(NO_CLIENT, kind, namespace=None, options=WatchOptions())
         self.recorded: list[Event] = []
         self._observed = {_name(resource, key.namespace): resource for resource in observed}
         super().__init__(
             operator="test",
             manager="test/Controller",
             finalizer="test.example.com/controller",
-            client=client,
+            client=NO_CLIENT,
             router=Router(primary=[stream], owned={}, options=QueueOptions(), on_status=False),
             key=key,
             record=lambda _, event: self.recorded.append(event),
             apply_descendants=_mark_descendants,
             apply_status=_mark_status,
-            periodic_tasks=PeriodicTasks(client),
+            periodic_tasks=PeriodicTasks(NO_CLIENT),
             wrote=True,  # so that success events are emitted, as when something changed
         )
 
@@ -150,27 +144,18 @@ class _Bench(ReconcileContext):
         return self._observed.get(_name(descendant, self.key.namespace))
 
 
-class _NoClient:
-    """In the place of the client: whatever is called of it says that nothing is sent."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise OptionError(
-            "a token of bonny_dev.testing sends nothing: test what needs the API server against a sandbox"
-        )
-
-
 def _name(resource: Mapping[str, Any], namespace: str) -> tuple[tuple[str, str], Key]:
     key = key_of(resource)
     return gvk_of(resource), Key(key.namespace or namespace, key.name)
 
 
-async def _mark_descendants(axn: Axn[Any], *, create_events: bool) -> None:  # noqa: ARG001  as in the pipeline
+async def _mark_descendants(axn: Reconcile[Any], *, create_events: bool) -> None:  # noqa: ARG001  as in the pipeline
     """A handler may ask for it; nothing is sent."""
     axn.finish_descendants()
     axn.mark_applied(State.DESCENDANTS_APPLIED)
 
 
-async def _mark_status(axn: Axn[Any], *, strict: bool) -> None:  # noqa: ARG001  as in the pipeline
+async def _mark_status(axn: Reconcile[Any], *, strict: bool) -> None:  # noqa: ARG001  as in the pipeline
     """A handler may ask for it; nothing is sent."""
     if axn.status:
         axn.mark_applied(State.STATUS_APPLIED)

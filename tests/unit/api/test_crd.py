@@ -302,6 +302,10 @@ def test_the_singular_can_be_named() -> None:
             {"columns": (Column("Size", "integer", ".spec.size"),)},
             r"column 'Size' of .* names '\.spec\.size'",
         ),
+        (
+            {"columns": (Column("Size", "integer", "metadata.generation"),)},
+            "names 'metadata.generation', and there is no such field: write for example '.spec.size'",
+        ),
     ],
 )
 def test_a_path_that_leads_nowhere_is_refused(attributes: Resource, why: str) -> None:
@@ -328,7 +332,7 @@ def test_columns_may_search_in_lists_and_look_at_metadata() -> None:
 )
 def test_a_warning_that_the_api_server_would_refuse_is_refused(attributes: Resource) -> None:
     with pytest.raises(OptionError, match="use one line of at most 256 bytes, and only with deprecated = True"):
-        hub(**attributes)
+        described(hub(**attributes))
 
 
 def test_versions_that_differ_say_what_conversion_would_take() -> None:

@@ -18,7 +18,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "api-markers.md"
 def test_every_public_name_is_on_the_page() -> None:
     code = " ".join(re.findall(r"`[^`\n]+`", PAGE.read_text("utf-8")))
 
-    assert [name for name in api.__all__ if not re.search(rf"\b{name}\b", code)] == []
+    public = [name for name, value in vars(api).items() if name[0] != "_" and not isinstance(value, ModuleType)]
+    assert "Version" in public
+    assert [name for name in public if not re.search(rf"\b{name}\b", code)] == []
 
 
 def test_the_example_of_the_page_becomes_a_definition(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Rules: where they may stand, what they become, and which are refused at once."""
+"""Rules: where they may stand, what they become, and which are refused."""
 
 from __future__ import annotations
 
@@ -114,16 +114,19 @@ def test_rules_are_inherited_once() -> None:
 @pytest.mark.parametrize(
     ("keywords", "why"),
     [
-        ({"expression": " ", "message": "x"}, "a Rule has an empty expression"),
-        ({"expression": "self", "message": " "}, r"the message of Rule\('self'\) must be one line that is not empty"),
-        ({"expression": "self", "message": "a\nb"}, "must be one line"),
+        ({"expression": " ", "message": "x"}, "the rule ' ' needs an expression, and a message of one line"),
+        ({"expression": "self", "message": " "}, r"the rule 'self' needs an expression, and a message of one line"),
+        ({"expression": "self", "message": "a\nb"}, "a message of one line instead of"),
         ({"expression": "self", "message": "x", "optional_old_self": True}, "has no oldSelf: leave it out"),
-        ({"expression": "self", "message": "x", "field_path": "size"}, "has no dot in front: write for example"),
+        ({"expression": "self", "message": "x", "field_path": "size"}, "no such field: write for example .size"),
     ],
 )
-def test_a_rule_that_the_api_server_would_refuse_is_refused_when_it_is_made(keywords: Resource, why: str) -> None:
-    with pytest.raises(OptionError, match=why):
-        Rule(keywords.pop("expression"), **keywords)
+def test_a_rule_that_the_api_server_would_refuse_is_refused(keywords: Resource, why: str) -> None:
+    class Probe(Spec, rules=(Rule(keywords.pop("expression"), **keywords),)):
+        size: int
+
+    with pytest.raises(OptionError, match=rf"^spec: .*{why}"):
+        structural(Probe, where="spec")
 
 
 def test_old_values_are_known_for_fields_and_for_items_of_merged_lists() -> None:

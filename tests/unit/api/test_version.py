@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from bonny.api import AGE, Column, Field, Model, Spec, Status, Version, WithConditions, WithObservedGeneration
+from bonny.api import AGE, Field, Model, Spec, Status, Version, WithConditions, WithObservedGeneration
 from bonny.errors import InvalidObject, OptionError
 from bonny.kinds import Kind, Scope
 
@@ -251,11 +251,6 @@ def test_spec_and_status_must_be_models_of_the_right_half() -> None:
             version.spec_model()
     with pytest.raises(OptionError, match=r"annotate status with a class derived from Status"):
         Wrong.status_model()
-
-
-def test_a_column_without_a_dot_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"does not start with a dot: write for example '.spec.size'"):
-        Column("Size", "integer", "spec.size")
 
 
 def test_a_model_is_written_with_its_wire_names() -> None:

@@ -72,7 +72,7 @@ def test_a_list_in_one_page_is_stored_swept_and_watched_from_its_version() -> No
     begin, a, b, sweep = led.changes
     assert (begin, sweep) == (Begin(42, restored=False), Sweep())
     assert [(put.item.key.name, put.live) for put in (a, b) if isinstance(put, Put)] == [("a", False), ("b", False)]
-    assert led.command == Watch("42", 215.0, 230.0, 230.0)
+    assert led.command == Watch("42", 215.0, 230.0)
     assert (led.stream.synced, led.stream.version) == (True, 42)
 
 
@@ -142,14 +142,14 @@ def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> N
 
     asked = [led.tell(TooLarge()).command for _ in range(3)]
 
-    assert asked == [ListPage(62, ""), ListPage(7, ""), ListPage(1, "")]
+    assert asked == [ListPage(62, ""), ListPage(7, ""), ListPage(1, "", bound=WHOLE_BYTES)]
     assert led.stream.error is None
 
 
 def test_a_server_that_does_not_care_for_the_limit_is_listed_with_a_larger_bound() -> None:
     """Regression: an aggregated API that answers with all that it has, and more than 8 MiB, was never listed."""
     led = Led()
-    led.tell(TooLarge(), TooLarge(), TooLarge())
+    led.tell(TooLarge(), TooLarge())
 
     assert led.tell(TooLarge()).command == ListPage(1, "", bound=WHOLE_BYTES)
 
@@ -171,7 +171,7 @@ def test_a_list_beyond_every_bound_is_an_error_and_is_asked_for_again_after_grow
         assert (led.stream.error.kind, led.stream.error.verb) == (ErrorKind.GARBAGE, "list")
         waits.append(led.command.seconds)
         led.waits_out()
-        assert led.command == ListPage(1, "", bound=PAGE_BYTES), "the size that fits is learned anew"
+        assert led.command == ListPage(1, "", bound=WHOLE_BYTES)
 
     assert waits == sorted(set(waits))
 
@@ -399,7 +399,7 @@ def test_a_garbage_line_ends_the_watch_which_goes_on_from_the_last_good_one(data
 def test_an_object_of_another_kind_is_garbage() -> None:
     """Regression: it was stored and handled as if it were of ours."""
     led = watching()
-    led.stream = watch.start(led.options, of=("example.com/v1", "Widget")).stream
+    led.stream = watch.WatchState(of=("example.com/v1", "Widget"))
     led.lists(version=10)
     led.opens()
 
@@ -972,7 +972,7 @@ def test_after_an_error_of_ours_nothing_that_was_told_is_trusted() -> None:
     led = watching()
     led.tell(Line(line("ADDED", thing("a", version=11))))
 
-    begun = watch.again(led.stream, led.options, distrust=True)
+    begun = watch.start(led.stream, led.options, distrust=True)
 
     assert begun.command == ListPage(500, "")
     for told in (Reply(200, page(thing("a", version=11), version=11, token="t1")), Reply(500, b""), Tick()):

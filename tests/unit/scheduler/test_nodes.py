@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bonny.scheduler import least_allocated, most_allocated, nodes, views
+from bonny.scheduler import heap, least_allocated, most_allocated, nodes, views
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.fits import fits
 from bonny.scheduler.nodes import Nodes
@@ -169,7 +169,7 @@ def test_nodes_that_differ_by_kilobytes_are_of_one_size() -> None:
 
     assert known.fitting(pod_view(cpu="1")).best(least_allocated) is not None
     (constraints,) = known._constraints.values()
-    assert len(constraints.emptiest) == 1
+    assert len(constraints.rankings) == 1
     assert known._shapes == {}
 
 
@@ -214,7 +214,7 @@ def test_functions_that_are_made_anew_for_each_pod_fill_no_memory() -> None:
         known.fitting(pod_view(cpu="1")).best(lambda pod, view, number=number: float(number))  # type: ignore[misc]
 
     (shape,) = known._shapes.values()
-    assert len(shape.ranked) == nodes.MOST_SCORES
+    assert len(shape.rankings) == nodes.MOST_SCORES
 
 
 def test_shapes_that_were_not_asked_for_lately_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,11 +238,24 @@ def test_nodes_under_ever_new_names_fill_no_memory() -> None:
         assert known.fitting(one).best(most_allocated) is not None
 
     (shape,), (constraints,) = known._shapes.values(), known._constraints.values()
-    (heap,) = constraints.emptiest.values()
-    assert len(known._changed) <= 2 * 3 + nodes.SLACK + 1
-    assert len(shape.fits) == len(constraints._fits) == 2
-    assert len(shape.ranked[most_allocated]) <= 2 * 3 + nodes.SLACK + 1
-    assert len(heap) <= 2 * 3 + nodes.SLACK + 1
+    (ranking,) = constraints.rankings.values()
+    assert len(known._changed) == 2
+    assert len(shape.fits) == len(constraints.fits) == 2
+    assert len(shape.rankings[most_allocated]._items) <= 2 * 3 + heap.SLACK + 1
+    assert len(ranking._items) <= 2 * 3 + heap.SLACK + 1
+
+
+def test_a_size_counts_only_while_there_is_a_node_of_it() -> None:
+    cache = cluster(1)
+    known = Nodes(cache)
+    for number in range(3 * nodes.MOST_SIZES):
+        cache.see_node("n1", item(node("n1", cpu=str(2**number))))
+        assert known.fitting(pod_view(cpu="1m")).best(least_allocated) is not None
+        cache.see_node("n1", None)
+
+    (constraints,) = known._constraints.values()
+    assert len(constraints.rankings) <= 2
+    assert known._shapes == {}
 
 
 def test_nodes_of_others_that_come_and_go_fill_no_memory() -> None:
@@ -253,7 +266,7 @@ def test_nodes_of_others_that_come_and_go_fill_no_memory() -> None:
         cache.assume(pod_view(f"p{number}"), f"n{number}")
         cache.see_node(f"n{number}", None)
 
-    assert known._changed == {}
+    assert known._changed == {"n0": 0, "n1": 0}
     assert names(known) == ["n0", "n1"]
 
 
@@ -264,9 +277,8 @@ def test_changes_are_told_once() -> None:
     cache.assume(pod_view(), "n2")
     cache.assume(pod_view("p2"), "not-here")
 
-    found, moment = known.changed_since(0)
-    assert sorted(names(found)) == ["n1", "n2"]
-    assert known.changed_since(moment) == ([], moment)
+    assert sorted(names(known.changed_since(0))) == ["n1", "n2"]
+    assert known.changed_since(known.changes) == []
 
 
 STEPS = st.lists(

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny.scheduler import pending as pending_module
-from bonny.scheduler.pending import PARKED_SECONDS, SLACK, Order, Pending, PodState
+from bonny.scheduler import heap
+from bonny.scheduler.heap import SLACK
+from bonny.scheduler.pending import PARKED_SECONDS, Order, Pending, PodState
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
@@ -68,13 +69,13 @@ def test_the_servers_advice_is_a_floor() -> None:
 def test_a_parked_pod_waits_for_a_change_and_not_for_less_than_its_wait() -> None:
     pending = queue(a=(0, OLD))
     pending.take(now=0.0)
-    pending.park("a", now=0.0)
+    pending.retry("a", now=0.0, parked=True)
     assert pending.take(now=100.0) is None
 
     pending.wake("a")
 
     assert pending.take(now=100.0) == "a"
-    pending.park("a", now=100.0)
+    pending.retry("a", now=100.0, parked=True)
     pending.wake("a")
     assert pending.take(now=101.9) is None
     assert pending.take(now=102.0) == "a"
@@ -83,7 +84,7 @@ def test_a_parked_pod_waits_for_a_change_and_not_for_less_than_its_wait() -> Non
 def test_a_parked_pod_is_tried_after_five_minutes_whatever_was_overlooked() -> None:
     pending = queue(a=(0, OLD))
     pending.take(now=0.0)
-    pending.park("a", now=0.0)
+    pending.retry("a", now=0.0, parked=True)
 
     assert pending.next_due() == PARKED_SECONDS == 300.0
     assert pending.take(now=300.0) == "a"
@@ -93,7 +94,7 @@ def test_what_changed_does_not_wait_and_its_failures_are_forgotten() -> None:
     pending = queue(a=(0, OLD))
     for now in (0.0, 100.0):
         pending.take(now=now)
-        pending.park("a", now=now)
+        pending.retry("a", now=now, parked=True)
 
     pending.add("a", (0, OLD))
     assert pending.take(now=100.0) is None
@@ -110,7 +111,7 @@ def test_what_changed_while_it_was_taken_comes_back_at_once() -> None:
     pending.add("a", (0, OLD), changed=True)
     assert pending.take(now=0.0) is None, "it was handed out twice"
 
-    pending.park("a", now=0.0)
+    pending.retry("a", now=0.0, parked=True)
 
     assert pending.take(now=0.0) == "a"
 
@@ -133,7 +134,7 @@ def test_statistics_say_how_many_stand_where() -> None:
     for _ in range(3):
         pending.take(now=0.0)
     pending.retry("a", now=0.0)
-    pending.park("b", now=0.0)
+    pending.retry("b", now=0.0, parked=True)
 
     assert pending.statistics() == {PodState.READY: 1, PodState.WAITING: 1, PodState.PARKED: 1, PodState.TAKEN: 1}
 
@@ -160,7 +161,7 @@ def test_no_pod_is_lost_and_none_is_handed_out_twice(steps: list[tuple[str, int]
                     taken.add(found)
             case "retry" | "park" if uid in taken:
                 taken.discard(uid)
-                pending.retry(uid, now=now) if what == "retry" else pending.park(uid, now=now)
+                pending.retry(uid, now=now) if what == "retry" else pending.retry(uid, now=now, parked=True)
             case "wake":
                 pending.wake(uid)
             case "forget":
@@ -181,12 +182,12 @@ def test_pods_that_come_and_go_or_change_leave_nothing_behind(parked: bool) -> N
         pending.add(str(number), (0, OLD))
         if parked:
             assert pending.take(now=0.0) == str(number)
-            pending.park(str(number), now=0.0)
+            pending.retry(str(number), now=0.0, parked=True)
             pending.wake(str(number))
         pending.add("stays", (5, OLD), changed=True)
         pending.forget(str(number))
 
-    assert max(len(pending._ready), len(pending._later)) <= 2 * 2 + SLACK + 1
+    assert max(len(pending._ready._items), len(pending._later._items)) <= 2 * 2 + SLACK + 1
     assert drained(pending) == ["stays"]
 
 
@@ -204,7 +205,7 @@ def test_taking_out_void_places_changes_no_order(steps: list[tuple[str, int]]) -
         for step, number in steps:
             now, uid, seen = now + 0.7, str(number), []
             for pending, slack in ((swept, 0), (kept, 10**9)):
-                patch.setattr(pending_module, "SLACK", slack)
+                patch.setattr(heap, "SLACK", slack)
                 match step:
                     case "add" | "change":
                         pending.add(uid, (number, OLD), changed=step == "change")
@@ -215,11 +216,11 @@ def test_taking_out_void_places_changes_no_order(steps: list[tuple[str, int]]) -
                     case "retry" if uid in taken:
                         pending.retry(uid, now=now)
                     case "park" if uid in taken:
-                        pending.park(uid, now=now)
+                        pending.retry(uid, now=now, parked=True)
                     case "wake":
                         pending.wake(uid)
             assert len(set(seen)) <= 1
             taken |= {known for known in seen if known is not None}
             taken -= {uid} if step in ("forget", "retry", "park") else set()
             assert swept.next_due() == kept.next_due()
-            assert len(swept._ready) <= 2 * 6 + 1
+            assert len(swept._ready._items) <= 2 * 6 + 1

@@ -1,0 +1,1 @@
+"""HTTP/1.1 over asyncio: addresses, connections, answers and idle connections, below `bonny.client.transport`."""

@@ -1,0 +1,125 @@
+"""Reconcile: one run for one object, as the steps and the worker see it.
+
+You need it in a step that applies, writes or reports. A handler needs only its
+base class, `Axn`: the change, and the desired state that it registers. Here is the outcome of that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ..axn import Axn, Descendant, RegisteredEvent, State, V_co
+from ..core.objects import Item, decode_item
+from ..events import Event
+from ..kinds import Kind
+from ..resource import Key, Resource
+from .context import ReconcileContext
+
+Step: TypeAlias = "Callable[[Reconcile[Any]], Awaitable[None] | None]"
+"""Takes the reconcile; a step that asks for an `Axn` gets it as that."""
+
+
+class Reconcile(Axn[V_co]):
+    """The token that steps get: an `Axn` with the outcome of what it registers."""
+
+    outdated = False
+    """Whether this reconcile changed an object that the handler observed."""
+
+    applied: set[tuple[Kind, Key]] | None = None
+    """Kind and key of each descendant, once the cluster has all of them."""
+
+    stored: Resource | None = None
+    """The object after the last status write."""
+
+    # --- the object ---------------------------------------------------------------------------------------------------
+
+    @property
+    def context(self) -> ReconcileContext:
+        """The parts of the running operator that a reconcile may use."""
+        return self._context
+
+    @property
+    def shown(self) -> Item:
+        """The object as the handler got it, unaffected by changes that the handler makes to `resource`."""
+        return self._shown
+
+    @shown.setter
+    def shown(self, item: Item) -> None:
+        self._shown = item
+
+    def renew(self, resource: Resource) -> None:
+        """For a step before the handler that wrote the object: `resource` is the object after that write."""
+        self.resource = resource
+        self._shown = decode_item(msgspec.json.encode(resource))
+        self._spec = None
+
+    def validate(self) -> None:
+        """For the pipeline: check the spec. Raises: `InvalidObject` naming the fields that do not fit the schema."""
+        self._validate()
+
+    def looked_at(self, resource: Mapping[str, Any]) -> bool:
+        """Whether the handler observed this object (`observed`)."""
+        return self._named(resource) in self._looked_at
+
+    # --- the handler --------------------------------------------------------------------------------------------------
+
+    def lend_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """For the pipeline: give the thread of a `def` handler the loop for `call`; None when it has ended."""
+        self._loop = loop
+
+    def seal(self) -> None:
+        """For the pipeline, after the handler's timeout: cancel its `call`; further registrations and calls raise
+        `AlreadyApplied`."""
+        self._sealed = True
+        if self._calling is not None:
+            self._calling.cancel()
+
+    # --- the desired state --------------------------------------------------------------------------------------------
+
+    def mark_applied(self, state: State) -> None:
+        """`state` was sent: changing it from now on raises `AlreadyApplied`."""
+        self._states.add(state)
+
+    def finish_descendants(self) -> None:
+        """Let the hooks change the descendants. Objects that a hook adds get default options."""
+        if not self._before_apply_descendants:
+            return
+        registered = {self._named(descendant.resource): descendant for descendant in self._descendants}
+        resources = self.descendants
+        for hook in reversed(self._before_apply_descendants):
+            resources = hook(resources, self)
+        self._descendants = [
+            replace(registered.get(self._named(resource)) or Descendant(resource), resource=resource)
+            for resource in resources
+        ]
+
+    def descendant_groups(self) -> Iterator[list[Descendant]]:
+        """The registered descendants, group by group."""
+        for group in sorted({descendant.group for descendant in self._descendants}):
+            yield [descendant for descendant in self._descendants if descendant.group == group]
+
+    def finish_status(self, status: Resource) -> Resource:
+        """The status after the hooks."""
+        if not self._before_apply_status:
+            return status
+        resource: Resource = {**self.identity, "status": status}
+        for hook in reversed(self._before_apply_status):
+            resource = hook(resource, self)
+        finished: Resource = resource.get("status") or {}
+        return finished
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def tell(self, event: Event) -> None:
+        """Emit `event` at the end, even if the handler cleared or emitted its own."""
+        self._events.append(RegisteredEvent(event, only_if_changed=False))
+
+    def last_calls(self) -> list[Callable[[], None]]:
+        """For the pipeline: what emits the remaining events, also after a timeout, and the hooks for the very end."""
+        return [*self._emissions(), *(partial(hook, self) for hook in reversed(self._after_processed))]

@@ -1,0 +1,324 @@
+"""Own writes: recognised in whichever order events and answers come, and no foreign change is swallowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bonny.core.objects import Item, version_number
+from bonny.core.own_writes import OwnWrites
+from bonny.core.queue import Reason
+from bonny.resource import Key
+from tests.support.core import item
+
+W1 = Key("default", "w1")
+PODS, MAPS = "pods", "configmaps"
+
+
+def wrote(*versions: str, at: int = 0) -> OwnWrites[str]:
+    """A key whose writes to pods made these versions."""
+    writes: OwnWrites[str] = OwnWrites()
+    for version in versions:
+        writes.begin()
+        writes.end(PODS, version, at=at)
+    return writes
+
+
+def shown(writes: OwnWrites[str], *versions: str, stream: str = PODS) -> list[bool]:
+    """Whether the events of these versions count as own."""
+    return [writes.is_own(stream, version, Reason.CHILD) for version in versions]
+
+
+# --- the rules of the module ------------------------------------------------------------------------------------------
+
+
+def test_an_event_is_own_if_a_write_of_this_key_made_exactly_its_version_and_comes_after_the_answer() -> None:
+    writes = wrote("5")
+
+    assert shown(writes, "4", "5", "5", "6") == [False, True, False, False], "once, and none beside it"
+
+
+def test_an_event_is_own_if_a_write_of_this_key_made_exactly_its_version_and_comes_before_the_answer() -> None:
+    writes: OwnWrites[str] = OwnWrites()
+    writes.begin()
+    assert shown(writes, "5") == [True]
+    assert writes.end(PODS, "5", at=5) == []
+
+    assert shown(writes, "5") == [False]
+    assert writes.over
+
+
+def test_while_a_write_is_under_way_each_event_is_held_and_the_foreign_ones_count_when_the_last_is_answered() -> None:
+    """A third party's change in front of, between and behind two writes."""
+    writes: OwnWrites[str] = OwnWrites()
+    writes.begin()
+    writes.begin()
+    reasons = {"4": Reason.CHILD, "5": Reason.CHILD, "6": Reason.CHANGED, "7": Reason.CHILD, "8": Reason.RELATED}
+    assert all(writes.is_own(PODS, version, reason) for version, reason in reasons.items())
+
+    assert writes.end(PODS, "7", at=8) == []
+    assert writes.end(PODS, "5", at=8) == [Reason.CHILD, Reason.CHANGED, Reason.RELATED]
+    assert writes.over
+
+
+def test_the_key_waits_for_each_stream_until_that_is_at_the_newest_version_that_the_key_wrote_there() -> None:
+    writes = wrote("5", "7", "6")
+    writes.begin()
+    writes.end(MAPS, "3", at=2)
+    assert writes.awaited == {PODS: 7, MAPS: 3}
+
+    writes.passed(PODS)
+    assert writes.waits
+    writes.passed(MAPS)
+    assert not writes.waits
+    assert writes.over
+
+
+def test_the_key_waits_for_each_deletion() -> None:
+    writes: OwnWrites[str] = OwnWrites()
+    writes.deletions[PODS, W1] = "uid-w1"
+
+    assert writes.waits
+    assert not writes.over
+
+
+# --- one stream and another -------------------------------------------------------------------------------------------
+
+
+def test_a_version_on_one_stream_says_nothing_of_the_same_version_on_another() -> None:
+    """Versions of two resources come from one counter on some servers, and from two on others."""
+    writes = wrote("5")
+
+    assert shown(writes, "5", stream=MAPS) == [False]
+    assert shown(writes, "5") == [True]
+
+
+def test_an_event_of_another_stream_that_came_while_a_write_was_under_way_counts() -> None:
+    writes: OwnWrites[str] = OwnWrites()
+    writes.begin()
+    assert shown(writes, "5", stream=MAPS) == [True]
+
+    assert writes.end(PODS, "5", at=4) == [Reason.CHILD]
+    assert shown(writes, "5") == [True]
+
+
+# --- answers that make no version, and versions that no event shows ---------------------------------------------------
+
+
+def test_a_failed_write_leaves_nothing_behind() -> None:
+    writes: OwnWrites[str] = OwnWrites()
+    writes.begin()
+    assert shown(writes, "5") == [True]
+
+    assert writes.end(PODS, None, at=5) == [Reason.CHILD]
+    assert writes.over
+
+
+def test_the_answer_to_a_write_that_changed_nothing_claims_no_event_that_was_shown() -> None:
+    """Regression: such versions were remembered for ever, one for each object that was applied in vain."""
+    assert wrote("5", at=5).over
+
+
+def test_a_write_that_is_answered_after_its_list_is_not_waited_for() -> None:
+    assert wrote("5", at=6).over
+
+
+def test_writes_that_came_by_a_list_are_not_waited_for_any_longer() -> None:
+    """Regression: they were remembered until their object changed again, and for ever if it was deleted."""
+    writes = wrote("5", "7")
+    writes.begin()
+    writes.end(MAPS, "9", at=2)
+
+    writes.passed(PODS)
+
+    assert writes.awaited == {MAPS: 9}
+    assert shown(writes, "5", "7") == [False, False]
+    assert shown(writes, "9", stream=MAPS) == [True]
+
+
+def test_versions_that_are_no_numbers_are_recognised_all_the_same_and_never_waited_for() -> None:
+    writes = wrote("five")
+
+    assert not writes.waits
+    assert shown(writes, "four", "five", "five") == [False, True, False]
+    assert writes.over
+
+
+def test_a_version_that_is_no_number_is_recognised_before_its_answer() -> None:
+    writes: OwnWrites[str] = OwnWrites()
+    writes.begin()
+    assert shown(writes, "four", "five") == [True, True]
+
+    assert writes.end(PODS, "five", at=0) == [Reason.CHILD]
+    assert writes.over
+
+
+# --- a server that was restored ---------------------------------------------------------------------------------------
+
+
+def test_after_a_restore_only_what_is_under_way_is_known() -> None:
+    """Versions mean something else now; the answer to a write under way does, too."""
+    writes = wrote("500")
+    writes.deletions[PODS, W1] = "uid-w1"
+    writes.begin()
+
+    writes.forget_versions()
+
+    assert not writes.waits
+    assert shown(writes, "20") == [True], "held, until the answer says whose it is"
+    assert writes.end(PODS, "20", at=20) == []
+    assert shown(writes, "500") == [False]
+    assert writes.over
+
+
+# --- deletions --------------------------------------------------------------------------------------------------------
+
+
+GOING = item(version=6, deleting=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "own"),
+    [
+        pytest.param(item(), None, True, id="gone"),
+        pytest.param(item(), GOING, True, id="under deletion from now on"),
+        pytest.param(item(), item(uid="another"), True, id="replaced by another one"),
+        pytest.param(GOING, None, True, id="gone after a while"),
+        pytest.param(item(), item(version=6), False, id="changed by somebody meanwhile"),
+        pytest.param(GOING, item(version=7, deleting=True), False, id="changed while it goes"),
+        pytest.param(None, item(), False, id="it was not there"),
+        pytest.param(item(uid="another"), None, False, id="another one of its name"),
+    ],
+)
+def test_a_deletion_is_own_when_it_ends_the_very_object_that_the_key_deleted(
+    old: Item | None, new: Item | None, own: bool
+) -> None:
+    writes: OwnWrites[str] = OwnWrites()
+    writes.deletions[PODS, W1] = "uid-w1"
+
+    assert writes.is_deletion(PODS, W1, old, new) is own
+    assert not writes.is_deletion(MAPS, W1, old, new)
+    assert not writes.is_deletion(PODS, Key("default", "w2"), old, new)
+
+
+# --- all of it, in any order ------------------------------------------------------------------------------------------
+
+
+class Server:
+    """Two resources with a stream each. A write is begun, committed, shown and answered; anything may come between."""
+
+    def __init__(self, data: st.DataObject, names: Mapping[str, str]) -> None:
+        self.data = data
+        self.names = names
+        """By stream: what its versions look like."""
+
+        self.writes: OwnWrites[str] = OwnWrites()
+        self.committed: dict[str, list[str]] = {PODS: [], MAPS: []}
+        """The versions of each stream, in their order."""
+
+        self.shown = {PODS: 0, MAPS: 0}
+        """How many of them the stream has shown."""
+
+        self.listed: set[tuple[str, str]] = set()
+        self.begun: list[str] = []
+        """The streams of writes that the server has not committed."""
+
+        self.answers: list[tuple[str, str | None]] = []
+        self.own: set[tuple[str, str]] = set()
+        """Committed by the key, and answered with the version or yet to be answered."""
+
+        self.newest = {PODS: 0, MAPS: 0}
+        """By stream: the newest version in an answer."""
+
+        self.counted: list[tuple[str, str]] = []
+        """Events that counted as foreign."""
+
+    def at(self, stream: str) -> int:
+        shown = self.committed[stream][: self.shown[stream]]
+        return version_number(shown[-1]) if shown else 0
+
+    def choices(self) -> list[str]:
+        behind = any(self.shown[stream] < len(versions) for stream, versions in self.committed.items())
+        possible = {
+            "own commit": self.begun,
+            "fail": self.begun,
+            "show": behind,
+            "list": behind,
+            "answer": self.answers,
+        }
+        return [action for action, now in possible.items() if now]
+
+    def commit(self, stream: str) -> str:
+        version = self.names[stream].format(len(self.committed[stream]) + 1)
+        self.committed[stream].append(version)
+        return version
+
+    def happens(self, action: str) -> None:
+        draw = self.data.draw
+        match action:
+            case "begin":
+                self.writes.begin()
+                self.begun.append(draw(st.sampled_from([PODS, MAPS])))
+            case "foreign commit":
+                self.commit(draw(st.sampled_from([PODS, MAPS])))
+            case "own commit":
+                stream = self.begun.pop(draw(st.integers(0, len(self.begun) - 1)))
+                version = self.commit(stream)
+                # The answer to a committed write can be lost, too.
+                if draw(st.booleans()) or draw(st.booleans()):
+                    self.own.add((stream, version))
+                    self.answers.append((stream, version))
+                else:
+                    self.answers.append((stream, None))
+            case "fail":
+                self.answers.append((self.begun.pop(), None))
+            case "answer":
+                stream, answer = self.answers.pop(draw(st.integers(0, len(self.answers) - 1)))
+                self.counted += cast("Any", self.writes.end(stream, answer, at=self.at(stream)))
+                self.newest[stream] = max(self.newest[stream], version_number(answer or ""))
+            case _:
+                self.stream_moves(listed=action == "list")
+
+    def stream_moves(self, *, listed: bool) -> None:
+        late = [stream for stream, versions in self.committed.items() if self.shown[stream] < len(versions)]
+        stream = self.data.draw(st.sampled_from(late))
+        if listed:
+            self.listed |= {(stream, version) for version in self.committed[stream][self.shown[stream] :]}
+            self.shown[stream] = len(self.committed[stream])
+        else:
+            version = self.committed[stream][self.shown[stream]]
+            self.shown[stream] += 1
+            if not self.writes.is_own(stream, version, cast("Any", (stream, version))):
+                self.counted.append((stream, version))
+        if 0 < self.writes.awaited.get(stream, 0) <= self.at(stream):
+            self.writes.passed(stream)
+
+    @property
+    def waits(self) -> bool:
+        return any(newest > self.at(stream) for stream, newest in self.newest.items())
+
+
+@pytest.mark.parametrize("names", [{PODS: "{}", MAPS: "{}"}, {PODS: "{}", MAPS: "v{}"}], ids=["numbers", "no numbers"])
+@given(data=st.data(), actions=st.integers(1, 30))
+def test_every_foreign_change_is_told_and_no_own_one_in_whichever_order_events_and_answers_come(
+    names: Mapping[str, str], data: st.DataObject, actions: int
+) -> None:
+    """The server commits writes in some order; events follow the commits in order, unless a list replaces them; each
+    answer comes at any time, or says nothing of what became of the write."""
+    server = Server(data, names)
+    for _ in range(actions):
+        server.happens(data.draw(st.sampled_from(["begin", "foreign commit", *server.choices()])))
+        assert server.writes.waits is server.waits
+    while choices := server.choices():
+        server.happens(data.draw(st.sampled_from(choices)))
+        assert server.writes.waits is server.waits
+
+    everything = {(stream, version) for stream, versions in server.committed.items() for version in versions}
+    assert sorted(server.counted) == sorted(everything - server.own - server.listed)
+    assert not server.writes.waits
+    # A list says nothing of versions without an order: these are forgotten when the key is taken again.
+    assert server.writes.over or any(names[stream] != "{}" for stream, _ in server.listed & server.own)
