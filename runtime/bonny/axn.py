@@ -158,15 +158,11 @@ class Axn(Generic[V_co]):
 
     # --- what happened ------------------------------------------------------------------------------------------------
 
-    def _validate(self) -> None:
-        """Raises: `InvalidObject` naming the fields that do not fit the schema."""
-        if self._version is not None and self._spec is None:
-            self._spec = self._version.spec_of(self.resource)
-
     @property
     def spec(self: Axn[HasSpec[S]]) -> S:
         """The validated spec; for controllers of kinds without a version class, the plain mapping."""
-        self._validate()
+        if self._version is not None and self._spec is None:
+            self._spec = self._version.spec_of(self.resource)
         spec: Any = self._spec if self._spec is not None else self.resource.get("spec", {})
         return cast("S", spec)
 

@@ -103,7 +103,7 @@ def add_note(error: BaseException, note: str) -> None:
 async def _on_the_loop(
     handler: Callable[[], Awaitable[object]], *, seconds: float | None, name: str, late: Callable[[], None]
 ) -> object:
-    limit = asyncio.timeout(None)
+    limit, timers = asyncio.timeout(None), deadlines()
     pending: list[int] = []
     if seconds is not None:
         extra = {"handler": name, "timeout_seconds": seconds}
@@ -111,9 +111,9 @@ async def _on_the_loop(
 
         def over() -> None:
             limit.reschedule(0.0)  # now
-            pending.append(deadlines().add(OVERDUE_SECONDS, overdue))
+            pending.append(timers.add(OVERDUE_SECONDS, overdue))
 
-        pending.append(deadlines().add(seconds, over))
+        pending.append(timers.add(seconds, over))
     try:
         async with limit:
             result = await handler()
@@ -132,7 +132,7 @@ async def _on_the_loop(
         raise as_failure(error) from error
     finally:
         for deadline in pending:
-            deadlines().remove(deadline)
+            timers.remove(deadline)
 
 
 async def _in_a_thread(

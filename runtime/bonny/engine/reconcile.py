@@ -59,10 +59,6 @@ class Reconcile(Axn[V_co]):
         self._shown = decode_item(msgspec.json.encode(resource))
         self._spec = None
 
-    def validate(self) -> None:
-        """For the pipeline: check the spec. Raises: `InvalidObject` naming the fields that do not fit the schema."""
-        self._validate()
-
     def looked_at(self, resource: Mapping[str, Any]) -> bool:
         """Whether the handler observed this object (`observed`)."""
         return self._named(resource) in self._looked_at
@@ -103,6 +99,12 @@ class Reconcile(Axn[V_co]):
         """The registered descendants, group by group."""
         for group in sorted({descendant.group for descendant in self._descendants}):
             yield [descendant for descendant in self._descendants if descendant.group == group]
+
+    @property
+    def changes_status(self) -> bool:
+        """Whether anything can change the status: a registration, a hook, or a part of the runtime's own."""
+        own = self.has_conditions or self.has_observed_generation
+        return own or bool(self._status_changes or self._before_apply_status)
 
     def finish_status(self, status: Resource) -> Resource:
         """The status after the hooks."""

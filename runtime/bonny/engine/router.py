@@ -258,6 +258,7 @@ class Router:
         self.contest((), owner=key)
         self.records.forget(key)
         self._unsure.discard(key)
+        self.queue.cancel_timer(key)
 
     def _writes_of(self, owner: Key) -> OwnWrites[Stream]:
         record = self.records.of(owner)

@@ -268,13 +268,12 @@ class Worker:
             await self._settle_deletions(key)
             item = self.router.item(key)
             if item is None:
-                self._forget(key)
+                self.router.forget(key)
             elif not self.router.records.is_deleted(item.meta.uid):
                 await self._settle_object(item, work)
-        except Exception as error:  # noqa: BLE001  whatever a handler raises, its key comes back; other keys go on
-            await self._failed(work, error, seconds=time.monotonic() - began)
-        except BaseException as error:  # noqa: BLE001  a SystemExit would end the process
-            await self._failed(work, as_failure(error), seconds=time.monotonic() - began)
+        except BaseException as error:  # noqa: BLE001  whatever a handler raises, its key comes back; other keys go on
+            failure = error if isinstance(error, Exception) else as_failure(error)
+            await self._failed(work, failure, seconds=time.monotonic() - began)
         else:
             queue.done(key, now=time.monotonic())
         self.meters.seconds.observe(time.monotonic() - began, tracing.observed.get())
@@ -301,8 +300,7 @@ class Worker:
         steady = records.epoch == epoch and not self.router.restoring
         if steady or self.router.item(key) is item:
             record.handled = state if axn.shown in (None, item) else self._state(axn.shown)
-        if not record.applied:
-            record.applied = None
+        record.applied = record.applied or None
         self.handled += 1
         if axn.outdated:
             # Queued while it is being worked on, so it comes back once the streams show what was written.
@@ -399,11 +397,6 @@ class Worker:
             extra = {"controller": self.name, "object": str(item.key), "action": action.value, "error": str(error)}
             log.warning("cleaning up without the fields that are nested too deeply", extra=extra)
             return item.decode(cut=True)
-
-    def _forget(self, key: Key) -> None:
-        """No object of this name exists any more, and its deletion is handled."""
-        self.router.forget(key)
-        self.router.queue.cancel_timer(key)
 
     def _resync_seconds(self, key: Key) -> float:
         """The resync period, minus up to 10 % jitter per key to avoid a thundering herd after a restart."""

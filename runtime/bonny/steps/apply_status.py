@@ -164,9 +164,11 @@ def _is_overtaken(status: Resource, *, by: Resource, of: Reconcile[Any]) -> bool
 
 
 async def _basis(axn: Reconcile[Any]) -> Resource | None:
-    """The object whose status is changed; None if nothing is registered and the status is unknown."""
+    """The object whose status is changed; None if nothing changes it."""
     if axn.stored is not None:
         return axn.stored
+    if not axn.changes_status:
+        return None
     if not axn.kind.metadata_only:
         # Not `axn.resource`: the handler may have changed that.
         return axn.shown.decode(cut=True)

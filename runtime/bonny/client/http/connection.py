@@ -99,9 +99,9 @@ class HttpConnection(asyncio.BufferedProtocol):
         """
         if ready():
             return
-        loop = asyncio.get_running_loop()
+        loop, timers = asyncio.get_running_loop(), deadlines()
         # Two turns of the loop later: after it was held up, uvloop runs timers before it reads what has arrived.
-        deadline = deadlines().add(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
+        deadline = timers.add(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
         try:
             while not ready():
                 if self.error is not None:
@@ -109,7 +109,7 @@ class HttpConnection(asyncio.BufferedProtocol):
                 self._ready, self._waiter = ready, loop.create_future()
                 await self._waiter
         finally:
-            deadlines().remove(deadline)
+            timers.remove(deadline)
 
     async def piece(self, seconds: float) -> bytes:
         """The next part of a body that is taken in pieces; empty at its end.
