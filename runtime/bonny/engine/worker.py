@@ -126,6 +126,7 @@ class Worker:
         self._ended.clear()
         self._work, self._defect = asyncio.Semaphore(0), None
         stopping.set(lambda: self._stopping)
+        tracing.observed.set(None)  # as after each key, so that a slot finds no difference
         self._surroundings = contextvars.copy_context()
         settled = asyncio.create_task(self.router.wait_until_synced())
         settled.add_done_callback(self._begin)
