@@ -97,6 +97,24 @@ def test_a_cancellation_that_a_handler_leaves_does_not_reach_the_next_key(clock:
     assert clock.run(main) == (3, 0)
 
 
+def test_a_stop_while_a_second_term_begins_ends_it(clock: Clock) -> None:
+    """Regression: it was forgotten, and the worker ran on beside another leader."""
+
+    async def main() -> None:
+        worker = with_slots(1)
+        await lists(worker.router.primary[0], *named(3))
+        async with at_work(worker):
+            await asyncio.sleep(1)
+        run = asyncio.create_task(worker.run())
+        await asyncio.sleep(0)
+        assert not worker._stopping, "it queues all objects"
+        worker.stop()
+        async with asyncio.timeout(10):
+            await run
+
+    clock.run(main)
+
+
 def test_one_slot_handles_many_keys_whose_handlers_leave_nothing(clock: Clock) -> None:
     """A task for each key costs as much as the queue: what the runtime itself sets must not count.
 

@@ -122,8 +122,8 @@ class Worker:
         """
         if self._stopping:
             self._stopping = False
+            self._ended.clear()  # first, as `stop` may be called meanwhile
             await self.router.requeue_all()
-        self._ended.clear()
         self._work, self._defect = asyncio.Semaphore(0), None
         stopping.set(lambda: self._stopping)
         tracing.observed.set(None)  # as after each key, so that a slot finds no difference
