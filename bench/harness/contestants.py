@@ -91,9 +91,7 @@ def bonny(module: str, name: str = BONNY, *, folder: Path = ROOT) -> Contestant:
     path = os.pathsep.join((str(folder / "runtime"), str(folder)))
     # Without PYTHONSAFEPATH the working directory would come before the copy.
     environment = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", "BONNY_HTTP_PORT": "0"}
-    return Contestant(
-        name, (sys.executable, "-m", module), {**environment, "BONNY_EVENT_LOOP": LOOPS.get(name, STOCK_LOOP)}
-    )
+    return Contestant(name, (sys.executable, "-m", module), {**environment, "BENCH_LOOP": LOOPS.get(name, STOCK_LOOP)})
 
 
 def kopf(module: str, *requirements: Path) -> Contestant:

@@ -16,11 +16,15 @@ from bench.harness.measure import fine_cpu_seconds
 
 LOOP = """
 import asyncio, sys
-from bonny.run.config import Config
+import bench.harness.ours as ours
 from bonny.run.event_loop import loop_factory
 
-with asyncio.Runner(loop_factory=loop_factory(Config.from_environment().event_loop)) as runner:
-    print(type(runner.get_loop()).__module__, "uvloop" in sys.modules)
+def serve(operator, config, cluster):
+    with asyncio.Runner(loop_factory=loop_factory(config.event_loop)) as runner:
+        print(type(runner.get_loop()).__module__, "uvloop" in sys.modules)
+
+ours.serve = serve
+ours.run()
 """
 COLLECTIONS = """
 import gc, os, pathlib, signal, sys
@@ -37,7 +41,7 @@ os.kill(os.getpid(), signal.SIGUSR1)
 
 def output_of(program: str, *arguments: str, loop: str = "") -> list[str]:
     paths = os.pathsep.join((str(ROOT / "runtime"), str(ROOT)))
-    environment = {**os.environ, "PYTHONPATH": paths, "BONNY_EVENT_LOOP": loop}
+    environment = {**os.environ, "PYTHONPATH": paths, "BENCH_LOOP": loop, "BENCH_SERVER": "", "BENCH_ACCOUNT": ""}
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
 
@@ -48,7 +52,7 @@ def output_of(program: str, *arguments: str, loop: str = "") -> list[str]:
 def test_each_variant_has_its_own_event_loop(name: str, loop: list[str]) -> None:
     contestant = bonny("bench.core.bonny_operator", name)
 
-    assert output_of(LOOP, loop=contestant.environment["BONNY_EVENT_LOOP"]) == loop
+    assert output_of(LOOP, loop=contestant.environment["BENCH_LOOP"]) == loop
 
 
 def test_collections_count_once_the_modules_are_frozen(tmp_path: Path) -> None:
@@ -65,7 +69,7 @@ def test_a_copy_in_another_folder_runs_its_own_runtime(tmp_path: Path) -> None:
 
     assert contestant.environment["PYTHONPATH"] == os.pathsep.join((str(tmp_path / "runtime"), str(tmp_path)))
     assert contestant.environment["PYTHONSAFEPATH"] == "1"
-    assert contestant.environment["BONNY_EVENT_LOOP"] == "asyncio"
+    assert contestant.environment["BENCH_LOOP"] == "asyncio"
 
 
 def test_cpu_time_of_a_process_grows_with_its_work() -> None:
