@@ -13,19 +13,18 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import re
 import socket
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import aiohttp
 from yarl import URL
 
+from bonny.client.certificates import Certificates
 from bonny.client.clock import clock
 from bonny.client.config import Connection
 from bonny.client.errors import AnswerTooLarge, Unreachable
@@ -66,7 +65,7 @@ class Transport:
         self.distrusted_at = float("-inf")
         """The last time when a certificate could not be verified, in monotonic seconds."""
 
-        self._tls: _Tls | None = None
+        self._certificates = Certificates()
 
     async def request(
         self,
@@ -202,36 +201,11 @@ class Transport:
         return {
             "url": URL(connection.server + target, encoded=True),
             "headers": sent,
-            "ssl": self._context(connection),
+            "ssl": self._certificates.context(connection) if connection.server.startswith("https:") else True,
             "server_hostname": connection.server_name,
             "proxy": connection.proxy,
             "allow_redirects": False,
         }
-
-    def _context(self, connection: Connection) -> ssl.SSLContext | bool:
-        if not connection.server.startswith("https:"):
-            return True
-        used = (connection.ca_file, connection.cert_file, connection.key_file)
-        wanted = (*used, connection.verify)
-        try:
-            stamp = tuple(_version(file) for file in used if file)
-            if self._tls is None or self._tls.wanted != wanted or self._tls.stamp != stamp:
-                self._tls = _Tls(wanted, stamp, _tls_context(connection))
-        except OSError as error:  # also for a file that is not a certificate
-            # While files are replaced, one is missing, half written or does not match the other: keep the old context.
-            if self._tls is None or self._tls.wanted != wanted:
-                files = ", ".join(filter(None, used))
-                raise OSError(f"its certificate files ({files}) cannot be used: {error}") from error
-        return self._tls.context
-
-
-@dataclass(frozen=True, slots=True)
-class _Tls:
-    """A TLS context, with the settings and the versions of the files that it was made from."""
-
-    wanted: tuple[object, ...]
-    stamp: tuple[object, ...]
-    context: ssl.SSLContext
 
 
 class _Body(io.BytesIO):
@@ -248,13 +222,6 @@ class _Body(io.BytesIO):
         return super().read(size)
 
 
-def _version(file: str) -> tuple[int, ...]:
-    """A value that changes with the file; its time alone does not when it is written twice in one clock tick."""
-    # Called for each request, so without a Path, which would take ten times as long.
-    stat = os.stat(file)  # noqa: PTH116
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino
-
-
 async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """The body, unless it has more than `limit` bytes. Raises: `AnswerTooLarge`."""
     parts: list[bytes] = []
@@ -265,18 +232,6 @@ async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
         if size > limit:
             raise AnswerTooLarge(f"the answer to {response.method} {response.url.path} has more than {limit} bytes")
     return b"".join(parts)
-
-
-def _tls_context(connection: Connection) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=connection.ca_file)
-    # Python 3.13 refuses authorities without key identifiers, as in old clusters; kubectl accepts them.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not connection.verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if connection.cert_file:
-        context.load_cert_chain(connection.cert_file, connection.key_file)
-    return context
 
 
 async def _never_twice(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
