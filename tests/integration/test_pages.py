@@ -144,6 +144,16 @@ async def test_a_whole_list_names_the_type_of_each_object(here: Place) -> None:
     assert {(each["apiVersion"], each["kind"], each["data"]["size"]) for each in found} == {("v1", "ConfigMap", "1")}
 
 
+async def test_a_whole_list_stays_in_the_namespace_of_its_kind(here: Place) -> None:
+    """Regression: it asked for all namespaces, which a Role of one namespace does not permit."""
+    names = made_here(here, 3)
+
+    listed = await here.client.list(List("v1", "ConfigMap", namespace=here.namespace))
+
+    assert {each["metadata"]["name"] for each in listed} == names
+    assert {each["metadata"]["namespace"] for each in listed} == {here.namespace}
+
+
 async def test_a_list_that_expires_again_at_once_is_given_up(here: Place) -> None:
     made_here(here, 15)
     expired = Respond(410, b'{"metadata": {"continue": "next"}, "reason": "Expired", "message": "too old"}')
