@@ -26,7 +26,7 @@ AS_METADATA: Final = {
 
 
 async def pages(client: Client, kind: Kind, *, namespace: str | None = None) -> AsyncIterator[Page]:
-    """The objects of `kind`, page by page: in its namespace, else in `namespace` (None: all); narrowed by its selectors.
+    """The objects of `kind`, page by page: in its namespace, else in `namespace` (None: all), by its selectors.
 
     Guarantees: every object that exists all the time is returned, however long the reader takes for a page: when the
     version of the list expires on the server, the list continues after the last page with the newest state. A page has
