@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, TypeGuard, TypeVar
 
 from .api import Version
+from .api.policies import Policy
 from .controller import Controller
 from .core.lease import LeaseTiming
 from .core.records import Action
@@ -41,7 +42,7 @@ LONGEST_GRACE: Final = 3600.0
 # k8s.io/apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
 MANAGER_BYTES: Final = 128
 
-Servable: TypeAlias = "type[Controller[Any]] | type[Server] | type[Scheduler] | type[Version] | PeriodicTask"
+Servable: TypeAlias = "type[Controller[Any]] | type[Server] | type[Scheduler] | type[Version] | Policy | PeriodicTask"
 """Anything that `discover` returns."""
 
 K = TypeVar("K")
@@ -61,7 +62,7 @@ class Operator:
         group: str,
         controllers: Iterable[Servable] = (),
         schedulers: Iterable[type[Scheduler]] = (),
-        crds: Iterable[type[Version]] = (),
+        crds: Iterable[type[Version] | Policy] = (),
         steps: Sequence[Step] | None = None,
         watch: str = "all",
         watch_options: WatchOptions | None = None,
@@ -95,7 +96,7 @@ class Operator:
         versions = [part for part in classes if issubclass(part, Version)]
         served = (*self.controllers, *self.servers, *self.schedulers, *self.tasks, *versions)
         for part in parts:
-            if part not in served:
+            if part not in served and not isinstance(part, Policy):
                 raise OptionError(
                     f"operator {name} cannot serve {part!r}: name classes of controllers, reconcilers, watchers or "
                     "schedulers, and periodic tasks"
@@ -104,6 +105,10 @@ class Operator:
         own_kinds = dict.fromkeys(each for each in (*crds, *versions, *handled) if isinstance(each, type))
         self.crds: tuple[type[Version], ...] = tuple(own_kinds)
         """The versions of the operator's own kinds; versions of the controllers are added."""
+
+        declared = {id(part): part for part in (*parts, *crds) if isinstance(part, Policy)}
+        self.policies: tuple[Policy, ...] = tuple(declared.values())
+        """Admission policies for the manifest, from `controllers` and `crds`."""
 
         self.steps: tuple[Step, ...] = tuple(default_steps() if steps is None else steps)
         """The pipeline of every reconcile. Default: `default_steps()`."""
@@ -179,6 +184,8 @@ class Operator:
                     f"{one.__name__} and {other.__name__} both handle {handled.kind}: make them one controller, which "
                     "may own several kinds"
                 )
+        for name, *_ in _duplicates((each.name, each) for each in self.policies):
+            raise OptionError(f"two policies are called {name}: rename one")
         # A pod names its scheduler; two schedulers of one name would both bind it.
         for name, first, second in _duplicates((each.name, each) for each in self.schedulers):
             raise OptionError(f"{first.__name__} and {second.__name__} are both called {name!r}: rename one")

@@ -57,11 +57,22 @@ class Administrator:
         self._connection.close()
 
     def request(
-        self, method: str, path: str, body: Resource | None = None, *, media: str = "json", accept: str = "*/*"
+        self,
+        method: str,
+        path: str,
+        body: Resource | None = None,
+        *,
+        media: str = "json",
+        accept: str = "*/*",
+        user: str = "",
+        group: str = "system:masters",
     ) -> Answer:
-        """Send one request. A path that is not served yet is answered in plain text, which is the message then."""
+        """Send one request, as `user` in `group` if one is given. A path that is not served yet is answered in plain
+        text, which is the message then."""
         content = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, "Accept": accept, "Content-Type": f"application/{media}"}
+        if user:
+            headers |= {"Impersonate-User": user, "Impersonate-Group": group}
         self._connection.request(method, path, content, headers)
         answer = self._connection.getresponse()
         text = answer.read().decode()

@@ -16,6 +16,10 @@ from .markers import ListSet as ListSet
 from .markers import MapAtomic as MapAtomic
 from .markers import PreserveUnknown as PreserveUnknown
 from .model import Model as Model
+from .policies import MutatingAdmissionPolicy as MutatingAdmissionPolicy
+from .policies import Params as Params
+from .policies import ValidatingAdmissionPolicy as ValidatingAdmissionPolicy
+from .policies import Validation as Validation
 from .rules import IMMUTABLE as IMMUTABLE
 from .rules import Rule as Rule
 from .rules import at_least_one_of as at_least_one_of

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from ..api import Version
+from ..api.policies import Policy
 from ..controller import Controller
 from ..operator import is_scheduler
 from ..servers.periodic import PeriodicTask
@@ -15,8 +16,8 @@ from ..servers.server import Server
 
 
 def discover(package: ModuleType) -> tuple[Any, ...]:
-    """Import every module below `package`; return its controllers, reconcilers, watchers, schedulers, versions and
-    periodic tasks, ordered by module and name, for `Operator(controllers=...)`.
+    """Import every module below `package`; return its controllers, reconcilers, watchers, schedulers, versions,
+    policies and periodic tasks, ordered by module and name, for `Operator(controllers=...)` and `crds=`.
 
     A class is found where it is defined, not where it is imported. Left out are base classes: names that start with an
     underscore, versions without a kind, servers without an operation, schedulers without a name.
@@ -34,7 +35,7 @@ def discover(package: ModuleType) -> tuple[Any, ...]:
 
 
 def _is_part(value: object, module: ModuleType) -> bool:
-    if isinstance(value, PeriodicTask):
+    if isinstance(value, PeriodicTask | Policy):
         return True
     if not isinstance(value, type) or value.__module__ != module.__name__ or value.__name__.startswith("_"):
         return False

@@ -26,6 +26,7 @@ from ..naming import check_image
 from .deployment import deployment
 from .labels import labels
 from .parts import chosen
+from .policies import policies
 from .template import read_object
 
 # Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
@@ -64,8 +65,10 @@ def documents(
         raise UsageError("--crds-only leaves out what --with names: use one of the two")
     deployed = image is not None and not (local or crds_only)
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
-    objects = crds(operator.crds, operator.group)
+    definitions = crds(operator.crds, operator.group)
+    objects = list(definitions)
     if not crds_only:
+        objects += policies(operator, namespace, definitions)
         objects.insert(0, read_object("namespace", operator, namespace))
         objects.append(read_object("service-account", operator, namespace))
         for scope, rules in grants(operator, namespace=namespace).items():

@@ -1,6 +1,7 @@
 """Deploy: installs the operator in a cluster, and uninstalls it in the order that leaves nothing behind.
 
-Custom resources go first, while the operator is there to run their finalizers; then the operator; then its CRDs, with
+Admission policies go first, since one may forbid deletions; then custom resources, while the operator is there to run
+their finalizers; then the operator; then its CRDs, with
 which the API server would delete what is left; its namespace last. The cluster itself
 is asked for custom resources: it may serve other versions than the code declares.
 """
@@ -14,15 +15,15 @@ from typing import Final
 
 from bonny.client.api import Client
 from bonny.client.config import Cluster, find_cluster
-from bonny.client.errors import NotFound, NotServed
-from bonny.errors import UsageError
+from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed
+from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.resource import Resource, identify, key_of
 from bonny.run.config import Config
 
 from ..install import CRD, kind_of, served_kind
 from ..install import install as apply_all
-from ..manifest import bundle
+from ..manifest import bundle, policies
 from ..project import Project
 
 # A person reads along; finalizers talk to other systems, which takes seconds.
@@ -57,8 +58,9 @@ async def install(cluster: Cluster, documents: Sequence[Resource]) -> None:
 async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str, wait: float, sure: bool) -> None:
     """Delete all custom resources, wait `wait` seconds at most until they are gone, then the documents in reverse.
 
-    Guarantees: without `sure` nothing is deleted; while a custom resource is left, nothing else is. Of Namespaces only
-    the one called `own`, which is the operator's name, is deleted: others may hold what is not the operator's.
+    Guarantees: without `sure` nothing is deleted; while a custom resource is left, only policies are. Of
+    Namespaces only the one called `own`, which is the operator's name, is deleted: others may hold what is not the
+    operator's.
     Raises: `UsageError` that says what would be deleted, or what is left after the wait; `ApiError`.
     """
     defined = [document["metadata"]["name"] for document in documents if document["kind"] == CRD.kind]
@@ -74,18 +76,12 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
                 f"{f' and all else in namespace {own}' if own in namespaces else ''}: add --yes to do it"
             )
         print(f"uninstalling from {cluster.source}", flush=True)
-        ends = asyncio.get_running_loop().time() + wait
-        while left:
-            for kind, resource in left:
-                if "deletionTimestamp" not in resource["metadata"]:
-                    await _delete(client, kind, resource)
-            await asyncio.sleep(POLL_SECONDS)
-            left = await _objects(client, defined)
-            if left and asyncio.get_running_loop().time() > ends:
-                raise UsageError(
-                    f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
-                    "them, so the operator was left in place: see its log for what their clean-up waits for"
-                )
+        own_policies = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]
+        for policy in own_policies:
+            await _delete(client, kind_of(policy), policy)
+        await _delete_custom_resources(
+            client, defined, left, wait=wait, again=(Forbidden, Invalid) if own_policies else ()
+        )
         for document in reversed(documents):
             kind = kind_of(document)
             try:
@@ -96,6 +92,36 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
                     raise
     for name in sorted(namespaces - {own}):
         print(f"left Namespace {name}, which may hold objects that are not the operator's", flush=True)
+
+
+async def _delete_custom_resources(
+    client: Client,
+    defined: Sequence[str],
+    left: list[tuple[Kind, Resource]],
+    *,
+    wait: float,
+    again: tuple[type[ApiError], ...],
+) -> None:
+    """Delete what is `left`, and wait until it is gone.
+
+    Refusals of the classes `again` are tried again: a policy stays in force for some seconds after it was deleted.
+    """
+    ends = asyncio.get_running_loop().time() + wait
+    while left:
+        refusal: ApiError | None = None
+        for kind, resource in left:
+            if "deletionTimestamp" not in resource["metadata"]:
+                try:
+                    await _delete(client, kind, resource)
+                except again as error:
+                    refusal = error
+        await asyncio.sleep(POLL_SECONDS)
+        left = await _objects(client, defined)
+        if left and asyncio.get_running_loop().time() > ends:
+            raise refusal or UsageError(
+                f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
+                "them, so the operator was left in place: see its log for what their clean-up waits for"
+            )
 
 
 async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, Resource]]:

@@ -42,7 +42,7 @@ async def install_crds(operator: Operator, cluster: Cluster) -> list[str]:
 
 
 async def install_account(operator: Operator, cluster: Cluster) -> Account:
-    """Apply the namespace, the ServiceAccount and the permissions of the manifest; returns the account to run as.
+    """Apply the namespace, the ServiceAccount, its permissions and all policies; returns the account to run as.
 
     Only objects of Kubernetes' own kinds: the cluster may not serve others, such as monitors.
     Raises: `UsageError` as `install_crds`.

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from bonny.client.api import JSON, ApiRequest, Client, path_of
+from bonny.client.api import APPLY, JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
 from bonny.client.errors import NotFound
 from bonny.kinds import Kind
@@ -124,6 +124,25 @@ class RunningOperator:
             return await self.read(like) is None
 
         await self.eventually(is_gone, lambda: f"{identify(like)} is still there", within=within)
+
+    async def until_refused(self, resource: Resource, *, within: float = UNTIL_SECONDS) -> str:
+        """Wait until the API server refuses `resource`, as an admission policy does seconds after it was applied.
+
+        Returns: what the user reads. Nothing is stored. Raises: as `until`.
+        """
+        kind, placed = self._placed(resource)
+
+        key = key_of(placed)
+        path = path_of(kind, key.namespace or None, key.name)
+        query = {"fieldManager": MANAGER, "force": "true", "dryRun": "All"}
+        request = ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, json.dumps(placed).encode())
+
+        async def refusal() -> str:
+            answer = await self.client.exchange(request)
+            # The client's own errors leave out what may be a value of the object.
+            return str(json.loads(answer.body)["message"]) if answer.status >= 400 else ""
+
+        return await self.eventually(refusal, lambda: f"{identify(resource)} is not refused", within=within)
 
     async def until_logged(self, message: str, *, within: float = UNTIL_SECONDS, **fields: object) -> dict[str, Any]:
         """Wait until the operator logged `message` with these `fields`, and return the first such line.

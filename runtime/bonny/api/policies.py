@@ -1,0 +1,226 @@
+"""Policies: rules about who may write what and where, which the API server evaluates itself.
+
+You need it for what a schema and its `Rule`s cannot see: the user, the namespace and its labels, parameters, deletions,
+objects of other kinds. You do not need it for conditions on the object alone: those belong into its version class.
+
+    TIER = ValidatingAdmissionPolicy(
+        "widget-tier",
+        resource=Widget,
+        match_conditions={"tier-changes": "oldObject == null || object.spec.tier != oldObject.spec.tier"},
+        validations=(Validation("'sre' in request.userInfo.groups", message="only the group sre sets spec.tier"),),
+    )
+
+`discover` finds it, and `invoke manifest` writes the policy and its binding. No server of yours is involved: there is
+nothing to keep running, and no certificate. Only the API server evaluates policies, about two seconds after they were
+applied. Writes of the operator itself, and of objects that are being deleted, are never held up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from ..errors import OptionError
+from ..kinds import Kind
+from ..naming import check_dns_label, is_qualified_name
+from .version import Version
+
+Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
+
+OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE")
+ACTIONS: Final = ("Deny", "Warn", "Audit")
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """A condition in CEL on a write. A policy answers with the first one that does not hold.
+
+    It sees `object` (null for DELETE), `oldObject` (null for CREATE), `request`, `namespaceObject`, `params`,
+    `variables` and `authorizer`.
+    """
+
+    expression: str
+    """True for writes that are allowed."""
+
+    _: KW_ONLY
+
+    message: str = ""
+    """The text for the user when a write is refused. One line. This or `message_expression` is required."""
+
+    message_expression: str = ""
+    """A CEL expression whose string replaces `message`. Default: none."""
+
+    reason: Literal["Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge"] = "Invalid"
+    """The machine-readable reason, and with it the HTTP code. Default `Invalid` (422)."""
+
+    def __post_init__(self) -> None:
+        if not (self.message or self.message_expression):
+            raise OptionError(f"the validation {self.expression!r} has no message: say what the user must change")
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Objects with parameters for the expressions of a policy, as `params`: `Params(Limits, name="widgets")`.
+
+    Without a namespace those of a namespaced kind come from the namespace of the object that is written.
+    """
+
+    kind: type[Version] | Kind
+    """The kind of the parameters: one of your own, or `Kind("v1", "ConfigMap")`."""
+
+    _: KW_ONLY
+
+    name: str = ""
+    """The name of the one object. Default: every object that `selector` selects; each must agree."""
+
+    selector: Mapping[str, str] = field(default_factory=dict)
+    """The labels of the objects, without a name. Default: all objects of the kind."""
+
+    namespace: str = ""
+    """The namespace of the objects. Default: that of the object that is written."""
+
+    not_found: Literal["Deny", "Allow"] = "Deny"
+    """What becomes of a write for which there are no parameters. Default `Deny`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What both kinds of policy have. Use `ValidatingAdmissionPolicy` or `MutatingAdmissionPolicy`."""
+
+    name: str
+    """A DNS label; in the cluster the policy is called `<name>.<group of the operator>`."""
+
+    _: KW_ONLY
+
+    resource: type[Version] | Kind | tuple[type[Version] | Kind, ...]
+    """The kinds whose writes it sees, in all their versions."""
+
+    operations: tuple[Operation, ...] = ("CREATE", "UPDATE")
+    """The writes that it sees. Default: CREATE and UPDATE."""
+
+    subresources: tuple[str, ...] = ()
+    """Subresources whose writes it sees too: `("status",)`. Default: only writes of the object itself."""
+
+    match_conditions: Mapping[str, str] = field(default_factory=dict)
+    """Conditions in CEL by name; a write for which one is false is not looked at. Default: all writes."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Expressions in CEL by name, which others use as `variables.<name>`. Default: none."""
+
+    namespace_selector: Mapping[str, str] = field(default_factory=dict)
+    """The labels of the namespaces in which it applies. Default: everywhere."""
+
+    params: Params | None = None
+    """Parameters for the expressions. Default: none."""
+
+    exempt_operator: bool = True
+    """Do not look at writes of the operator's own ServiceAccount. Default True: a policy that refuses the operator's
+    status or finalizer would hold up every reconcile."""
+
+    failure_policy: Literal["", "Fail", "Ignore"] = ""
+    """What becomes of a write on which an expression fails. Default: `Fail` if all kinds are your own, or `Ignore`."""
+
+    def __post_init__(self) -> None:
+        check_dns_label(self.name, "name of a policy", "widget-tier")
+        if not self.kinds:
+            self.refuse("has no resource: name a version class or a Kind")
+        for each in self.kinds:
+            if isinstance(each, Kind) and (each.namespace or each.label_selector or each.field_selector):
+                self.refuse(f"selects objects of {each.kind}: use match_conditions or namespace_selector instead")
+        self.check_words("operations", self.operations, OPERATIONS)
+        for name in self.match_conditions:
+            if not is_qualified_name(name):
+                self.refuse(f"has a match condition called {name!r}: use letters and digits, with - _ . between them")
+        for name in self.variables:
+            if not (name.isascii() and name.isidentifier()):
+                self.refuse(f"has a variable called {name!r}: use letters, digits and _")
+
+    @property
+    def kinds(self) -> tuple[type[Version] | Kind, ...]:
+        return self.resource if isinstance(self.resource, tuple) else (self.resource,)
+
+    @property
+    def fails_closed(self) -> bool:
+        """Whether a write is refused on which an expression fails."""
+        own = all(isinstance(each, type) for each in self.kinds)
+        return self.failure_policy == "Fail" or (own and not self.failure_policy)
+
+    def expressions(self) -> Iterable[str]:
+        """All its expressions in CEL."""
+        return (*self.match_conditions.values(), *self.variables.values())
+
+    def check_words(self, option: str, given: Iterable[str], allowed: tuple[str, ...]) -> None:
+        """Raises: `OptionError` unless `given` is a tuple of some of the `allowed` words."""
+        if not isinstance(given, tuple) or not given or not set(given) <= set(allowed):
+            self.refuse(f"has {option}={given!r}: write a tuple of {', '.join(allowed)}")
+
+    def refuse(self, problem: str) -> None:
+        raise OptionError(f"the policy {self.name} {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatingAdmissionPolicy(Policy):
+    """Refuses writes. Kubernetes 1.30 or newer.
+
+    Raises: `OptionError` for what the API server would refuse. `invoke manifest` also refuses fields of your own kinds
+    that do not exist, which the API server accepts.
+    RBAC: none for the operator; who applies the manifest needs create on both kinds of object.
+    """
+
+    validations: tuple[Validation, ...] = ()
+    """The conditions that a write must meet, in the order in which they are evaluated."""
+
+    actions: tuple[Literal["Deny", "Warn", "Audit"], ...] = ("Deny",)
+    """What happens when one is not met. Default `("Deny",)`. `("Warn", "Audit")` lets the write pass, warns the user
+    and notes it in the audit log: a trial before it is enforced."""
+
+    def __post_init__(self) -> None:
+        # Without arguments super() does not find the class that slots=True made.
+        Policy.__post_init__(self)
+        if not self.validations:
+            self.refuse("has no validations: add Validation(...), or leave the policy out")
+        self.check_words("actions", self.actions, ACTIONS)
+        if {"Deny", "Warn"} <= set(self.actions):
+            self.refuse("both denies and warns: the user reads the refusal, so leave out Warn")
+
+    def expressions(self) -> Iterable[str]:
+        texts = (text for each in self.validations for text in (each.expression, each.message_expression))
+        return (*Policy.expressions(self), *texts)
+
+
+@dataclass(frozen=True, slots=True)
+class MutatingAdmissionPolicy(Policy):
+    """Changes what is written, such as defaults that depend on the namespace. Kubernetes 1.36 or newer.
+
+    A default that is always the same belongs into the version class: `size: int = 1`.
+    Raises: `OptionError` for what the API server would refuse.
+    RBAC: none for the operator; who applies the manifest needs create on both kinds of object.
+    """
+
+    apply: tuple[str, ...] = ()
+    """CEL expressions of partial objects, which are merged as by server-side apply:
+    `Object{spec: Object.spec{tier: namespaceObject.metadata.labels['tier']}}`."""
+
+    json_patch: tuple[str, ...] = ()
+    """CEL expressions of JSON patches, made after `apply`: `[JSONPatch{op: "add", path: "/spec/tier", value: "low"}]`.
+    """
+
+    again: bool = False
+    """Evaluate the policy once more if another one changed the object after it. Default False; otherwise it must have
+    no effect the second time."""
+
+    def __post_init__(self) -> None:
+        Policy.__post_init__(self)
+        if not (self.apply or self.json_patch):
+            self.refuse("changes nothing: give `apply` or `json_patch`")
+        for option in ("apply", "json_patch"):
+            if not isinstance(getattr(self, option), tuple):
+                self.refuse(f"has {option}={getattr(self, option)!r}: write a tuple of expressions")
+        if any("namespaceObject" in each for each in self.match_conditions.values()):
+            self.refuse("reads namespaceObject in a match condition, where the API server has none: use a variable")
+        if "DELETE" in self.operations:
+            self.refuse("sees DELETE, where there is nothing to change: leave it out of the operations")
+
+    def expressions(self) -> Iterable[str]:
+        return (*Policy.expressions(self), *self.apply, *self.json_patch)
