@@ -63,7 +63,7 @@ class Validation:
 class Params:
     """Objects with parameters for the expressions of a policy, as `params`: `Params(Limits, name="widgets")`.
 
-    Without a namespace those of a namespaced kind come from the namespace of the object that is written.
+    Without a namespace, parameters of a namespaced kind come from the namespace of the object that is written.
     """
 
     kind: type[Version] | Kind
@@ -81,12 +81,12 @@ class Params:
     """The namespace of the objects. Default: that of the object that is written."""
 
     not_found: Literal["Deny", "Allow"] = "Deny"
-    """What becomes of a write for which there are no parameters. Default `Deny`."""
+    """The answer to a write for which there are no parameters. Default `Deny`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What both kinds of policy have. Use `ValidatingAdmissionPolicy` or `MutatingAdmissionPolicy`."""
+    """The options of both kinds of policy. Use `ValidatingAdmissionPolicy` or `MutatingAdmissionPolicy`."""
 
     name: str
     """A DNS label; in the cluster the policy is called `<name>.<group of the operator>`."""
@@ -119,7 +119,7 @@ class Policy:
     status or finalizer would hold up every reconcile."""
 
     failure_policy: Literal["", "Fail", "Ignore"] = ""
-    """What becomes of a write on which an expression fails. Default: `Fail` if all kinds are your own, or `Ignore`."""
+    """The answer to a write on which an expression fails. Default: `Fail` if all kinds are your own, or `Ignore`."""
 
     def __post_init__(self) -> None:
         check_dns_label(self.name, "name of a policy", "widget-tier")
@@ -172,7 +172,7 @@ class ValidatingAdmissionPolicy(Policy):
     """The conditions that a write must meet, in the order in which they are evaluated."""
 
     actions: tuple[Literal["Deny", "Warn", "Audit"], ...] = ("Deny",)
-    """What happens when one is not met. Default `("Deny",)`. `("Warn", "Audit")` lets the write pass, warns the user
+    """The reaction when one is not met. Default `("Deny",)`. `("Warn", "Audit")` lets the write pass, warns the user
     and notes it in the audit log: a trial before it is enforced."""
 
     def __post_init__(self) -> None:

@@ -147,7 +147,7 @@ def _check_chain(policy: Policy, kind: Kind, schema: Resource, root: str, names:
     node: Any = {**schema, "properties": {**schema["properties"], **{name: {} for name in OF_EVERY_OBJECT}}}
     for number, name in enumerate(names):
         fields = node.get("properties")
-        # What has no fields is a mapping, untyped, or not described in the schema.
+        # A mapping, a value without a type and metadata have no fields in the schema.
         if not fields or PRESERVE_UNKNOWN in node or name.startswith("__"):
             return
         if name not in fields:
