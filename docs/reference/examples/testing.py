@@ -4,6 +4,8 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from bonny import Axn, Controller, Kind, List, Next, Operator, PeriodicTask, Reconciler, Resource, TaskRun
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
@@ -75,7 +77,13 @@ async def assert_requeued() -> None:
         async def reconcile(self, axn: Axn[Widget]) -> None:
             axn.requeue_after(30.0)
 
+    class Tomorrow(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.requeue_at(axn.now + timedelta(days=1))
+
     testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)
+    noon = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    testing.assert_requeued(await testing.handle(Tomorrow, widget(), now=noon), at=noon + timedelta(days=1))
 
 
 async def run_task() -> None:
