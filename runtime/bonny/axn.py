@@ -207,7 +207,7 @@ class Axn(Generic[V_co]):
 
     @property
     def client(self) -> Client:
-        """Requests beyond descendants and status. The controller's `rules` must allow them."""
+        """Requests beyond descendants and status, uncached. The controller's `rules` must allow them."""
         return self._context.client
 
     @property
