@@ -28,43 +28,42 @@ class Noting(Client):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "options", "path"),
+    ("kind", "name", "path"),
     [
-        (Kind("v1", "Pod"), "a", {"namespace": "default"}, "/api/v1/namespaces/default/pods/a"),
-        (Kind("v1", "Pod"), Key("default", "a"), {}, "/api/v1/namespaces/default/pods/a"),
-        (Kind("v1", "Pod"), ("default", "a"), {}, "/api/v1/namespaces/default/pods/a"),
-        (Kind("v1", "Node"), "n1", {}, "/api/v1/nodes/n1"),
-        (Kind("v1", "Node"), Key("", "n1"), {}, "/api/v1/nodes/n1"),
-        (Widget, ("default", "w"), {}, "/apis/example.com/v1/namespaces/default/widgets/w"),
+        (Kind("v1", "Pod"), Key("default", "a"), "/api/v1/namespaces/default/pods/a"),
+        (Kind("v1", "Pod"), ("default", "a"), "/api/v1/namespaces/default/pods/a"),
+        (Kind("v1", "Node"), "n1", "/api/v1/nodes/n1"),
+        (Kind("v1", "Node"), Key("", "n1"), "/api/v1/nodes/n1"),
+        (Widget, ("default", "w"), "/apis/example.com/v1/namespaces/default/widgets/w"),
     ],
 )
-async def test_an_object_is_named_in_each_natural_way(
-    kind: AnyKind, name: Name, options: dict[str, Any], path: str
-) -> None:
+async def test_an_object_is_named_in_each_natural_way(kind: AnyKind, name: Name, path: str) -> None:
     client = Noting(group="example.com")
-    await client.get(kind, name, **options)
-    await client.merge_patch(kind, name, {}, **options)
-    await client.json_patch(kind, name, [], **options)
-    await client.delete(kind, name, **options)
-    assert [request.path for request in client.sent] == [path] * 4
+    await client.get(kind, name)
+    await client.merge_patch(kind, name, {})
+    await client.json_patch(kind, name, [])
+    await client.delete(kind, name)
+    if not isinstance(name, str):
+        await client.get(kind, name[1], namespace=name[0])
+    assert [request.path for request in client.sent] == [path] * len(client.sent)
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "options", "message"),
     [
-        (Kind("v1", "Pod"), "a", {}, "cannot get pods a: a Pod is in a namespace: name it"),
-        (Kind("v1", "Pod"), Key("", "a"), {}, "cannot get pods a: a Pod is in a namespace: name it"),
+        (Kind("v1", "Pod"), "a", {}, "cannot get pods a: name its namespace, too"),
+        (Kind("v1", "Pod"), Key("", "a"), {}, "cannot get pods a: name its namespace, too"),
         (
             Kind("apps/v1", "Deployment"),
             "d",
             {},
-            "cannot get deployments.apps d: a Deployment is in a namespace: name it",
+            "cannot get deployments.apps d: name its namespace, too",
         ),
         (
             Kind("v1", "Node"),
             "n1",
             {"namespace": "default"},
-            "cannot get nodes default/n1: a Node is not in a namespace: leave it out",
+            "cannot get nodes default/n1: leave out the namespace: it is in none",
         ),
     ],
 )

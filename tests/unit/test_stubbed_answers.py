@@ -79,7 +79,7 @@ async def sent(send: Any, answers: Any) -> testing.Handled[Any]:
         ),
         (lambda client: client.replace(POD, pod()), "update pods default/a", pod()),
         (
-            lambda client: client.merge_patch(DEPLOYMENT, "d", {}, namespace="default", subresource="scale"),
+            lambda client: client.merge_patch(DEPLOYMENT, ("default", "d"), {}, subresource="scale"),
             "patch deployments.apps/scale default/d",
             {"kind": "Scale"},
         ),
@@ -88,7 +88,7 @@ async def sent(send: Any, answers: Any) -> testing.Handled[Any]:
             "get deployments.apps/scale default/d",
             {"kind": "Scale"},
         ),
-        (lambda client: client.json_patch(POD, "a", [], namespace="default"), "patch pods default/a", pod()),
+        (lambda client: client.json_patch(POD, ("default", "a"), []), "patch pods default/a", pod()),
     ],
 )
 async def test_a_request_gets_its_answer_and_is_remembered_by_its_name(send: Any, name: str, answer: Any) -> None:

@@ -101,8 +101,8 @@ async def merge_patch(client: Client, settings: Key) -> None:
     }
     await client.apply(deployment, web)
     three = {"spec": {"replicas": 3}}
-    await client.merge_patch(deployment, "web", three, namespace="shop", subresource="scale")
-    scale = await client.get(deployment, "web", namespace="shop", subresource="scale")
+    await client.merge_patch(deployment, ("shop", "web"), three, subresource="scale")
+    scale = await client.get(deployment, ("shop", "web"), subresource="scale")
     assert scale["spec"]["replicas"] == 3
 
 

@@ -4,8 +4,8 @@ You need it in handlers that read or write beyond their descendants: `axn.client
 You do not need it to create what an object owns: register descendants. To read what the operator watches, use
 `axn.observed`, which asks nothing.
 
-A kind is a `Kind`, or the `Version` class of your own. An object is its name and a `namespace`, or a `Key`, or a
-`(namespace, name)`. Errors are subclasses of `ApiError` in `bonny.client`. The permissions that a method needs go into
+A kind is a `Kind`, or the `Version` class of your own. An object is a `Key` or `(namespace, name)`; where it has no
+namespace, its name. Errors are subclasses of `ApiError` in `bonny.client`. The permissions that a method needs go into
 the `rules` of the controller.
 
 Guarantees: every request has a deadline. After a 401 the credentials are read again and the request is sent once more;
@@ -62,6 +62,7 @@ APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON: Final = "application/json"
+METHODS: Final = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
 
 class HasKind(Protocol):
@@ -189,7 +190,8 @@ class Client:
         `subresource="scale"` reads that of the object. Raises: `NotFound` and the other `ApiError`s; `InvalidObject`
         when it is nested too deeply, unless `cut`. RBAC: get.
         """
-        return await self._object("GET", "get", kind, name, namespace=namespace, subresource=subresource, cut=cut)
+        key = (namespace or "", name) if isinstance(name, str) else name
+        return await self._object("get", kind, key, subresource=subresource, cut=cut)
 
     async def list(self, kind: AnyKind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
         """All objects of a kind, or of one namespace, uncached and page by page. A `Kind` may have selectors, too.
@@ -226,11 +228,7 @@ class Client:
         """
         kind = self._kind(kind)
         key = key_of(resource)
-        query = {
-            "fieldManager": manager or self._name,
-            "force": "true" if force else "false",
-            "dryRun": "All" if dry_run else "",
-        }
+        query = {"fieldManager": manager or self._name, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
         answer = await self.exchange(ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, _as_yaml(resource)))
         target = f"{kind.resource}/{subresource}" if subresource else kind.resource
@@ -276,93 +274,52 @@ class Client:
 
         Raises: `Conflict` when it has another one. RBAC: update.
         """
-        return await self._object("PUT", "update", kind, key_of(resource), body=resource, content_type=JSON)
+        return await self._object("update", kind, key_of(resource), JSON, resource)
 
     async def merge_patch(
-        self,
-        kind: AnyKind,
-        key: Name,
-        patch: Mapping[str, Any],
-        *,
-        namespace: str | None = None,
-        subresource: str = "",
+        self, kind: AnyKind, key: Name, patch: Mapping[str, Any], *, subresource: str = ""
     ) -> Resource:
         """JSON merge patch (RFC 7386): sets the fields in `patch`, removes the fields that are None in it.
 
         `subresource="scale"` or `"status"` patches that of the object.
         Raises: `NotFound` and the other `ApiError`s. RBAC: patch.
         """
-        return await self._object(
-            "PATCH",
-            "patch",
-            kind,
-            key,
-            namespace=namespace,
-            body=patch,
-            content_type=MERGE_PATCH,
-            subresource=subresource,
-        )
+        return await self._object("patch", kind, key, MERGE_PATCH, patch, subresource=subresource)
 
     async def json_patch(
-        self,
-        kind: AnyKind,
-        key: Name,
-        patch: Sequence[Mapping[str, Any]],
-        *,
-        namespace: str | None = None,
-        subresource: str = "",
+        self, kind: AnyKind, key: Name, patch: Sequence[Mapping[str, Any]], *, subresource: str = ""
     ) -> Resource:
         """JSON patch (RFC 6902): a list of operations. Raises: `Invalid` when a `test` fails. RBAC: patch."""
-        return await self._object(
-            "PATCH",
-            "patch",
-            kind,
-            key,
-            namespace=namespace,
-            body=patch,
-            content_type=JSON_PATCH,
-            subresource=subresource,
-        )
+        return await self._object("patch", kind, key, JSON_PATCH, patch, subresource=subresource)
 
-    async def delete(
-        self,
-        kind: AnyKind,
-        key: Name,
-        *,
-        namespace: str | None = None,
-        uid: str | None = None,
-        version: str | None = None,
-    ) -> None:
+    async def delete(self, kind: AnyKind, key: Name, *, uid: str | None = None, version: str | None = None) -> None:
         """Delete one object, only if it still has the given `uid` and `version`; its children follow it.
 
         Raises: `Conflict` when they differ, `NotFound` when it is gone. RBAC: delete.
         """
         body: Resource = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         body["preconditions"] = {"uid": uid, "resourceVersion": version}  # the server ignores a null
-        await self._object("DELETE", "delete", kind, key, namespace=namespace, body=body, content_type=JSON)
+        await self._object("delete", kind, key, JSON, body)
 
     async def _object(
         self,
-        method: str,
         verb: str,
         kind: AnyKind,
         name: Name,
-        *,
-        namespace: str | None = None,
-        body: Any = None,
         content_type: str = "",
+        body: Any = None,
+        *,
         subresource: str = "",
         cut: bool = True,
     ) -> Resource:
-        kind = self._kind(kind)
-        key = Key(namespace or "", name) if isinstance(name, str) else Key(*name)
+        kind, key = self._kind(kind), Key("", name) if isinstance(name, str) else Key(*name)
         if kind.namespaced != bool(key.namespace):
-            wrong = "is in a namespace: name it" if kind.namespaced else "is not in a namespace: leave it out"
-            raise OptionError(f"cannot {verb} {kind.resource} {key}: a {kind.kind} {wrong}")
+            wrong = "name its namespace, too" if kind.namespaced else "leave out the namespace: it is in none"
+            raise OptionError(f"cannot {verb} {kind.resource} {key}: {wrong}")
         path = path_of(kind, key.namespace, key.name, subresource)
         encoded = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": content_type} if body is not None else {}
-        answer = await self.exchange(ApiRequest(method, path, headers=headers, body=encoded))
+        answer = await self.exchange(ApiRequest(METHODS[verb], path, headers=headers, body=encoded))
         return self._decoded(answer, verb, f"{kind.resource} {key}", cut=cut)
 
     def _kind(self, kind: AnyKind) -> Kind:

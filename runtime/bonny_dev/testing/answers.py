@@ -20,8 +20,9 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from bonny.client import Conflict, Forbidden, Invalid, NotFound, NotServed, ServerError, Throttled, Unauthorized
-from bonny.client.api import ApiRequest, Client
+from bonny.client import Client, NotServed, ServerError
+from bonny.client.api import ApiRequest
+from bonny.client.errors import CLASSES
 from bonny.client.transport import Answer
 from bonny.operator import Operator, Servable
 from bonny.resource import Key
@@ -30,16 +31,7 @@ from bonny.steps import default_steps
 from ..manifest.recorder import PermissionRecorder
 from ..manifest.request_info import request_info
 
-STATUSES: Final = {
-    Unauthorized: 401,
-    Forbidden: 403,
-    NotFound: 404,
-    NotServed: 404,
-    Conflict: 409,
-    Invalid: 422,
-    Throttled: 429,
-    ServerError: 500,
-}
+STATUSES: Final = {kind: status for status, kind in CLASSES.items()} | {NotServed: 404, ServerError: 500}
 
 # Values are not typed more closely: to mypy, a mapping with an object and an error has values of type `object`.
 AnyAnswers: TypeAlias = "Answers | Mapping[str, Any] | Callable[[Request], Any]"
@@ -117,9 +109,8 @@ class AnsweringClient(Client):
             return
         recorder = PermissionRecorder()
         recorder.saw(request.method, request.path, request.query, status)
-        operator = Operator(
-            name="test", group=self._group or "example.com", controllers=[self._served], steps=default_steps()
-        )
+        group = self._group or "example.com"
+        operator = Operator(name="test", group=group, controllers=[self._served], steps=default_steps())
         for rule in (rule for rules in recorder.compared_with_manifest(operator).missing.values() for rule in rules):
             name = getattr(self._served, "__name__", None) or getattr(self._served, "id", "")
             raise AssertionError(f'{name} may not send "{_read(request)}": add to its `rules`: {json.dumps(rule)}')
