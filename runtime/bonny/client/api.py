@@ -120,7 +120,7 @@ class Client:
         """
         self.cluster = cluster
         self._name = user_agent.partition("/")[0]
-        self._group = group
+        self.group = group
         self.requests = Requests()
         self._timeout = timeout
         self._fence = fence
@@ -323,7 +323,7 @@ class Client:
         return self._decoded(answer, verb, f"{kind.resource} {key}", cut=cut)
 
     def _kind(self, kind: AnyKind) -> Kind:
-        return kind if isinstance(kind, Kind) else kind.as_kind(self._group)
+        return kind if isinstance(kind, Kind) else kind.as_kind(self.group)
 
     # --- what the runtime asks ----------------------------------------------------------------------------------------
 

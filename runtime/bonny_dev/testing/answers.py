@@ -109,7 +109,7 @@ class AnsweringClient(Client):
             return
         recorder = PermissionRecorder()
         recorder.saw(request.method, request.path, request.query, status)
-        group = self._group or "example.com"
+        group = self.group or "example.com"
         operator = Operator(name="test", group=group, controllers=[self._served], steps=default_steps())
         for rule in (rule for rules in recorder.compared_with_manifest(operator).missing.values() for rule in rules):
             name = getattr(self._served, "__name__", None) or getattr(self._served, "id", "")
