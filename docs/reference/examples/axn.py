@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -171,6 +172,17 @@ async def requeue_after() -> None:
 
     token = await testing.handle(Polls, widget())
     assert testing.assert_requeued(token) == 30.0
+
+
+async def requeue_at() -> None:
+    class Nightly(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            midnight = axn.now.replace(hour=0, minute=0, second=0, microsecond=0)
+            axn.requeue_at(midnight + timedelta(days=1))
+
+    evening = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
+    token = await testing.handle(Nightly, widget(), now=evening)
+    testing.assert_requeued(token, at=datetime(2026, 3, 2, tzinfo=UTC))
 
 
 async def halt() -> None:

@@ -4,13 +4,15 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from bonny import Axn, Controller, Kind, List, Next, Operator, PeriodicTask, Reconciler, Resource, TaskRun
-from bonny.client.api import Client
+from bonny.client import Client, NotFound
 from bonny.client.config import Kubeconfig
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
 from bonny_dev import testing
 from bonny_dev.sandbox import Sandbox
-from docs.reference.examples.widgets import Publishes, Widget, config_map, widget
+from docs.reference.examples.widgets import Publishes, Widget, applied, config_map, widget
 
 
 def axn() -> None:
@@ -75,7 +77,30 @@ async def assert_requeued() -> None:
         async def reconcile(self, axn: Axn[Widget]) -> None:
             axn.requeue_after(30.0)
 
+    class Tomorrow(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.requeue_at(axn.now + timedelta(days=1))
+
     testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)
+    noon = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    testing.assert_requeued(await testing.handle(Tomorrow, widget(), now=noon), at=noon + timedelta(days=1))
+
+
+async def answers() -> None:
+    class Remembers(Controller[Widget]):
+        rules = ({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create"]},)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            memory = {**config_map("memory"), "metadata": {"name": "memory", "namespace": axn.key.namespace}}
+            try:
+                await axn.client.get(Kind("v1", "ConfigMap"), "memory", namespace=axn.key.namespace)
+            except NotFound:
+                await axn.client.create(Kind("v1", "ConfigMap"), memory)
+
+    missing = {"get configmaps default/memory": NotFound, "create configmaps default/memory": None}
+    token = await testing.handle(Remembers, widget(), answers=missing)
+    assert [request.verb for request in token.requests] == ["get", "create"]
+    assert token.requests[-1].body["kind"] == "ConfigMap"
 
 
 async def run_task() -> None:
@@ -147,3 +172,19 @@ def compared_with() -> None:
     rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "delete"]}
     compared = recorder.compared_with({"default": [rule]})
     assert compared.unused == {"default": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["delete"]}]}
+
+
+def running_operator() -> None:
+    # In tests/integration of a rendered repository; the plugin makes the fixture.
+    async def test_the_operator_publishes_the_size(running_operator: testing.RunningOperator) -> None:
+        made = await running_operator.apply(applied("w1", size=3))
+        published = {**config_map("w1-size"), "metadata": {"name": "w1-size", "namespace": "default"}}
+        await running_operator.until(published, lambda live: live["data"] == {"size": "3"})
+        await running_operator.until(made, testing.is_ready)
+
+        await running_operator.delete(published)
+        await running_operator.until(published, lambda live: live["data"] == {"size": "3"})  # repaired
+
+        assert await running_operator.client.list(Widget, namespace="default")
+        await running_operator.delete(made)
+        await running_operator.until_gone(made)

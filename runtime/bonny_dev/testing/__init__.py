@@ -10,6 +10,7 @@ compares used permissions with the manifest. `plugin` holds pytest fixtures for 
 from __future__ import annotations
 
 from ..manifest.recorder import Comparison, PermissionRecorder, record_permissions
+from .answers import Answers, Request
 from .assertions import (
     assert_condition,
     assert_descendant,
@@ -23,11 +24,14 @@ from .conversion import round_trip
 from .running import RunningOperator, is_ready
 from .scheduling import schedule
 from .servers import reconcile, run_task
-from .token import axn, handle
+from .token import Handled, axn, handle
 
 __all__ = [
+    "Answers",
     "Comparison",
+    "Handled",
     "PermissionRecorder",
+    "Request",
     "RunningOperator",
     "assert_condition",
     "assert_descendant",

@@ -3,16 +3,17 @@
     token = await testing.handle(WidgetController, widget(size=3))
     testing.assert_descendant(token, "ConfigMap", "w1", data={"size": "3"})
 
-Nothing is sent: the token holds what a handler registered.
+Nothing is sent: the token holds what a handler registered. The test answers what the handler asks with `axn.client`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
 
 from bonny.api import Version
-from bonny.axn import State
+from bonny.axn import State, V_co
 from bonny.controller import Controller
 from bonny.core.queue import QueueOptions, Reason
 from bonny.core.records import Action
@@ -28,13 +29,22 @@ from bonny.resource import Key, Resource, gvk_of, key_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
-from .servers import NO_CLIENT
+from .answers import AnsweringClient, AnyAnswers, Request
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     V = TypeVar("V", bound=Version, default=Any)
     T = TypeVar("T")
+
+
+class Handled(Reconcile[V_co]):
+    """The token of a test: an `Axn`, with the requests that the handler sent."""
+
+    @property
+    def requests(self) -> list[Request]:
+        """The requests sent with `axn.client`, in order."""
+        return cast("AnsweringClient", self.client).answers.requests
 
 
 def axn(
@@ -46,16 +56,19 @@ def axn(
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
-) -> Reconcile[V]:
+    now: datetime | None = None,
+    answers: AnyAnswers | None = None,
+) -> Handled[V]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
     it, None for kinds without one; `observed` are the live objects that `axn.observed` finds; `tries` are those before
-    this one that did not succeed.
+    this one that did not succeed; `now` is `axn.now`, by default the time; `answers` are
+    those to the requests of `axn.client`, see `bonny_dev.testing.answers`.
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     kind = _kind_of(resource, version)
-    token: Reconcile[Any] = Reconcile(
+    token: Handled[Any] = Handled(
         action=Action(action),
         resource=resource if version is None else version.check(resource),
         kind=kind,
@@ -63,7 +76,13 @@ def axn(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
+        now=now,
+        context=_OfflineContext(
+            observed,
+            kind=kind,
+            key=key_of(resource),
+            client=AnsweringClient(answers or {}, served=None, group=kind.group),
+        ),
     )
     _ = token.spec  # refuses what the API server would
     return token
@@ -77,18 +96,23 @@ async def handle(
     observed: Iterable[Resource] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
-) -> Reconcile[T]:
+    now: datetime | None = None,
+    answers: AnyAnswers | None = None,
+) -> Handled[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
     The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
     in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
-    called.
+    called. `now` is `axn.now`, by default the time.
+    `answers` are the answers to what it sends with `axn.client`; a request that has none, or that the controller's
+    `rules` do not allow, fails the test. The token has them as `requests`.
     Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
     version = controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
     kind = _kind_of(resource, version)
-    token: Reconcile[T] = Reconcile(
+    client = AnsweringClient(answers or {}, served=controller, group=kind.group)
+    token: Handled[T] = Handled(
         action=Action(action),
         resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
         kind=kind,
@@ -96,11 +120,13 @@ async def handle(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
+        now=now,
+        context=_OfflineContext(observed, kind=kind, key=key_of(resource), client=client),
     )
     await run_step(token, DelegateToController())
     if token.action is Action.FINALIZE and controller.finalizes():
         await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
+    client.check()
     return token
 
 
@@ -120,23 +146,23 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
 
 
 class _OfflineContext(ReconcileContext):
-    """A context that knows some objects and cannot send anything."""
+    """A context that knows some objects, and asks the test instead of a server."""
 
-    def __init__(self, observed: Iterable[Resource], *, kind: Kind, key: Key) -> None:
-        stream = Stream(NO_CLIENT, kind, namespace=None, options=WatchOptions())
+    def __init__(self, observed: Iterable[Resource], *, kind: Kind, key: Key, client: AnsweringClient) -> None:
+        stream = Stream(client, kind, namespace=None, options=WatchOptions())
         self.recorded: list[Event] = []
         self._observed = {_name(resource, key.namespace): resource for resource in observed}
         super().__init__(
             operator="test",
             manager="test/Controller",
             finalizer="test.example.com/controller",
-            client=NO_CLIENT,
+            client=client,
             router=Router(primary=[stream], owned={}, options=QueueOptions(), on_status=False),
             key=key,
             record=lambda _, event: self.recorded.append(event),
             apply_descendants=_mark_descendants,
             apply_status=_mark_status,
-            periodic_tasks=PeriodicTasks(NO_CLIENT),
+            periodic_tasks=PeriodicTasks(client),
             wrote=True,  # so that success events are emitted, as when something changed
         )
 
