@@ -14,21 +14,23 @@ from typing import TYPE_CHECKING, Any
 from bonny.api import Version
 from bonny.axn import State
 from bonny.controller import Controller
+from bonny.core.objects import Objects
 from bonny.core.queue import QueueOptions, Reason
 from bonny.core.records import Action
-from bonny.core.watch import WatchOptions
+from bonny.core.selector import Selector
 from bonny.engine.context import ReconcileContext
 from bonny.engine.reconcile import Reconcile
 from bonny.engine.router import Router
-from bonny.engine.stream import Stream
+from bonny.errors import OptionError
 from bonny.events import Event
-from bonny.kinds import Kind, Scope
+from bonny.kinds import Kind, Owned, Scope
 from bonny.pipeline import call_handler, run_step
-from bonny.resource import Key, Resource, gvk_of, key_of
+from bonny.resource import Key, Resource, gvk_of, identify, key_of, owners_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
 from .servers import NO_CLIENT
+from .shown import ShownObjects, streams_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -50,8 +52,8 @@ def axn(
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
-    it, None for kinds without one; `observed` are the live objects that `axn.observed` finds; `tries` are those before
-    this one that did not succeed.
+    it, None for kinds without one; `observed` are the live objects that `axn.observed`, `axn.children` and
+    `axn.related` find; `tries` are those before this one that did not succeed.
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     kind = _kind_of(resource, version)
@@ -63,7 +65,7 @@ def axn(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
+        context=_OfflineContext(observed, kind=kind, handled=resource),
     )
     _ = token.spec  # refuses what the API server would
     return token
@@ -83,6 +85,9 @@ async def handle(
     The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
     in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
     called.
+
+    `observed` are the live objects that `axn.observed`, `axn.children` and `axn.related` find. A child names its owner,
+    by the label `bonny.dev/owner-uid` or by an owner reference: `child_of` makes one.
     Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
@@ -96,7 +101,7 @@ async def handle(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
+        context=_OfflineContext(observed, kind=kind, handled=resource, controller=controller),
     )
     await run_step(token, DelegateToController())
     if token.action is Action.FINALIZE and controller.finalizes():
@@ -122,16 +127,32 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
 class _OfflineContext(ReconcileContext):
     """A context that knows some objects and cannot send anything."""
 
-    def __init__(self, observed: Iterable[Resource], *, kind: Kind, key: Key) -> None:
-        stream = Stream(NO_CLIENT, kind, namespace=None, options=WatchOptions())
+    def __init__(
+        self,
+        observed: Iterable[Resource],
+        *,
+        kind: Kind,
+        handled: Resource,
+        controller: type[Controller[Any]] | None = None,
+    ) -> None:
+        """Without a controller, every kind in `observed` is one that it owns."""
+        shown, key = list(observed), key_of(handled)
+        owns = dict.fromkeys(map(_owned, shown)) if controller is None else controller.owns
+        related = () if controller is None else controller.related
         self.recorded: list[Event] = []
-        self._observed = {_name(resource, key.namespace): resource for resource in observed}
+        self._observed = {_name(resource, key.namespace): resource for resource in shown}
         super().__init__(
             operator="test",
             manager="test/Controller",
             finalizer="test.example.com/controller",
             client=NO_CLIENT,
-            router=Router(primary=[stream], owned={}, options=QueueOptions(), on_status=False),
+            router=Router(
+                primary=[ShownObjects(kind)],
+                owned=streams_of(owns, shown, handled=handled),
+                related=streams_of(related, shown, handled=handled),
+                options=QueueOptions(),
+                on_status=False,
+            ),
             key=key,
             record=lambda _, event: self.recorded.append(event),
             apply_descendants=_mark_descendants,
@@ -142,6 +163,20 @@ class _OfflineContext(ReconcileContext):
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return self._observed.get(_name(descendant, self.key.namespace))
+
+    def children_of(self, gvk: tuple[str, str], owner_uid: str, *, selector: Selector) -> Objects:
+        for resource in self._observed.values():
+            if gvk_of(resource) == gvk and not owners_of(resource):
+                raise OptionError(
+                    f"{identify(resource)} in `observed` has no owner, so it is no child: "
+                    "write testing.child_of(owner, child)"
+                )
+        return super().children_of(gvk, owner_uid, selector=selector)
+
+
+def _owned(resource: Resource) -> Owned:
+    kind = _kind_of(resource, None)
+    return Owned(*kind.gvk, plural=kind.plural, scope=kind.scope)
 
 
 def _name(resource: Mapping[str, Any], namespace: str) -> tuple[tuple[str, str], Key]:
