@@ -67,7 +67,7 @@ def _step(name: str, module: str = "") -> Part:
     return Part(f"bonny/steps/{module or snake_case(name)}.py", (name,), signed=True)
 
 
-ASSERTIONS: Final = ("descendant", "no_descendant", "status", "condition", "event", "no_event", "requeued")
+ASSERTIONS: Final = ("descendant", "no_descendant", "pruned", "status", "condition", "event", "no_event", "requeued")
 
 PAGES: Final = (
     Page(
@@ -120,6 +120,7 @@ PAGES: Final = (
         "bonny_dev/testing/__init__.py",
         (
             Part("bonny_dev/testing/token.py", ("axn", "handle"), signed=True),
+            Part("bonny_dev/testing/shown.py", ("child_of",), signed=True),
             Part("bonny_dev/testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
             Part("bonny_dev/testing/scheduling.py", ("schedule",), signed=True),
             Part("bonny_dev/testing/servers.py", ("run_task", "reconcile"), signed=True),

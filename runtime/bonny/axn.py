@@ -13,9 +13,10 @@ import math
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -40,6 +41,9 @@ S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
 R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
+
+# A handler that keeps asking for a time in the past runs ten times a second, not as often as the event loop can.
+SHORTEST_WAIT: Final = 0.1
 
 StatusChange: TypeAlias = Callable[[Resource], Resource | None]
 """Gets a copy of the status; returns the new status, or None if it changed the copy in place."""
@@ -113,8 +117,11 @@ class Axn(Generic[V_co]):
         reasons: frozenset[Reason] = frozenset(),
         tries: int = 0,
         shown: Item | None = None,
+        now: datetime | None = None,
         context: ReconcileContext,
     ) -> None:
+        self.now = now or datetime.now(UTC)
+        """The time of this reconcile, in UTC with microseconds. It stays the same while the handler runs."""
         self.action = action
         """The change of the object that is handled."""
         self.resource = resource
@@ -137,7 +144,9 @@ class Axn(Generic[V_co]):
         self.halted = False
         """Whether a step or a handler called `halt`."""
         self.requeue_seconds: float | None = None
-        """The wait that `requeue_after` asked for."""
+        """The wait that `requeue_after` or `requeue_at` asked for; that of `requeue_at` counts from `now`."""
+        self.requeue_time: datetime | None = None
+        """The time that `requeue_at` asked for."""
         self.failure: ReconcileFailure | None = None
         """Why the reconcile failed, for reporting steps and `register_after_processed`; None if it did not."""
         self._shown = shown or decode_item(msgspec.json.encode(resource))
@@ -236,7 +245,8 @@ class Axn(Generic[V_co]):
         a LabelSelector with matchLabels and matchExpressions.
 
         When this reconcile changes, adds or prunes a child of this kind, the handler runs again afterwards, as with
-        `observed`. What this operator wrote is never missing: while the watch does not show it, this raises `Retry`.
+        `observed`. A child that this operator wrote is never missing: while the watch does not show it, this raises
+        `Retry`.
         Raises: `OptionError` for a kind that is not in the controller's `owns`, or a malformed selector; `Retry` while
         the watch is not up to date. RBAC: list and watch, granted by `owns`.
         """
@@ -387,10 +397,24 @@ class Axn(Generic[V_co]):
         return {condition["type"]: condition for condition in self.status.get("conditions", ())}
 
     def requeue_after(self, seconds: float) -> None:
-        """Run the handler again after `seconds`, as action `reconcile`, even if nothing changed."""
+        """Run the handler again after `seconds`, as action `reconcile`, even if nothing changed.
+
+        The last call of `requeue_after` and `requeue_at` counts. Raises: `OptionError` for 0 seconds or less.
+        """
         if not 0 < seconds < math.inf:
             raise OptionError(f"requeue_after({seconds}): use more than 0 seconds, or raise Retry for another try")
-        self.requeue_seconds = seconds
+        self.requeue_seconds, self.requeue_time = seconds, None
+
+    def requeue_at(self, time: datetime) -> None:
+        """Run the handler again at `time`, as action `reconcile`, even if nothing changed; a time in the past means at
+        once.
+
+        `time` has a time zone, as `axn.now` has: `axn.requeue_at(axn.now + timedelta(days=1))`. The timer is not kept
+        over a restart: the handler runs again then, and asks again. Raises: `OptionError` without a time zone.
+        """
+        if time.tzinfo is None:
+            raise OptionError(f"requeue_at({time}): the time has no time zone: write for example tzinfo=UTC")
+        self.requeue_seconds, self.requeue_time = max((time - self.now).total_seconds(), SHORTEST_WAIT), time
 
     def halt(self) -> None:
         """Run no further steps in this reconcile. Registered events are still emitted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -158,6 +159,10 @@ MESSAGES: list[tuple[Assertion, str]] = [
     (
         lambda token: testing.assert_requeued(token, after=5),
         "the handler asked to be run again after 30 s, not after 5 s",
+    ),
+    (
+        lambda token: testing.assert_requeued(token, at=datetime(2026, 3, 1, tzinfo=UTC)),
+        "the handler asked to be run again after 30 s, not at 2026-03-01 00:00:00+00:00",
     ),
 ]
 

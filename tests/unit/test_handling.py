@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import re
 import sys
 import threading
 import types
 import weakref
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from bonny import Axn, Controller, Kind, Owned, Retry, Terminal
-from bonny.axn import State
+from bonny.axn import SHORTEST_WAIT, State
 from bonny.calling import HandlerTimeout
 from bonny.client.errors import Forbidden, refusal
 from bonny.core.objects import Failure
 from bonny.core.records import Action
+from bonny.engine.reconcile import Reconcile
 from bonny.errors import AlreadyApplied, BonnyError, ForeignObject, InvalidObject, OptionError, UndeclaredKind
 from bonny.operator import Operator
 from bonny.pipeline import Pipeline, call_handler, failure_of, run_step
@@ -117,6 +120,57 @@ def test_of_an_object_that_is_gone_nothing_can_be_made() -> None:
 def test_a_requeue_after_an_impossible_time_is_refused(token: Axn[Widget], seconds: float) -> None:
     with pytest.raises(OptionError, match="requeue_after"):
         token.requeue_after(seconds)
+
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def test_the_time_of_a_reconcile_is_aware_and_stays_the_same(token: Axn[Widget]) -> None:
+    assert token.now.tzinfo is UTC
+    assert token.now is token.now
+    assert timedelta() <= datetime.now(UTC) - token.now < timedelta(minutes=1)
+    assert testing.axn(widget(), version=Widget, now=NOW).now == NOW
+
+
+async def test_a_handler_gets_the_time_of_its_test() -> None:
+    class Tomorrow(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.requeue_at(axn.now + timedelta(days=1))
+
+    token = await testing.handle(Tomorrow, widget(), now=NOW)
+    assert testing.assert_requeued(token, at=NOW + timedelta(days=1)) == 86_400.0
+
+
+@pytest.mark.parametrize("past", [NOW, NOW - timedelta(days=1), datetime.min.replace(tzinfo=UTC)])
+def test_a_requeue_at_a_time_in_the_past_is_due_at_once(past: datetime) -> None:
+    token = testing.axn(widget(), version=Widget, now=NOW)
+    token.requeue_at(past)
+    assert token.requeue_seconds == token.requeue_wait() == SHORTEST_WAIT
+
+
+def test_a_requeue_at_a_time_without_a_zone_is_refused(token: Axn[Widget]) -> None:
+    message = re.escape("requeue_at(2026-03-01 12:00:00): the time has no time zone: write for example tzinfo=UTC")
+    with pytest.raises(OptionError, match=f"^{message}$"):
+        token.requeue_at(NOW.replace(tzinfo=None))
+
+
+def test_a_slow_handler_does_not_delay_the_time_that_it_asked_for() -> None:
+    began = datetime.now(UTC) - timedelta(seconds=20)
+    token = testing.axn(widget(), version=Widget, now=began)
+    token.requeue_at(began + timedelta(seconds=30))
+    assert 9 < (token.requeue_wait() or 0.0) <= 10
+
+
+def test_a_step_that_comes_back_sooner_goes_before_the_time_that_a_handler_asked_for(token: Reconcile[Widget]) -> None:
+    token.requeue_at(token.now + timedelta(days=1))
+    token.requeue_seconds = 5.0
+    assert token.requeue_wait() == 5.0
+
+
+def test_the_last_wish_to_run_again_counts(token: Reconcile[Widget]) -> None:
+    token.requeue_at(token.now + timedelta(seconds=1))
+    token.requeue_after(60.0)
+    assert (token.requeue_wait(), token.requeue_time) == (60.0, None)
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------------

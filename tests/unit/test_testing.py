@@ -298,7 +298,7 @@ async def test_nothing_is_pruned_where_a_handler_of_its_own_would_prune_the_chil
 
 async def test_an_observed_object_without_an_owner_says_how_to_make_it_a_child() -> None:
     before = await testing.handle(Lists, widget())
-    with pytest.raises(OptionError, match=r"^ConfigMap registered in `observed` has no owner.*testing\.child_of\("):
+    with pytest.raises(OptionError, match=r"^ConfigMap registered in `observed` names no owner.*testing\.child_of\("):
         await testing.handle(Lists, widget(), observed=before.descendants)
 
 

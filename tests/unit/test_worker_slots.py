@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any, ClassVar
 
 import pytest
@@ -136,6 +137,23 @@ def test_one_slot_handles_many_keys_whose_handlers_leave_nothing(clock: Clock) -
 
     clock.run(main)
     assert len(tasks) == 1
+
+
+def test_a_time_that_a_handler_asked_for_brings_its_object_back(clock: Clock) -> None:
+    times: list[float] = []
+
+    def in_an_hour(axn: Reconcile[Any]) -> None:
+        times.append(clock.now)
+        axn.requeue_at(axn.now + timedelta(hours=1))
+
+    async def main() -> None:
+        worker = with_slots(1, in_an_hour)
+        await lists(worker.router.primary[0], *named(1))
+        async with at_work(worker):
+            await asyncio.sleep(3 * 3600 + 60)
+
+    clock.run(main)
+    assert [round(later - times[0]) for later in times] == [0, 3600, 7200, 10800]
 
 
 # --- slots that end ---------------------------------------------------------------------------------------------------

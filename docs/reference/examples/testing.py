@@ -4,6 +4,8 @@ by a test. [How to test a controller](../how-to/test-a-controller.md) begins wit
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from bonny import Axn, Controller, Kind, List, Next, Operator, PeriodicTask, Reconciler, Resource, TaskRun
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
@@ -46,6 +48,18 @@ async def assert_no_descendant() -> None:
     testing.assert_no_descendant(token, "ConfigMap", "w2-size")
 
 
+async def assert_pruned() -> None:
+    children = [testing.child_of(widget("w1"), config_map(name)) for name in ("w1-size", "w1-former")]
+    token = await testing.handle(Publishes, widget("w1"), observed=children)
+    testing.assert_pruned(token, "ConfigMap", "w1-former")
+
+
+def child_of() -> None:
+    child = testing.child_of(widget("w1"), config_map("w1-size"))
+    assert child["metadata"]["labels"] == {"bonny.dev/owner-uid": "uid-of-w1"}
+    assert child["metadata"]["ownerReferences"][0]["name"] == "w1"
+
+
 def assert_status() -> None:
     token = testing.axn(widget(), version=Widget)
     token.update_status(lambda status: {**status, "size": 3})
@@ -75,7 +89,13 @@ async def assert_requeued() -> None:
         async def reconcile(self, axn: Axn[Widget]) -> None:
             axn.requeue_after(30.0)
 
+    class Tomorrow(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.requeue_at(axn.now + timedelta(days=1))
+
     testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)
+    noon = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    testing.assert_requeued(await testing.handle(Tomorrow, widget(), now=noon), at=noon + timedelta(days=1))
 
 
 async def run_task() -> None:

@@ -155,7 +155,7 @@ class ReconcileContext:
         self, gvk: tuple[str, str], *, selector: Selector, namespace: str, index: tuple[str, str] | None
     ) -> Objects:
         """The objects of an owned or related kind in a namespace (empty: in all), by namespace and name. With `index`,
-        those that have its value in the index of that name. From any thread.
+        the objects that have its value in the index of that name. From any thread.
 
         Raises: `OptionError` for a kind, a namespace or an index that is not watched; `Retry` before the first list is
         complete.

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
 
-from ..axn import Axn, Descendant, RegisteredEvent, State, V_co
+from ..axn import SHORTEST_WAIT, Axn, Descendant, RegisteredEvent, State, V_co
 from ..core.objects import Item, decode_item
 from ..events import Event
 from ..kinds import Kind, Owned
@@ -64,8 +65,8 @@ class Reconcile(Axn[V_co]):
         return gvk_of(resource) in self._listed or self._named(resource) in self._looked_at
 
     def unwanted(self, children: Sequence[tuple[Owned, Item]]) -> list[tuple[Owned, Item]]:
-        """Of the live children, those that pruning concerns: neither registered nor kept, nor under deletion, nor of a
-        kind whose children stay."""
+        """The live children to prune: neither registered nor kept, nor under deletion, nor of a kind whose children
+        stay."""
         names = [self._named(named(kind.gvk, child.key)) for kind, child in children]
         wanted = self._kept | {self._named(descendant.resource) for descendant in self._descendants}
         # Two declarations of a kind may both select a child.
@@ -134,6 +135,13 @@ class Reconcile(Axn[V_co]):
     def tell(self, event: Event) -> None:
         """Emit `event` at the end, even if the handler cleared or emitted its own."""
         self._events.append(RegisteredEvent(event, only_if_changed=False))
+
+    def requeue_wait(self) -> float | None:
+        """Seconds from the end of the reconcile until the handler runs again; None when nothing asked for that."""
+        if self.requeue_seconds is None or self.requeue_time is None:
+            return self.requeue_seconds
+        left = (self.requeue_time - datetime.now(UTC)).total_seconds()
+        return min(self.requeue_seconds, max(left, SHORTEST_WAIT))
 
     def last_calls(self) -> list[Callable[[], None]]:
         """For the pipeline: what emits the remaining events, also after a timeout, and the hooks for the very end."""

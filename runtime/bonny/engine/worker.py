@@ -308,9 +308,9 @@ class Worker:
             self.router.queue.add(key, Reason.CHILD, now=time.monotonic())
         # The timer that a handler asked for stays if a step halts before the handler could ask again.
         unasked = axn.halted and self.router.queue.has_timer(key)
-        if axn.requeue_seconds is not None:
+        if (wait := axn.requeue_wait()) is not None:
             self.meters.requeued_after += 1
-            self.router.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + axn.requeue_seconds)
+            self.router.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + wait)
         elif self._controller.reconcile_every < math.inf and action is not Action.FINALIZE and not unasked:
             self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
 

@@ -11,6 +11,7 @@ returns what it found, for more checks. Raises: `AssertionError`, which shows wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from bonny.axn import Axn
@@ -103,12 +104,17 @@ def assert_no_event(token: Axn[Any]) -> None:
     _require(not token.events, f"no event was to be registered; registered: {_listed(map(_described, token.events))}")
 
 
-def assert_requeued(token: Axn[Any], *, after: float | None = None) -> float:
-    """The handler asked to be run again, after so many seconds if they are named."""
-    seconds = token.requeue_seconds
+def assert_requeued(token: Axn[Any], *, after: float | None = None, at: datetime | None = None) -> float:
+    """The handler asked to be run again, after so many seconds or at that time if they are named.
+
+    Returns the seconds; for `requeue_at` they count from `axn.now`.
+    """
+    seconds, time = token.requeue_seconds, token.requeue_time
     if seconds is None:
         raise AssertionError("the handler did not ask to be run again")
+    asked = f"at {time}" if time else f"after {seconds:g} s"
     _require(after in (None, seconds), f"the handler asked to be run again after {seconds:g} s, not after {after} s")
+    _require(at in (None, time), f"the handler asked to be run again {asked}, not at {at}")
     return seconds
 
 

@@ -3,7 +3,7 @@
     job = testing.child_of(cron_job(), {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j1"}})
     token = await testing.handle(CronJobController, cron_job(), observed=[job])
 
-`axn.children` and `axn.related` read from these streams as they do from those of a running operator.
+`axn.children` and `axn.related` read from these streams as in a running operator.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ShownObjects(Stream):
 
 
 def streams_of(kinds: Iterable[K], observed: Sequence[Resource], *, handled: Resource) -> dict[K, list[Stream]]:
-    """A stream for each kind, with those of `observed` that it is about."""
+    """A stream for each kind, with the objects of that kind in `observed`."""
     return {
         kind: [ShownObjects(kind, [_item(each, kind, handled) for each in observed if gvk_of(each) == kind.gvk])]
         for kind in kinds

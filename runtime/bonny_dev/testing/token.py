@@ -9,6 +9,7 @@ Nothing is sent: the token holds what a handler registered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bonny.api import Version
@@ -48,12 +49,13 @@ def axn(
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
 ) -> Reconcile[V]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
     it, None for kinds without one; `observed` are the live objects that `axn.observed`, `axn.children` and
-    `axn.related` find; `tries` are those before this one that did not succeed.
+    `axn.related` find; `tries` are those before this one that did not succeed; `now` is `axn.now`, by default the time.
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     kind = _kind_of(resource, version)
@@ -65,6 +67,7 @@ def axn(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
+        now=now,
         context=_OfflineContext(observed, kind=kind, handled=resource),
     )
     _ = token.spec  # refuses what the API server would
@@ -79,12 +82,13 @@ async def handle(
     observed: Iterable[Resource] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
+    now: datetime | None = None,
 ) -> Reconcile[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
     The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
     in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
-    called.
+    called. `now` is `axn.now`, by default the time.
 
     `observed` are the live objects that `axn.observed`, `axn.children` and `axn.related` find. A child names its owner,
     by the label `bonny.dev/owner-uid` or by an owner reference: `child_of` makes one.
@@ -101,6 +105,7 @@ async def handle(
         version=version,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
+        now=now,
         context=_OfflineContext(observed, kind=kind, handled=resource, controller=controller),
     )
     await run_step(token, DelegateToController())
@@ -168,7 +173,7 @@ class _OfflineContext(ReconcileContext):
         for resource in self._observed.values():
             if gvk_of(resource) == gvk and not owners_of(resource):
                 raise OptionError(
-                    f"{identify(resource)} in `observed` has no owner, so it is no child: "
+                    f"{identify(resource)} in `observed` names no owner, so it cannot be a child: "
                     "write testing.child_of(owner, child)"
                 )
         return super().children_of(gvk, owner_uid, selector=selector)
