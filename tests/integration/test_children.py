@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Owned, Related, Resource
+from bonny import Axn, Controller, Operator, Owned, Related, Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.serving import serving
 from tests.support.things import GROUP, MERGE, THING, Thing, config_map, names, operator_of, spec, thing
+from tests.unit.test_how_to import code
 
 DEPLOYMENT = ("apps/v1", "Deployment")
 
@@ -123,3 +127,43 @@ def test_objects_that_match_a_selector_are_found_and_keys_decide_who_wakes(sandb
         sandbox.eventually(lambda: parts_of(sandbox, namespace) == 2)
         sandbox.delete("v1", "Secret", "a", namespace=namespace)
         sandbox.eventually(lambda: parts_of(sandbox, namespace) == 1)
+
+
+def test_the_cron_job_of_the_how_to_page_starts_keeps_and_prunes_its_jobs(
+    sandbox: Sandbox, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = ModuleType("cron_job_page")
+    monkeypatch.setitem(sys.modules, page.__name__, page)
+    exec(code("manage-many-children"), vars(page))
+    sandbox.apply(crds([page.CronJob], GROUP))
+    operator = Operator(name="cron-jobs", group=GROUP, controllers=[page.CronJobController])
+
+    def jobs() -> list[str]:
+        return [found["metadata"]["name"] for found in sandbox.items("batch/v1", "Job", namespace=namespace)]
+
+    def active() -> list[str] | None:
+        found: Any = sandbox.get(f"{GROUP}/v1", "CronJob", "c", namespace=namespace)
+        status = found.get("status") or {}
+        return status.get("active") if status.get("conditions") else None
+
+    full = page.cron_job(schedule="0 0 1 1 *", successfulJobsHistoryLimit=0)
+    full["spec"]["jobTemplate"]["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    path = f"/apis/{GROUP}/v1/namespaces/{namespace}/cronjobs/c"
+    long_ago = (datetime.now(UTC) - timedelta(days=800)).isoformat()
+    with serving(operator, sandbox.kubeconfig):
+        sandbox.apply({**full, "metadata": {"name": "c", "namespace": namespace}})
+        sandbox.eventually(lambda: active() == [])
+        assert jobs() == [], "created after the last time"
+
+        sandbox.request("PATCH", f"{path}/status", {"status": {"lastScheduleTime": long_ago}}, content_type=MERGE)
+        sandbox.request("PATCH", path, {"spec": {"concurrencyPolicy": "Forbid"}}, content_type=MERGE)
+        sandbox.eventually(lambda: jobs() == active() != [])
+        (name,) = jobs()
+
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        ended = [{"type": kind, "status": "True"} for kind in ("SuccessCriteriaMet", "Complete")]
+        status = {"startTime": now, "completionTime": now, "conditions": ended}
+        job = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}/status"
+        answer = sandbox.request("PATCH", job, {"status": status}, content_type=MERGE)
+        assert answer.status == 200, answer.body
+        sandbox.eventually(lambda: jobs() == active() == [])

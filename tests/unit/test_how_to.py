@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
-PAGES = ("check-permissions", "test-a-controller")
+PAGES = ("check-permissions", "manage-many-children", "test-a-controller")
 
 
 def code(page: str) -> str:
