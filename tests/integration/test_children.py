@@ -10,10 +10,26 @@ from typing import Any
 import pytest
 
 from bonny import Axn, Controller, Operator, Owned, Related, Resource
+from bonny.core import watch
+from bonny.core.backoff import Backoff
+from bonny.engine import router
+from bonny.engine.stream import Stream
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing.faults import Fault, FaultProxy, Stall
 from tests.support.serving import serving
-from tests.support.things import GROUP, MERGE, THING, Thing, config_map, names, operator_of, spec, thing
+from tests.support.things import (
+    GROUP,
+    MERGE,
+    THING,
+    Thing,
+    config_map,
+    names,
+    operator_of,
+    spec,
+    thing,
+    until_reconciled,
+)
 from tests.unit.test_how_to import code
 
 DEPLOYMENT = ("apps/v1", "Deployment")
@@ -96,6 +112,40 @@ def test_a_handler_that_counts_its_children_misses_none_and_sees_the_end_of_what
 
         sandbox.eventually(lambda: parts_of(sandbox, namespace) == 2)
         assert names(sandbox, namespace) == {"c-8", "c-9"}, "the last two by name"
+
+
+def test_a_handler_gets_no_list_without_the_child_that_it_made_however_late_the_watch_is(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router, "BARRIER_SECONDS", 0.2)
+    monkeypatch.setattr(watch, "CATCH_UP_SECONDS", 0.1)
+    options = watch.WatchOptions(backoff=Backoff(base=0.05, cap=0.1))
+    with serving(operator_of(Grows, watch_options=options), proxy.kubeconfig) as at_work:
+        sandbox.apply(thing("t1", namespace=namespace, size=3))
+        sandbox.eventually(lambda: parts_of(sandbox, namespace) == 3)
+        stalled = proxy.add(
+            Fault(Stall(), on=lambda request: request.is_watch and "configmaps" in request.path, times=None)
+        )
+        proxy.cut_all()
+        sandbox.eventually(lambda: stalled.hits > 0 and all(map(is_current, at_work.process.streams.values())))
+
+        spec(sandbox, "t1", namespace, size=5)
+
+        told = until_reconciled(sandbox, "t1", namespace, "False", "Retry")
+        (message,) = [each["message"] for each in told["status"]["conditions"] if each["type"] == "Reconciled"]
+        assert message == "the children of kind ConfigMap are unknown: the watch is not up to date"
+        assert names(sandbox, namespace) == {"c-0", "c-1", "c-2", "c-3"}
+        assert parts_of(sandbox, namespace) == 3
+
+        proxy.remove(stalled)
+        proxy.cut_all()
+
+        sandbox.eventually(lambda: parts_of(sandbox, namespace) == 5, within_seconds=20.0)
+        assert names(sandbox, namespace) == {f"c-{number}" for number in range(5)}
+
+
+def is_current(stream: Stream) -> bool:
+    return stream.current
 
 
 def test_objects_that_match_a_selector_are_found_and_keys_decide_who_wakes(sandbox: Sandbox, namespace: str) -> None:
