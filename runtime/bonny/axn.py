@@ -226,8 +226,8 @@ class Axn(Generic[V_co]):
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of that kind and name as the watch last showed it, or None. You may change the mapping.
 
-        When this reconcile changes an object that its handler observed, the handler runs again afterwards, so that its
-        conclusions do not stay outdated. The kind must be in the controller's `owns` or `related`.
+        When this reconcile changes or prunes an object that its handler observed, the handler runs again afterwards, so
+        that its conclusions do not stay outdated. The kind must be in the controller's `owns` or `related`.
         Raises: `OptionError` for another kind. RBAC: list and watch, granted by both.
         """
         metadata = descendant["metadata"]
