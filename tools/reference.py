@@ -69,6 +69,21 @@ def _step(name: str, module: str = "") -> Part:
 
 ASSERTIONS: Final = ("descendant", "no_descendant", "pruned", "status", "condition", "event", "no_event", "requeued")
 
+# In the order of the tree at the top of the module.
+ERRORS: Final = (
+    "Unreachable",
+    "NotLeading",
+    "Refusal",
+    "Unauthorized",
+    "Forbidden",
+    "NotFound",
+    "NotServed",
+    "Conflict",
+    "Invalid",
+    "Throttled",
+    "ServerError",
+)
+
 PAGES: Final = (
     Page(
         "axn",
@@ -115,12 +130,25 @@ PAGES: Final = (
         ),
     ),
     Page(
+        "client",
+        "Client",
+        "bonny/client/api.py",
+        (
+            Part("bonny/client/api.py", ("Client",), methods=True),
+            Part("bonny/errors.py", ("ApiError",)),
+            Part("bonny/client/errors.py", ERRORS),
+        ),
+    ),
+    Page(
         "testing",
         "Testing",
         "bonny_dev/testing/__init__.py",
         (
             Part("bonny_dev/testing/token.py", ("axn", "handle"), signed=True),
             Part("bonny_dev/testing/shown.py", ("child_of",), signed=True),
+            Part("bonny_dev/testing/token.py", ("Handled",)),
+            Part("bonny_dev/testing/answers.py", ("Answers",), signed=True),
+            Part("bonny_dev/testing/answers.py", ("Request",)),
             Part("bonny_dev/testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
             Part("bonny_dev/testing/scheduling.py", ("schedule",), signed=True),
             Part("bonny_dev/testing/servers.py", ("run_task", "reconcile"), signed=True),

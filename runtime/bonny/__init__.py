@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from .kinds import Related as Related
     from .kinds import Scope as Scope
     from .operator import Operator as Operator
+    from .resource import Key as Key
     from .resource import Resource as Resource
+    from .resource import key_of as key_of
     from .run.config import Config as Config
     from .run.discovery import discover as discover
     from .scheduler import Binding as Binding
@@ -55,7 +57,7 @@ _MODULES = {
     "errors": ("Retry", "Terminal"),
     "kinds": ("Kind", "List", "Owned", "Related", "Scope"),
     "operator": ("Operator",),
-    "resource": ("Resource",),
+    "resource": ("Key", "Resource", "key_of"),
     "run.config": ("Config",),
     "run.discovery": ("discover",),
     "scheduler": ("Binding", "Scheduler"),

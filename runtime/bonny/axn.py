@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from .api import Version
+from .api.version import HasSpec
 from .client.api import Client
 from .core.conditions import condition, steadied, with_condition
 from .core.objects import Item, decode_item
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from .controller import Controller
 
 S = TypeVar("S")
-S_co = TypeVar("S_co", covariant=True)
 R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
 
@@ -55,13 +55,6 @@ class State(StrEnum):
     DESCENDANTS_APPLIED = "descendants"
     STATUS_APPLIED = "status"
     EVENTS_EMITTED = "events"
-
-
-class HasSpec(Protocol[S_co]):
-    """A version class with a typed spec."""
-
-    @property
-    def spec(self) -> S_co: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +203,7 @@ class Axn(Generic[V_co]):
 
     @property
     def client(self) -> Client:
-        """Requests beyond descendants and status. The controller's `rules` must allow them."""
+        """Requests beyond descendants and status, uncached. The controller's `rules` must allow them."""
         return self._context.client
 
     @property

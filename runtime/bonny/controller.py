@@ -30,7 +30,7 @@ from .core.records import Action
 from .engine.reconcile import Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
-from .naming import check_finalizer, check_tuple, kebab_case
+from .naming import check_finalizer, check_rules, check_tuple, kebab_case
 from .resource import Resource
 
 V_co = TypeVar("V_co", covariant=True)
@@ -171,9 +171,9 @@ class Controller(Generic[V_co]):
         for name, of, example in (
             ("owns", Owned, 'Owned("v1", "ConfigMap")'),
             ("related", Related, 'Related("v1", "Secret", named_by=...)'),
-            ("rules", Mapping, '{"apiGroups": [...], "resources": [...], "verbs": [...]}'),
         ):
             check_tuple(cls.__name__, name, getattr(cls, name), of, example)
+        check_rules(cls.__name__, cls.rules)
         if not cls.reconcile_every > 0:
             raise OptionError(f"{cls.__name__}.reconcile_every is {cls.reconcile_every}: use more than 0 seconds")
         if cls.max_concurrent < 1:

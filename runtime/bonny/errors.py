@@ -73,4 +73,4 @@ class InvalidObject(BonnyError):
 
 
 class ApiError(BonnyError):
-    """A request to the API server failed. `bonny.client.errors` has the subclasses."""
+    """A request to the API server failed. `bonny.client` has the subclasses: `from bonny.client import NotFound`."""

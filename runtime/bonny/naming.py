@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from .errors import UsageError
+from .errors import OptionError, UsageError
 
 # RFC 1123 and 1035 as Kubernetes applies them (k8s.io/apimachinery, pkg/util/validation).
 LABEL_LENGTH: Final = 63
@@ -153,12 +154,25 @@ def check_dns_label(name: str, what: str = "name", example: str = "widgets-opera
 def check_tuple(where: str, name: str, value: object, of: type, example: str) -> None:
     """Check a class attribute that is a tuple of `of`: without its comma, a tuple of one is something else.
 
-    `where` is the class. Raises: `UsageError`.
+    `where` is the class. Raises: `OptionError`.
     """
     if not isinstance(value, tuple | list) or not all(isinstance(item, of) for item in value):
-        raise UsageError(
+        raise OptionError(
             f"{where}.{name} is {value!r}: write a tuple, with a comma after a single one: {name} = ({example},)"
         )
+
+
+RULE: Final = '{"apiGroups": [...], "resources": [...], "verbs": [...]}'
+
+
+def check_rules(where: str, rules: object) -> None:
+    """Check the RBAC rules that a class or a task names. `where` is its name. Raises: `OptionError`."""
+    if callable(rules):
+        raise OptionError(
+            f"{where}.rules is a method: write a tuple with the rules of your own requests, rules = ({RULE},); "
+            "the rules for what it lists, watches or binds are added"
+        )
+    check_tuple(where, "rules", rules, Mapping, RULE)
 
 
 def check_finalizer(name: str) -> str:

@@ -154,11 +154,11 @@ class Operator:
     def rules(self) -> Iterator[tuple[str, str | None, Resource]]:
         """RBAC rules of schedulers, servers and tasks: name, namespace (None: where it watches; empty: all), rule."""
         for scheduler in self.schedulers:
-            for rule in (*scheduler.rules(), EVENTS):
+            for rule in (*scheduler.all_rules(), EVENTS):
                 yield scheduler.name, "", rule
         for server in self.servers:
-            for rule in server.rules():
-                yield server.__name__, server.kind().namespace, rule
+            for rule in server.all_rules(self.group):
+                yield server.__name__, server.kind(self.group).namespace, rule
         for task in self.tasks:
             for rule in task.rules:
                 yield task.id, None, rule

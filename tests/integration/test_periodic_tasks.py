@@ -67,7 +67,7 @@ def of(told: Heard, task: str) -> list[str]:
 async def test_the_pod_evictor_is_registered_by_a_handler_with_arguments_and_ends_with_its_policy(
     sandbox: Sandbox, told: Heard
 ) -> None:
-    async with place(sandbox, [*Policies.rules(), LIST_PODS, EVICT_PODS]) as here:
+    async with place(sandbox, [*Policies.all_rules(), LIST_PODS, EVICT_PODS]) as here:
         for number in range(6):
             here.pod(f"db{number}", tier="db")
             here.pod(f"web{number}", tier="web")

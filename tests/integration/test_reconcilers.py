@@ -44,9 +44,7 @@ class ChaosMonkey(Reconciler):
     percent_chance_evicted = 20
     dice = random.Random(6)
 
-    @classmethod
-    def rules(cls) -> list[Resource]:
-        return [*super().rules(), {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}]
+    rules = ({"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},)
 
     async def reconcile(self, pod: Resource) -> None:
         if self.dice.randrange(100) < self.percent_chance_evicted:
@@ -85,7 +83,7 @@ def is_eviction(request: ProxiedRequest) -> bool:
 async def test_the_pod_printer_prints_the_pods_of_its_namespace_at_each_tick(
     sandbox: Sandbox, told: Heard, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with place(sandbox, PodPrinter.rules()) as here:
+    async with place(sandbox, PodPrinter.all_rules()) as here:
         for name in ("a", "b", "c"):
             here.pod(name)
         async with running(PodPrinter(here.client, namespaces=(here.namespace,)).run):
@@ -100,7 +98,7 @@ async def test_the_pod_printer_prints_the_pods_of_its_namespace_at_each_tick(
 
 async def test_the_chaos_monkey_evicts_pods_by_the_eviction_subresource(sandbox: Sandbox, told: Heard) -> None:
     names = {f"p{number:02}" for number in range(20)}
-    async with place(sandbox, ChaosMonkey.rules()) as here:
+    async with place(sandbox, ChaosMonkey.all_rules()) as here:
         for name in names:
             here.pod(name)
         monkey = ChaosMonkey(here.client, namespaces=(here.namespace,))
@@ -122,7 +120,7 @@ async def test_a_pod_with_a_node_waits_for_its_kubelet_after_an_eviction(sandbox
     class Always(ChaosMonkey):
         percent_chance_evicted = 100
 
-    async with place(sandbox, Always.rules()) as here:
+    async with place(sandbox, Always.all_rules()) as here:
         here.pod("bound", node="n1")
         await Always(here.client, namespaces=(here.namespace,)).run_once()
         live = sandbox.get("v1", "Pod", "bound", namespace=here.namespace)
@@ -137,7 +135,7 @@ async def test_every_object_of_a_crd_is_reconciled_page_by_page(
 ) -> None:
     monkeypatch.setattr(pages, "LIST_PAGE", 7)
     names = [f"m{number:02}" for number in range(17)]
-    async with place(sandbox, MyCustomResource.rules()) as here:
+    async with place(sandbox, MyCustomResource.all_rules()) as here:
         reconciler = MyCustomResource(here.client, namespaces=(here.namespace,))
         reconciler.seen = []
 
@@ -164,7 +162,7 @@ async def test_every_object_of_a_crd_is_reconciled_page_by_page(
 async def test_a_server_that_fails_a_fetch_is_asked_again_at_the_next_tick(
     sandbox: Sandbox, told: Heard, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with place(sandbox, PodPrinter.rules()) as here:
+    async with place(sandbox, PodPrinter.all_rules()) as here:
         here.pod("a")
         here.proxy.add(Fault(Respond(503), on=is_list, times=2))
         async with running(PodPrinter(here.client, namespaces=(here.namespace,)).run):

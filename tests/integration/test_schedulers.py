@@ -479,7 +479,7 @@ def test_the_telemetry_events_of_the_original_are_told(sandbox: Sandbox) -> None
 def test_its_own_rules_are_all_that_it_needs(sandbox: Sandbox) -> None:
     name = "narrow-scheduler"
     rules = [
-        *LeastAllocated.rules(),
+        *LeastAllocated.all_rules(),
         {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
     ]
     meta = {"name": name}

@@ -58,7 +58,7 @@ class Impatient(PodLifecycleLogger):
 
 
 async def test_the_lifecycle_of_pods_is_logged_status_included(sandbox: Sandbox, told: Heard) -> None:
-    async with place(sandbox, PodLifecycleLogger.rules()) as here:
+    async with place(sandbox, PodLifecycleLogger.all_rules()) as here:
         here.pod("before")
         logger = PodLifecycleLogger(here)
         async with running(logger.run):
@@ -79,7 +79,7 @@ async def test_the_lifecycle_of_pods_is_logged_status_included(sandbox: Sandbox,
 
 
 async def test_changes_in_a_gap_of_the_watch_are_shown_afterwards(sandbox: Sandbox) -> None:
-    async with place(sandbox, PodLifecycleLogger.rules()) as here:
+    async with place(sandbox, PodLifecycleLogger.all_rules()) as here:
         logger = PodLifecycleLogger(here)
         async with running(logger.run):
             for name in ("a", "b"):
@@ -99,7 +99,7 @@ async def test_changes_in_a_gap_of_the_watch_are_shown_afterwards(sandbox: Sandb
 
 
 async def test_an_object_that_leaves_the_selection_is_not_deleted(sandbox: Sandbox) -> None:
-    async with place(sandbox, Selected.rules()) as here:
+    async with place(sandbox, Selected.all_rules()) as here:
         logger = Selected(here)
         async with running(logger.run):
             here.pod("leaves", tier="db")
@@ -124,7 +124,7 @@ def is_get_of(name: str) -> Any:
 
 
 async def test_a_stream_tells_of_its_start_its_watches_and_its_end(sandbox: Sandbox, told: Heard) -> None:
-    async with place(sandbox, Impatient.rules()) as here:
+    async with place(sandbox, Impatient.all_rules()) as here:
         stream = {"stream": f"pods in {here.namespace}"}
         async with running(Impatient(here).run):
             await until(lambda: told.of("bonny.watcher.watch.succeeded"))
@@ -156,7 +156,7 @@ async def test_a_stream_tells_of_its_start_its_watches_and_its_end(sandbox: Sand
 async def test_a_watch_that_fails_is_told_and_so_is_the_trouble_until_its_end(
     sandbox: Sandbox, told: Heard, effect: Any, end: dict[str, Any]
 ) -> None:
-    async with place(sandbox, PodLifecycleLogger.rules()) as here:
+    async with place(sandbox, PodLifecycleLogger.all_rules()) as here:
         logger = PodLifecycleLogger(here)
         # The first watch has a connection of its own; only on a used one would the transport send it once more.
         here.proxy.add(Fault(effect, on=is_watch))
@@ -175,7 +175,7 @@ async def test_a_watch_that_fails_is_told_and_so_is_the_trouble_until_its_end(
 
 
 async def test_a_watch_that_falls_silent_is_told_as_timed_out(sandbox: Sandbox, told: Heard) -> None:
-    async with place(sandbox, Impatient.rules()) as here:
+    async with place(sandbox, Impatient.all_rules()) as here:
         here.proxy.add(Fault(Stall(), on=is_watch))
         async with running(Impatient(here).run):
             await until(lambda: told.of("bonny.watcher.watch.timedout"))
@@ -204,7 +204,7 @@ async def test_a_stream_that_ends_by_an_error_of_our_own_is_told_as_down(sandbox
 
         seen = restored = advanced
 
-    async with place(sandbox, Breaks.rules()) as here:
+    async with place(sandbox, Breaks.all_rules()) as here:
         logger = Breaks(here)
         logger.streams[0].subscribe(logger)
         with pytest.raises(ExceptionGroup):
@@ -224,7 +224,7 @@ async def test_a_handler_that_fails_is_told_and_called_again(sandbox: Sandbox, t
                 raise ValueError("no")
             self.log_event("add", pod)
 
-    async with place(sandbox, Fails.rules()) as here:
+    async with place(sandbox, Fails.all_rules()) as here:
         here.pod("a")
         logger = Fails(here)
         async with running(logger.run):

@@ -24,7 +24,7 @@ class Example:
 
     @property
     def needs_a_server(self) -> bool:
-        return "sandbox" in self.fixtures
+        return not {"sandbox", "client"}.isdisjoint(self.fixtures)
 
     def __str__(self) -> str:
         return f"{self.page}-{self.function.__name__}"

@@ -24,7 +24,7 @@ from tests.support.waiting import running
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
 TYPE = {"apiVersion": "example.com/v1", "kind": "Widget"}
 QUICK = QueueOptions(backoff=Backoff(base=0.001, cap=0.01))
-NO_CLIENT = cast("Client", None)
+NO_CLIENT = Client(cast("Any", None), user_agent="tests")
 
 
 class Quiet(Controller[Any]):

@@ -21,7 +21,7 @@ from tests.support.core import thing
 from tests.support.heard import Heard, heard
 from tests.support.virtual import Clock
 
-NO_CLIENT = cast("Client", None)
+NO_CLIENT = Client(cast("Any", None), user_agent="tests")
 
 
 @pytest.fixture
@@ -279,7 +279,7 @@ def test_what_is_no_object_ends_the_fetch_and_not_the_reconciler(clock: Clock, t
 
 
 def test_the_rules_are_what_its_own_requests_need() -> None:
-    assert Rounds.rules() == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    assert Rounds.all_rules() == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
 
 
 def test_a_namespace_of_the_operation_beats_those_that_the_operator_watches() -> None:
@@ -301,7 +301,7 @@ def test_a_namespace_of_the_operation_beats_those_that_the_operator_watches() ->
 def test_without_an_operation_it_is_refused_in_one_sentence() -> None:
     class Nothing(Reconciler): ...
 
-    for ask in (Nothing.rules, lambda: Nothing(NO_CLIENT)):
+    for ask in (Nothing.all_rules, lambda: Nothing(NO_CLIENT)):
         with pytest.raises(OptionError, match=r"Nothing has no operation: write for example operation = List"):
             ask()
 

@@ -209,9 +209,7 @@ async def test_a_request_of_its_own_says_what_it_needs() -> None:
         async def reconcile(self, axn: Axn[Widget]) -> None:
             await axn.client.get(Kind("v1", "Namespace"), "default")
 
-    with pytest.raises(
-        OptionError, match=r"a test without a server sends nothing \(get\): test what needs one against a sandbox"
-    ):
+    with pytest.raises(AssertionError, match=r'^no answer to "get namespaces default" is given: write answers='):
         await testing.handle(Reads, widget())
 
 

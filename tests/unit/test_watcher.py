@@ -20,7 +20,7 @@ from tests.support.core import line, page, thing
 from tests.support.heard import Heard, heard
 from tests.support.waiting import until
 
-NO_CLIENT = cast("Client", None)
+NO_CLIENT = Client(cast("Any", None), user_agent="tests")
 TYPE = {"apiVersion": "v1", "kind": "Pod"}
 
 
@@ -192,7 +192,7 @@ async def test_after_stop_nothing_more_is_shown_and_what_runs_goes_on_to_its_end
 
 
 def test_the_rules_are_what_its_own_requests_need() -> None:
-    assert Pods.rules() == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+    assert Pods.all_rules() == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
 
 
 def test_without_an_operation_it_is_refused_in_one_sentence() -> None:

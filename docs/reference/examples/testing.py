@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from bonny import Axn, Controller, Kind, List, Next, Operator, PeriodicTask, Reconciler, Resource, TaskRun
-from bonny.client.api import Client
+from bonny.client import Client, NotFound
 from bonny.client.config import Kubeconfig
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
 from bonny_dev import testing
@@ -96,6 +96,23 @@ async def assert_requeued() -> None:
     testing.assert_requeued(await testing.handle(Polls, widget()), after=30.0)
     noon = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
     testing.assert_requeued(await testing.handle(Tomorrow, widget(), now=noon), at=noon + timedelta(days=1))
+
+
+async def answers() -> None:
+    class Remembers(Controller[Widget]):
+        rules = ({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create"]},)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            memory = {**config_map("memory"), "metadata": {"name": "memory", "namespace": axn.key.namespace}}
+            try:
+                await axn.client.get(Kind("v1", "ConfigMap"), "memory", namespace=axn.key.namespace)
+            except NotFound:
+                await axn.client.create(Kind("v1", "ConfigMap"), memory)
+
+    missing = {"get configmaps default/memory": NotFound, "create configmaps default/memory": None}
+    token = await testing.handle(Remembers, widget(), answers=missing)
+    assert [request.verb for request in token.requests] == ["get", "create"]
+    assert token.requests[-1].body["kind"] == "ConfigMap"
 
 
 async def run_task() -> None:

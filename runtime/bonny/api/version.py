@@ -25,7 +25,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar, Final, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar, cast, get_type_hints
 
 import msgspec
 
@@ -38,6 +38,16 @@ from .rules import RULES, Rule
 from .schema import ordered, structural
 from .status import Spec, Status
 from .validation import as_stored, problems
+
+S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
+
+
+class HasSpec(Protocol[S_co]):
+    """A version class with a typed spec."""
+
+    @property
+    def spec(self) -> S_co: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,9 @@ class Version:
     categories: ClassVar[tuple[str, ...]] = ()
     """Groups of kinds for `kubectl get`, such as `all`. Default: none."""
 
+    if TYPE_CHECKING:
+        spec: Any  # each version annotates its own
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if not hasattr(cls, "kind"):
@@ -236,9 +249,10 @@ class Version:
         return {**given, **stored}
 
     @classmethod
-    def spec_of(cls, resource: Mapping[str, Any]) -> Spec:
+    def spec_of(cls: type[HasSpec[S]], resource: Mapping[str, Any]) -> S:
         """The typed spec of `resource`. Raises: `InvalidObject` with the fields, never their content."""
-        return read(cls.spec_model(), resource.get("spec"), where="spec")
+        model = cast("type[Version]", cls).spec_model()
+        return cast("S", read(model, resource.get("spec"), where="spec"))
 
     @classmethod
     def status_of(cls, resource: Mapping[str, Any]) -> Status | None:

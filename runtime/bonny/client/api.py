@@ -1,7 +1,12 @@
 """Client: requests to the API server as methods, each described by a `Kind` and a name.
 
 You need it in handlers that read or write beyond their descendants: `axn.client`.
-You do not need it to create what an object owns: register descendants.
+You do not need it to create what an object owns: register descendants. To read what the operator watches, use
+`axn.observed`, which asks nothing.
+
+A kind is a `Kind`, or the `Version` class of your own. An object is a `Key` or `(namespace, name)`; where it has no
+namespace, its name. Errors are subclasses of `ApiError` in `bonny.client`. The permissions that a method needs go into
+the `rules` of the controller.
 
 Guarantees: every request has a deadline. After a 401 the credentials are read again and the request is sent once more;
 after a certificate that is not trusted they are read again, too. A 429 is waited out within the deadline. Warnings of
@@ -20,13 +25,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from ..core.objects import decode_cut, decode_failure
-from ..errors import InvalidObject, UsageError
+from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind
 from ..resource import Key, Resource, has_all_of, key_of, owners_of
 from .config import Cluster, Connection
@@ -57,6 +62,21 @@ APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON: Final = "application/json"
+METHODS: Final = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+
+
+class HasKind(Protocol):
+    """A `Version` class."""
+
+    def as_kind(self, default_group: str, /) -> Kind:
+        """Its kind; `default_group` is the operator's group."""
+
+
+AnyKind: TypeAlias = Kind | HasKind
+"""A `Kind`, or a `Version` class."""
+
+Name: TypeAlias = str | tuple[str, str]
+"""The name of an object, or (namespace, name), such as a `Key`."""
 
 
 def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
@@ -92,9 +112,15 @@ class Client:
         user_agent: str,
         timeout: float = REQUEST_SECONDS,
         fence: Callable[[], float] | None = None,
+        group: str = "",
     ) -> None:
-        """`fence` returns the seconds for which this process may still write (`bonny.run.leader`); None: for ever."""
+        """`fence` returns the seconds for which this process may still write (`bonny.run.leader`); None: for ever.
+
+        `group` is the API group of `Version` classes that name none.
+        """
         self.cluster = cluster
+        self._name = user_agent.partition("/")[0]
+        self.group = group
         self.requests = Requests()
         self._timeout = timeout
         self._fence = fence
@@ -115,6 +141,8 @@ class Client:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    # --- what the runtime asks ----------------------------------------------------------------------------------------
 
     async def connection(self, *, renew: bool = False) -> Connection:
         """The current address and credentials; `renew` reads them again.
@@ -154,18 +182,25 @@ class Client:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    async def get(self, kind: Kind, name: str, *, namespace: str | None = None, cut: bool = False) -> Resource:
+    async def get(
+        self, kind: AnyKind, name: Name, *, namespace: str | None = None, subresource: str = "", cut: bool = False
+    ) -> Resource:
         """One object, uncached. With `cut`, parts that are nested too deeply are empty: do not write the object back.
 
-        Raises: `NotFound` and the other `ApiError`s; `InvalidObject` when it is nested too deeply, unless `cut`.
-        RBAC: get.
+        `subresource="scale"` reads that of the object. Raises: `NotFound` and the other `ApiError`s; `InvalidObject`
+        when it is nested too deeply, unless `cut`. RBAC: get.
         """
-        return await self._object("GET", "get", kind, Key(namespace or "", name), cut=cut)
+        key = (namespace or "", name) if isinstance(name, str) else name
+        return await self._object("get", kind, key, subresource=subresource, cut=cut)
 
-    async def list(self, kind: Kind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
-        """All objects, read by `bonny.client.pages`. RBAC: list."""
+    async def list(self, kind: AnyKind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
+        """All objects of a kind, or of one namespace, uncached and page by page. A `Kind` may have selectors, too.
+
+        Raises: `ApiError`. RBAC: list.
+        """
         from .pages import pages  # noqa: PLC0415  which sends its requests by a client
 
+        kind = self._kind(kind)
         selected = replace(kind, label_selector=label_selector or kind.label_selector)
         resources: list[Resource] = []
         async for page in pages(self, selected, namespace=namespace):
@@ -176,36 +211,42 @@ class Client:
 
     async def apply(
         self,
-        kind: Kind,
+        kind: AnyKind,
         resource: Resource,
         *,
-        manager: str,
+        manager: str = "",
         force: bool = True,
         subresource: str = "",
         dry_run: bool = False,
     ) -> tuple[Resource, bool]:
         """Server-side apply of `resource`; returns the stored object and whether it was created.
 
-        With `dry_run` the server returns the result and stores nothing.
+        `manager` owns the fields; default: the operator's name. Without `force`, fields of other managers are not
+        taken over. With `dry_run` the server returns the result and stores nothing.
         Raises: `Conflict` when another manager owns a field and `force` is off, or a precondition does not hold.
         RBAC: patch, and create where it may not exist yet.
         """
+        kind = self._kind(kind)
         key = key_of(resource)
-        query = {"fieldManager": manager, "force": "true" if force else "false", "dryRun": "All" if dry_run else ""}
+        query = {"fieldManager": manager or self._name, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
         answer = await self.exchange(ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, _as_yaml(resource)))
         target = f"{kind.resource}/{subresource}" if subresource else kind.resource
         return self._decoded(answer, "apply", f"{target} {key}"), answer.status == 201
 
-    async def create(self, kind: Kind, resource: Resource, *, subresource: str = "") -> Resource:
+    async def create(self, kind: AnyKind, resource: Resource, *, subresource: str = "") -> Resource:
         """POST `resource`. Descendants of a controller are created by `apply`, never by this.
+
+        `subresource="eviction"` evicts the pod that `resource`, an Eviction, names.
 
         Without an answer the request is sent again, three times in all. The object may exist by then: it counts as
         created when it names an owner and holds everything that was sent, and is a `Conflict` otherwise.
-        Does not: repeat objects with only a `generateName`, or subresources (an eviction, a binding); distinguish two
-        clients that create the same object for the same owner, so it cannot serve as a lock.
-        RBAC: create, and get for the repetitions.
+        Does not: repeat objects with only a `generateName`, or subresources; distinguish two clients that create the
+        same object for the same owner, so it cannot serve as a lock.
+        Raises: `Conflict` when the object exists, and the other `ApiError`s.
+        RBAC: create, and get for the repetitions; create of `pods/eviction` for an eviction.
         """
+        kind = self._kind(kind)
         ends = time.monotonic() + self._timeout
         metadata = resource["metadata"]
         name, namespace = metadata.get("name", ""), metadata.get("namespace")
@@ -228,51 +269,63 @@ class Client:
                 return live
         return self._decoded(answer, "create", f"{kind.resource} {name}".strip())
 
-    async def replace(self, kind: Kind, resource: Resource) -> Resource:
+    async def replace(self, kind: AnyKind, resource: Resource) -> Resource:
         """PUT `resource`, only if the object still has the resourceVersion in it.
 
         Raises: `Conflict` when it has another one. RBAC: update.
         """
-        return await self._object("PUT", "update", kind, key_of(resource), body=resource, content_type=JSON)
+        return await self._object("update", kind, key_of(resource), JSON, resource)
 
-    async def merge_patch(self, kind: Kind, key: Key, patch: Mapping[str, Any], *, subresource: str = "") -> Resource:
-        """JSON merge patch (RFC 7386). RBAC: patch."""
-        return await self._object(
-            "PATCH", "patch", kind, key, body=patch, content_type=MERGE_PATCH, subresource=subresource
-        )
+    async def merge_patch(
+        self, kind: AnyKind, key: Name, patch: Mapping[str, Any], *, subresource: str = ""
+    ) -> Resource:
+        """JSON merge patch (RFC 7386): sets the fields in `patch`, removes the fields that are None in it.
 
-    async def json_patch(self, kind: Kind, key: Key, patch: Sequence[Mapping[str, Any]]) -> Resource:
-        """JSON patch (RFC 6902). Raises: `Invalid` when a `test` fails. RBAC: patch."""
-        return await self._object("PATCH", "patch", kind, key, body=patch, content_type=JSON_PATCH)
+        `subresource="scale"` or `"status"` patches that of the object.
+        Raises: `NotFound` and the other `ApiError`s. RBAC: patch.
+        """
+        return await self._object("patch", kind, key, MERGE_PATCH, patch, subresource=subresource)
 
-    async def delete(self, kind: Kind, key: Key, *, uid: str | None = None, version: str | None = None) -> None:
-        """Delete one object, only if it still has the given `uid` and `version`.
+    async def json_patch(
+        self, kind: AnyKind, key: Name, patch: Sequence[Mapping[str, Any]], *, subresource: str = ""
+    ) -> Resource:
+        """JSON patch (RFC 6902): a list of operations. Raises: `Invalid` when a `test` fails. RBAC: patch."""
+        return await self._object("patch", kind, key, JSON_PATCH, patch, subresource=subresource)
+
+    async def delete(self, kind: AnyKind, key: Name, *, uid: str | None = None, version: str | None = None) -> None:
+        """Delete one object, only if it still has the given `uid` and `version`; its children follow it.
 
         Raises: `Conflict` when they differ, `NotFound` when it is gone. RBAC: delete.
         """
         body: Resource = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         body["preconditions"] = {"uid": uid, "resourceVersion": version}  # the server ignores a null
-        await self._object("DELETE", "delete", kind, key, body=body, content_type=JSON)
+        await self._object("delete", kind, key, JSON, body)
 
     async def _object(
         self,
-        method: str,
         verb: str,
-        kind: Kind,
-        key: Key,
-        *,
-        body: Any = None,
+        kind: AnyKind,
+        name: Name,
         content_type: str = "",
+        body: Any = None,
+        *,
         subresource: str = "",
         cut: bool = True,
     ) -> Resource:
-        path = path_of(kind, key.namespace or None, key.name, subresource)
+        kind, key = self._kind(kind), Key("", name) if isinstance(name, str) else Key(*name)
+        if kind.namespaced != bool(key.namespace):
+            wrong = "name its namespace, too" if kind.namespaced else "leave out the namespace: it is in none"
+            raise OptionError(f"cannot {verb} {kind.resource} {key}: {wrong}")
+        path = path_of(kind, key.namespace, key.name, subresource)
         encoded = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": content_type} if body is not None else {}
-        answer = await self.exchange(ApiRequest(method, path, headers=headers, body=encoded))
+        answer = await self.exchange(ApiRequest(METHODS[verb], path, headers=headers, body=encoded))
         return self._decoded(answer, verb, f"{kind.resource} {key}", cut=cut)
 
-    # --- exchange -----------------------------------------------------------------------------------------------------
+    def _kind(self, kind: AnyKind) -> Kind:
+        return kind if isinstance(kind, Kind) else kind.as_kind(self.group)
+
+    # --- what the runtime asks ----------------------------------------------------------------------------------------
 
     async def exchange(self, request: ApiRequest, *, ends: float | None = None) -> Answer:
         """Send one request and return its answer, whatever the status; `ends` is its deadline (monotonic seconds).

@@ -95,7 +95,7 @@ class ServerError(Refusal):
     """5xx, and every status without a class of its own."""
 
 
-_CLASSES: Final[dict[int, type[Refusal]]] = {
+CLASSES: Final[dict[int, type[Refusal]]] = {
     400: Invalid,
     401: Unauthorized,
     403: Forbidden,
@@ -200,7 +200,7 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
 
     The answer to a read is not changed, except for Secrets: no object was sent that it could quote.
     """
-    message, kind = failure.message, _CLASSES.get(failure.code, ServerError)
+    message, kind = failure.message, CLASSES.get(failure.code, ServerError)
     if failure.code == 500 and _UNFIT.match(message):
         kind = Invalid
     if kind is NotFound and failure.reason != "NotFound":

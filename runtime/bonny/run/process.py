@@ -136,7 +136,8 @@ class Process:
         log.info("stopped")
 
     def _connected(self, fence: Callable[[], float] | None = None) -> Client:
-        return Client(self.cluster, user_agent=self.operator.user_agent, fence=fence)
+        operator = self.operator
+        return Client(self.cluster, user_agent=operator.user_agent, fence=fence, group=operator.group)
 
     async def _serve(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, as long as this replica leads; then stop in order."""

@@ -149,9 +149,10 @@ def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iter
     unknown = sorted(rule.keys() - _KEYS)
     if unknown:
         raise OptionError(f"{where} has the key {unknown[0]!r}: use {', '.join(sorted(_KEYS))}")
-    scalar = next((key for key, values in rule.items() if isinstance(values, str)), None)
-    if scalar is not None:
-        raise OptionError(f"{where}: {scalar} is not a list: write [{rule[scalar]!r}]")
+    for key, values in rule.items():
+        if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+            example = json.dumps(values if isinstance(values, str) else "get")
+            raise OptionError(f"{where}: {key} is not a list of strings: write for example [{example}]")
     if any("*" in value for values in rule.values() for value in values):
         raise OptionError(f"{where} has a wildcard: name each group, resource and verb")
     urls = [("", url, (CLUSTER,)) for url in rule.get("nonResourceURLs", ())]

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from ..client.api import Client
 from ..errors import OptionError
-from ..naming import check_dns_label
+from ..naming import check_dns_label, check_rules
 from ..resource import Resource
 from .binding import Binding
 from .fits import Check, fits
@@ -86,17 +86,22 @@ class Scheduler:
         """Assign `pod` to `node`. Raises and RBAC: as `Binding.create`."""
         await Binding.create(self.client, Binding.new(pod, node), uid=pod.uid)
 
+    rules: ClassVar[tuple[Resource, ...]] = ()
+    """RBAC rules of your own requests, as a ClusterRole writes them. Default: none beyond what scheduling needs."""
+
     @classmethod
-    def rules(cls) -> list[Resource]:
-        """The RBAC rules that it needs, in a ClusterRole. Override it to add the rules of your own requests."""
+    def all_rules(cls) -> list[Resource]:
+        """The RBAC rules that it needs, in a ClusterRole: those of scheduling, and its own."""
         return [
             {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
             {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
             {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
+            *cls.rules,
         ]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        check_rules(cls.__name__, cls.rules)
         if cls.name:
             check_dns_label(cls.name, f"name of {cls.__name__}")
         if cls.check is not None and len(inspect.signature(cls.check).parameters) != 2:

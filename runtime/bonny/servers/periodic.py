@@ -27,6 +27,7 @@ from ..calling import HANDLER_THREAD, call, report, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotLeading
 from ..errors import BonnyError, OptionError
+from ..naming import check_rules
 from ..resource import Resource
 from ..telemetry import execute
 from ..telemetry.logging import about
@@ -105,6 +106,7 @@ class PeriodicTask:
     """The RBAC rules that the handler needs, as a Role writes them."""
 
     def __post_init__(self) -> None:
+        check_rules(f"task {self.id}", self.rules)
         if not 0 < self.interval < math.inf:
             raise OptionError(f"the interval of task {self.id} is {self.interval}: use more than 0 seconds")
         if not 0 <= self.jitter <= 1:

@@ -28,12 +28,12 @@ from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
 from ..telemetry.logging import about
 from .periodic import PeriodicTasks, next_tick, pause
-from .server import Namespaces, Server
+from .server import Namespaces, Server, V
 
 log = logging.getLogger("bonny.servers.reconciler")
 
 
-class Reconciler(Server):
+class Reconciler(Server[V]):
     """Calls `reconcile` for every object of its `operation`, at once and then every `frequency` seconds.
 
     Guarantees: runs do not overlap; a tick during a run is skipped, and later ticks are on time. A handler that fails,
@@ -64,7 +64,7 @@ class Reconciler(Server):
 
     async def reconcilable_resources(self) -> AsyncIterator[Resource]:
         """The objects of one run, as an async generator. Default: all objects of `operation`, page by page."""
-        kind = self.kind()
+        kind = self._kind
         for namespace in self.namespaces:
             async for page in pages(self.client, kind, namespace=namespace):
                 for item in page.items:

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, get_args
 
+from ..api import Version
 from ..client.api import Client
 from ..engine.stream import Stream
 from ..errors import OptionError
 from ..kinds import Kind
+from ..naming import check_rules
 from ..resource import Resource
 from .periodic import PeriodicTasks
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    V = TypeVar("V", bound=Version, default=Any)
+else:
+    from typing import TypeVar
+
+    V = TypeVar("V")
 
 Namespaces: TypeAlias = Sequence[str | None]
 
 
-class Server:
+class Server(Generic[V]):
     """Calls handlers for the objects of one kind. The runtime creates an instance for each term of leadership."""
 
-    operation: ClassVar[Kind]
-    """The objects: `List("v1", "Pod", namespace="default")`. Without a namespace: where the operator watches."""
+    operation: ClassVar[Kind | type[Version]]
+    """The objects: `List("v1", "Pod", namespace="default")`, or a version class. Default: the version class in
+    brackets, as in `Reconciler[Widget]`. Without a namespace: where the operator watches."""
 
     max_concurrent: ClassVar[int] = 10
     """Handlers that run at the same time. Default 10."""
 
     timeout: ClassVar[float] = 60.0
     """Seconds that a handler may take. Default 60."""
+
+    rules: ClassVar[tuple[Resource, ...]] = ()
+    """RBAC rules of your handlers' requests, as a Role writes them. Default: none beyond `verbs`."""
 
     verbs: ClassVar[tuple[str, ...]] = ("list",)
     """Verbs of the kind that RBAC grants."""
@@ -35,7 +50,7 @@ class Server:
 
         Raises: `OptionError` when the class has no `operation`.
         """
-        kind = self.kind()
+        self._kind = kind = self.kind(client.group)
         self.client = client
         self.tasks = tasks
         self.namespaces = namespaces if kind.namespaced and kind.namespace is None else (kind.namespace,)
@@ -44,6 +59,11 @@ class Server:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        # Only this class's own brackets: __init_subclass__ ran for each base before.
+        for argument in (argument for base in vars(cls).get("__orig_bases__", ()) for argument in get_args(base)):
+            if isinstance(argument, type) and issubclass(argument, Version) and "operation" not in vars(cls):
+                cls.operation = argument
+        check_rules(cls.__name__, cls.rules)
         for name in ("frequency", "max_concurrent", "timeout"):
             if not getattr(cls, name, 1) > 0:
                 raise OptionError(f"{cls.__name__}.{name} is {getattr(cls, name)}: use more than 0")
@@ -65,14 +85,17 @@ class Server:
         raise NotImplementedError
 
     @classmethod
-    def kind(cls) -> Kind:
-        """The kind of `operation`. Raises: `OptionError` when there is none."""
-        kind = getattr(cls, "operation", None)
-        if not isinstance(kind, Kind):
+    def kind(cls, default_group: str = "") -> Kind:
+        """The kind of `operation`; `default_group` is the operator's. Raises: `OptionError` when there is none."""
+        operation = getattr(cls, "operation", None)
+        if isinstance(operation, type) and issubclass(operation, Version):
+            return operation.as_kind(default_group)
+        if not isinstance(operation, Kind):
             raise OptionError(f"{cls.__name__} has no operation: write for example operation = List('v1', 'Pod')")
-        return kind
+        return operation
 
     @classmethod
-    def rules(cls) -> list[Resource]:
-        """RBAC rules, as a Role has them. Override it to add the permissions of your handlers."""
-        return [{"apiGroups": [cls.kind().group], "resources": [cls.kind().plural], "verbs": list(cls.verbs)}]
+    def all_rules(cls, default_group: str = "") -> list[Resource]:
+        """The RBAC rules that it needs: `verbs` of its kind, and `rules`. Raises: as `kind`."""
+        kind = cls.kind(default_group)
+        return [{"apiGroups": [kind.group], "resources": [kind.plural], "verbs": list(cls.verbs)}, *cls.rules]

@@ -32,7 +32,7 @@ from ..pipeline import Pipeline
 from ..resource import Resource
 from ..telemetry import execute
 from .periodic import PeriodicTasks
-from .server import Namespaces, Server
+from .server import Namespaces, Server, V
 
 
 class _Shown(Controller[Any]):
@@ -44,7 +44,7 @@ class _Shown(Controller[Any]):
         """Defined, so the worker processes deletions."""
 
 
-class Watcher(Server):
+class Watcher(Server[V]):
     """Calls `add`, `modify` and `delete` with the objects of its `operation`; undefined methods do nothing.
 
     Guarantees: handlers get the last state of each object, and its deletion; states in between may be left out, and an
@@ -62,7 +62,7 @@ class Watcher(Server):
 
     def __init__(self, client: Client, *, namespaces: Namespaces = (None,), tasks: PeriodicTasks | None = None) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
-        kind, options = self.kind(), self.watch_options
+        kind, options = self._kind, self.watch_options
         self.streams = [Stream(client, kind, namespace=name, options=options) for name in self.namespaces]
 
         self.worker = Worker(
@@ -108,7 +108,7 @@ class Watcher(Server):
 
     def _as_controller(self) -> Controller[Any]:
         """A controller whose class has the name of the watcher, for the logs of the worker."""
-        settings = {"resource": self.kind(), "max_concurrent": self.max_concurrent, "timeout": self.timeout}
+        settings = {"resource": self._kind, "max_concurrent": self.max_concurrent, "timeout": self.timeout}
         made: type[Controller[Any]] = type(str(self), (_Shown,), settings)
         return made()
 

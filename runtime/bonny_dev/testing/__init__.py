@@ -10,6 +10,7 @@ for tests with a real server: `running_operator` is a `RunningOperator`.
 from __future__ import annotations
 
 from ..manifest.recorder import Comparison, PermissionRecorder, record_permissions
+from .answers import Answers, Request
 from .assertions import (
     assert_condition,
     assert_descendant,
@@ -25,11 +26,14 @@ from .running import RunningOperator, is_ready
 from .scheduling import schedule
 from .servers import reconcile, run_task
 from .shown import child_of
-from .token import axn, handle
+from .token import Handled, axn, handle
 
 __all__ = [
+    "Answers",
     "Comparison",
+    "Handled",
     "PermissionRecorder",
+    "Request",
     "RunningOperator",
     "assert_condition",
     "assert_descendant",

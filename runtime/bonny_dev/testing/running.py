@@ -195,7 +195,7 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
     project = Project.at(root)
     operator = project.load_operator()
     cluster = find_cluster(kubeconfig=str(sandbox.kubeconfig))
-    async with Client(cluster, user_agent=MANAGER) as client:
+    async with Client(cluster, user_agent=MANAGER, group=operator.group) as client:
         documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
         await install(client, documents, manager=MANAGER)
         identity = sandbox.service_account_kubeconfig(operator.name, operator.name)

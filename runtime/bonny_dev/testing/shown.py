@@ -9,17 +9,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
+from bonny.client.api import Client
 from bonny.core.objects import Item, decode_item
 from bonny.core.watch import Put, WatchOptions
 from bonny.engine.stream import Stream
 from bonny.kinds import Kind
 from bonny.resource import OWNER_UID, Resource, gvk_of, owner_reference, owners_of
-
-from .servers import NO_CLIENT
 
 K = TypeVar("K", bound=Kind)
 
@@ -34,13 +33,13 @@ def child_of(owner: Mapping[str, Any], child: Resource) -> Resource:
 
 
 class ShownObjects(Stream):
-    """A stream that has listed the objects of a test, and shows no more."""
+    """A stream that has listed the objects of a test. It is never run, and needs no client."""
 
     synced = True
     current = True
 
     def __init__(self, kind: Kind, items: Iterable[Item] = ()) -> None:
-        super().__init__(NO_CLIENT, kind, namespace=None, options=WatchOptions())
+        super().__init__(cast("Client", None), kind, namespace=None, options=WatchOptions())
         for item in items:
             self.store.apply(Put(item, live=True))
 

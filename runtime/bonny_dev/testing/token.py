@@ -3,17 +3,17 @@
     token = await testing.handle(WidgetController, widget(size=3))
     testing.assert_descendant(token, "ConfigMap", "w1", data={"size": "3"})
 
-Nothing is sent: the token holds what a handler registered.
+Nothing is sent: the token holds what a handler registered. The test answers what the handler asks with `axn.client`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bonny.api import Version
-from bonny.axn import State
+from bonny.axn import State, V_co
 from bonny.controller import Controller
 from bonny.core.objects import Objects
 from bonny.core.queue import QueueOptions, Reason
@@ -30,7 +30,7 @@ from bonny.resource import Key, Resource, gvk_of, identify, key_of, owners_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
-from .servers import NO_CLIENT
+from .answers import AnsweringClient, AnyAnswers, Request
 from .shown import ShownObjects, streams_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 
     V = TypeVar("V", bound=Version, default=Any)
     T = TypeVar("T")
+
+
+class Handled(Reconcile[V_co]):
+    """The token of a test: an `Axn`, with the requests that the handler sent."""
+
+    @property
+    def requests(self) -> list[Request]:
+        """The requests sent with `axn.client`, in order."""
+        return cast("AnsweringClient", self.client).answers.requests
 
 
 def axn(
@@ -50,16 +59,18 @@ def axn(
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
     now: datetime | None = None,
-) -> Reconcile[V]:
+    answers: AnyAnswers | None = None,
+) -> Handled[V]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
     it, None for kinds without one; `observed` are the live objects that `axn.observed`, `axn.children` and
-    `axn.related` find; `tries` are those before this one that did not succeed; `now` is `axn.now`, by default the time.
+    `axn.related` find; `tries` are those before this one that did not succeed; `now` is `axn.now`, by default the time;
+    `answers` are those to the requests of `axn.client`, see `bonny_dev.testing.answers`.
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     kind = _kind_of(resource, version)
-    token: Reconcile[Any] = Reconcile(
+    token: Handled[Any] = Handled(
         action=Action(action),
         resource=resource if version is None else version.check(resource),
         kind=kind,
@@ -68,7 +79,12 @@ def axn(
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
         now=now,
-        context=_OfflineContext(observed, kind=kind, handled=resource),
+        context=_OfflineContext(
+            observed,
+            kind=kind,
+            handled=resource,
+            client=AnsweringClient(answers or {}, served=None, group=kind.group),
+        ),
     )
     _ = token.spec  # refuses what the API server would
     return token
@@ -83,12 +99,15 @@ async def handle(
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     now: datetime | None = None,
-) -> Reconcile[T]:
+    answers: AnyAnswers | None = None,
+) -> Handled[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
     The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
     in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
     called. `now` is `axn.now`, by default the time.
+    `answers` are the answers to what it sends with `axn.client`; a request that has none, or that the controller's
+    `rules` do not allow, fails the test. The token has them as `requests`.
 
     `observed` are the live objects that `axn.observed`, `axn.children` and `axn.related` find. A child names its owner,
     by the label `bonny.dev/owner-uid` or by an owner reference: `child_of` makes one.
@@ -97,7 +116,8 @@ async def handle(
     made = controller()
     version = controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
     kind = _kind_of(resource, version)
-    token: Reconcile[T] = Reconcile(
+    client = AnsweringClient(answers or {}, served=controller, group=kind.group)
+    token: Handled[T] = Handled(
         action=Action(action),
         resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
         kind=kind,
@@ -106,11 +126,12 @@ async def handle(
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
         now=now,
-        context=_OfflineContext(observed, kind=kind, handled=resource, controller=controller),
+        context=_OfflineContext(observed, kind=kind, handled=resource, client=client, controller=controller),
     )
     await run_step(token, DelegateToController())
     if token.action is Action.FINALIZE and controller.finalizes():
         await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
+    client.check()
     return token
 
 
@@ -130,7 +151,7 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
 
 
 class _OfflineContext(ReconcileContext):
-    """A context that knows some objects and cannot send anything."""
+    """A context that knows some objects, and asks the test instead of a server."""
 
     def __init__(
         self,
@@ -138,6 +159,7 @@ class _OfflineContext(ReconcileContext):
         *,
         kind: Kind,
         handled: Resource,
+        client: AnsweringClient,
         controller: type[Controller[Any]] | None = None,
     ) -> None:
         """Without a controller, every kind in `observed` is one that it owns."""
@@ -150,7 +172,7 @@ class _OfflineContext(ReconcileContext):
             operator="test",
             manager="test/Controller",
             finalizer="test.example.com/controller",
-            client=NO_CLIENT,
+            client=client,
             router=Router(
                 primary=[ShownObjects(kind)],
                 owned=streams_of(owns, shown, handled=handled),
@@ -162,7 +184,7 @@ class _OfflineContext(ReconcileContext):
             record=lambda _, event: self.recorded.append(event),
             apply_descendants=_mark_descendants,
             apply_status=_mark_status,
-            periodic_tasks=PeriodicTasks(NO_CLIENT),
+            periodic_tasks=PeriodicTasks(client),
             wrote=True,  # so that success events are emitted, as when something changed
         )
 

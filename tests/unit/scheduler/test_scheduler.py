@@ -94,7 +94,7 @@ def test_a_field_selector_that_cannot_be_is_named_in_one_sentence(selector: str)
 
 
 def test_the_rules_are_the_least_that_is_needed() -> None:
-    assert Scheduler.rules() == [
+    assert Scheduler.all_rules() == [
         {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
         {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
