@@ -70,7 +70,7 @@ def _step(name: str, module: str = "") -> Part:
     return Part(f"bonny/steps/{module or snake_case(name)}.py", (name,), signed=True)
 
 
-ASSERTIONS: Final = ("descendant", "no_descendant", "status", "condition", "event", "no_event", "requeued")
+ASSERTIONS: Final = ("descendant", "no_descendant", "pruned", "status", "condition", "event", "no_event", "requeued")
 
 # In the order of the tree at the top of the module.
 ERRORS: Final = (
@@ -160,6 +160,7 @@ PAGES: Final = (
         "bonny_dev/testing/__init__.py",
         (
             Part("bonny_dev/testing/token.py", ("axn", "handle"), signed=True),
+            Part("bonny_dev/testing/shown.py", ("child_of",), signed=True),
             Part("bonny_dev/testing/token.py", ("Handled",)),
             Part("bonny_dev/testing/answers.py", ("Answers",), signed=True),
             Part("bonny_dev/testing/answers.py", ("Request",)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ from .core.conditions import condition, steadied, with_condition
 from .core.objects import Item, decode_item
 from .core.queue import Reason
 from .core.records import Action
+from .core.selector import Selector
 from .engine.context import ReconcileContext, Tasks
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
@@ -154,6 +155,8 @@ class Axn(Generic[V_co]):
         self._states: set[State] = set()
         self._conditions: set[str] = set()
         self._looked_at: set[tuple[str, str, Key]] = set()
+        self._listed: set[tuple[str, str]] = set()
+        self._kept: set[tuple[str, str, Key]] = set()
         self._sealed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._calling: Future[Any] | None = None
@@ -216,8 +219,8 @@ class Axn(Generic[V_co]):
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of that kind and name as the watch last showed it, or None. You may change the mapping.
 
-        When this reconcile changes an object that its handler observed, the handler runs again afterwards, so that its
-        conclusions do not stay outdated. The kind must be in the controller's `owns` or `related`.
+        When this reconcile changes or prunes an object that its handler observed, the handler runs again afterwards, so
+        that its conclusions do not stay outdated. The kind must be in the controller's `owns` or `related`.
         Raises: `OptionError` for another kind. RBAC: list and watch, granted by both.
         """
         metadata = descendant["metadata"]
@@ -225,6 +228,47 @@ class Axn(Generic[V_co]):
         wanted = {**descendant, "metadata": {**metadata, "namespace": namespace}}
         self._looked_at.add(self._named(wanted))
         return self._context.observed(wanted)
+
+    def children(self, api_version: str, kind: str, *, selector: Selector = "") -> Sequence[Resource]:
+        """The live children of that kind, by namespace and name: the objects with the UID of this one in the label
+        `bonny.dev/owner-uid`, also those under deletion. From the cache, without a request.
+
+        A child is decoded when you read it, each time as a new mapping, which you may change; `len` and `selector`
+        decode nothing. `selector` compares labels: `"app=web,tier!=db"`, `"tier in (a, b),!old"`, `{"app": "web"}`, or
+        a LabelSelector with matchLabels and matchExpressions.
+
+        When this reconcile changes, adds or prunes a child of this kind, the handler runs again afterwards, as with
+        `observed`. A child that this operator wrote is never missing: while the watch does not show it, this raises
+        `Retry`.
+        Raises: `OptionError` for a kind that is not in the controller's `owns`, or a malformed selector; `Retry` while
+        the watch is not up to date. RBAC: list and watch, granted by `owns`.
+        """
+        self._listed.add((api_version, kind))
+        return self._context.children_of((api_version, kind), self.uid, selector=selector)
+
+    def related(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        selector: Selector = "",
+        namespace: str | None = None,
+        index: tuple[str, str] | None = None,
+    ) -> Sequence[Resource]:
+        """The live objects of a kind in the controller's `related` or `owns`, by namespace and name. From the cache,
+        as it is: each is decoded when you read it, as with `children`.
+
+        `selector` as in `children`. `namespace`: default that of the handled object; `"*"`, and for an object without
+        one the default, are all that the operator watches. `index`: name and value of an index that `Related(...,
+        indexes=)` declares; without one each object of the kind is looked at, though not decoded.
+
+        Looking at an object does not make its changes wake the handler: `Related` says which changes do.
+        Raises: `OptionError` for a kind, namespace or index that is not watched, or a malformed selector; `Retry`
+        before the first list is complete. RBAC: list and watch, granted by `related` and `owns`.
+        """
+        self._listed.add((api_version, kind))
+        within = self.key.namespace if namespace is None else namespace.removeprefix("*")
+        return self._context.related_to((api_version, kind), selector=selector, namespace=within, index=index)
 
     def identifier(self) -> tuple[str, str, str]:
         """(namespace/name, apiVersion, Kind/action), for logs."""
@@ -276,12 +320,24 @@ class Axn(Generic[V_co]):
             raise OptionError(
                 f"{identify(self.identity)} is being deleted and cannot get new descendants: use axn.client"
             )
-        metadata = resource.get("metadata") or {}
-        if not (resource.get("apiVersion") and resource.get("kind") and metadata.get("name")):
-            raise OptionError("a descendant needs apiVersion, kind and metadata.name")
-        identity = self._named(resource)
+        identity = self._complete(resource)
         self._descendants = [other for other in self._descendants if self._named(other.resource) != identity]
         self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt, recreate))
+
+    def keep_descendant(self, resource: Mapping[str, Any]) -> None:
+        """Let a child stay as it is: it is neither applied nor pruned. `resource` is a child from `children`, or any
+        mapping with apiVersion, kind and metadata.name.
+
+        A child that is neither registered nor kept is deleted after the reconcile. Kept once is not kept for ever: a
+        handler keeps the child each time it runs. Has no effect on a child that is registered, too.
+        Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name, or is of a kind that is not in
+        the controller's `owns`.
+        """
+        self._may_change(State.DESCENDANTS_APPLIED)
+        name = self._complete(resource)
+        if all(kind.gvk != name[:2] for kind in self._context.owns):
+            raise OptionError(f"{identify(resource)} cannot be kept: its kind is not in the controller's `owns`")
+        self._kept.add(name)
 
     @property
     def descendants(self) -> list[Resource]:
@@ -489,6 +545,12 @@ class Axn(Generic[V_co]):
         """The identity of a descendant; without a namespace it is in that of the handled object."""
         namespace, name = key_of(resource)
         return resource["apiVersion"], resource["kind"], Key(namespace or self.key.namespace, name)
+
+    def _complete(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
+        """The identity of what a handler calls a descendant."""
+        if not (resource.get("apiVersion") and resource.get("kind") and (resource.get("metadata") or {}).get("name")):
+            raise OptionError("a descendant needs apiVersion, kind and metadata.name")
+        return self._named(resource)
 
     def _must_be_open(self) -> None:
         if self._sealed:

@@ -10,8 +10,8 @@ discovery on a real API server). For other kinds give `plural=` and `scope=`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -118,8 +118,30 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Owned(Kind):
-    """A kind whose objects a controller creates: watched for drift, granted in RBAC."""
+    """A kind whose objects a controller creates: watched for drift, granted in RBAC.
 
+    A child is found by the label `bonny.dev/owner-uid`, which holds the UID of its owner; the runtime sets it.
+
+    - Wakes the handler: any change of a child by another client, its status included, from its creation on, and its
+      deletion. No call is needed for that.
+    - Does not wake it: what this operator itself writes to a child, and deletes. If the handler looked at the child
+      (`axn.observed`, `axn.children`), it runs again after such a write, too.
+    - Pruned, after a successful reconcile: each child that the handler neither registered nor kept
+      (`axn.keep_descendant`).
+
+    RBAC: get, list, watch, create, patch; delete where children are pruned, or deleted by a finalizer.
+    """
+
+    _: KW_ONLY
+
+    prune: bool = True
+    """Whether children of this kind that are no longer registered are deleted. Default True. With False and without
+    `finalize`, delete is not granted: `register_descendant(recreate=True)` then needs it in the controller's `rules`.
+    When the owner is deleted, its children go either way."""
+
+
+IndexFunction: TypeAlias = "Callable[[Resource], Iterable[str]]"
+"""Takes an object; returns the values under which an index finds it."""
 
 ObjectNames: TypeAlias = Iterable[str | tuple[str, str]]
 """Names of objects, or (namespace, name); a name alone is in the namespace of the object that was passed in."""
@@ -134,7 +156,12 @@ class Related(Kind):
         Related("v1", "Secret", named_by=lambda widget: [widget["spec"]["secretName"]])
         Related("v1", "Node", keys=lambda node: [("default", f"agent-{node['metadata']['name']}")])
 
-    A related object that is added, changed or deleted triggers a reconcile of the objects that refer to it.
+    A related object that is added, changed or deleted triggers a reconcile of the objects that `named_by` or `keys`
+    connects it with, and of no others: not of those whose handlers saw it in `axn.related`. So a handler that selects
+    Pods by a label needs `keys` that lead from this label back to the object:
+
+        Related("v1", "Pod", keys=lambda pod: [pod["metadata"].get("labels", {}).get("cache", "")])
+
     RBAC: get, list and watch. All objects of the kind are kept in memory: use selectors, or `metadata_only`.
     """
 
@@ -145,6 +172,13 @@ class Related(Kind):
 
     keys: Callable[[Resource], ObjectNames] | None = None
     """Takes a related object, before and after a change; returns the names of the reconciled objects to run."""
+
+    indexes: Mapping[str, str | IndexFunction] = field(default_factory=dict, hash=False)
+    """Indexes by name, for `axn.related(..., index=(name, value))`: by the value of a label, whose key is given, or by
+    each of the values that a function returns for a related object:
+
+        indexes={"app": "app.kubernetes.io/name", "node": lambda pod: [pod["spec"].get("nodeName", "")]}
+    """
 
     def __post_init__(self) -> None:
         Kind.__post_init__(self)

@@ -41,6 +41,11 @@ def gvk_of(resource: Mapping[str, Any]) -> tuple[str, str]:
     return resource["apiVersion"], resource["kind"]
 
 
+def named(gvk: tuple[str, str], key: Key) -> Resource:
+    """The type and the name of an object, and nothing else of it."""
+    return {"apiVersion": gvk[0], "kind": gvk[1], "metadata": {"name": key.name, "namespace": key.namespace}}
+
+
 def identify(resource: Mapping[str, Any]) -> str:
     """A short name for logs and messages: `ConfigMap default/w1`."""
     return f"{resource.get('kind', '?')} {key_of(resource)}"

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.lines import code_lines
+
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
-PAGES = ("check-permissions", "test-a-controller")
+PAGES = ("check-permissions", "manage-many-children", "test-a-controller")
 
 
 def code(page: str) -> str:
@@ -25,6 +27,19 @@ def code(page: str) -> str:
         else:
             lines.append(line if shown else "")
     return "\n".join(lines)
+
+
+def test_the_cron_job_is_as_short_as_the_comparison_says(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (HOW_TO / "manage-many-children.md").read_text("utf-8"), re.M | re.S)
+    lines = []
+    for block in blocks:
+        (tmp_path / "block.py").write_text(block, "utf-8")
+        lines.append(code_lines(tmp_path / "block.py"))
+    _, controller, tests = lines
+    comparison = (HOW_TO.parent / "comparison.md").read_text("utf-8")
+    assert f"[{controller} lines of controller](how-to/manage-many-children.md), {tests} of unit tests" in comparison
+    assert controller < 90
+    assert tests < 60
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bonny.errors import OptionError
-from bonny.kinds import Kind, Owned, Scope, builtin, resource_scope
+from bonny.kinds import Kind, Owned, Related, Scope, builtin, resource_scope
+from bonny.resource import Resource
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,14 @@ def test_a_cluster_scoped_kind_has_no_namespace() -> None:
 
 def test_equal_kinds_are_one_key_of_a_dictionary() -> None:
     assert len({Kind("v1", "Pod"), Kind("v1", "Pod"), Kind("v1", "Pod", namespace="a")}) == 2
+
+
+def test_a_related_kind_with_indexes_is_a_key_of_a_dictionary() -> None:
+    def keys(_: Resource) -> list[str]:
+        return []
+
+    one, same = (Related("v1", "Pod", keys=keys, indexes={"app": "app"}) for _ in range(2))
+    assert len({one, same, Related("v1", "Pod", keys=keys)}) == 2
 
 
 def test_an_owned_kind_is_a_kind() -> None:

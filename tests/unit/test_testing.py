@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel
 
-from bonny import Axn, Controller, Kind, Resource, Retry
+from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
 from bonny.api import Model
 from bonny.axn import State
 from bonny.calling import HandlerTimeout
-from bonny.errors import AlreadyApplied, InvalidObject
+from bonny.errors import AlreadyApplied, InvalidObject, OptionError
+from bonny.resource import owner_reference
 from bonny_dev import testing
 from tests.support.widget import Widget, WidgetSpec, widget
 
@@ -239,6 +240,78 @@ def test_observed_objects_are_found_with_and_without_the_owners_namespace() -> N
     elsewhere = {**there, "metadata": {"name": "p1", "namespace": "elsewhere"}}
     assert token.observed(there) == pod(app="web")
     assert token.observed(elsewhere) is None
+
+
+# --- children and related objects -------------------------------------------------------------------------------------
+
+
+class Lists(Controller[Widget]):
+    """Keeps the newest two of its ConfigMaps, and registers one more."""
+
+    owns = (Owned("v1", "ConfigMap"), Owned("v1", "Namespace"))
+    related = (
+        Related("v1", "Pod", keys=lambda _: [], indexes={"node": lambda pod: [pod["spec"].get("nodeName", "")]}),
+    )
+
+    async def reconcile(self, axn: Axn[Widget]) -> None:
+        found = axn.children("v1", "ConfigMap")
+        for child in found[-2:]:
+            axn.keep_descendant(child)
+        axn.register_descendant(config_map("registered"))
+        pods = axn.related("v1", "Pod", index=("node", "n1")) if found else ()
+        axn.assigns["pods"] = [each["metadata"]["name"] for each in pods]
+
+
+def config_map(name: str, **metadata: Any) -> Resource:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+
+
+async def test_children_are_found_by_the_label_or_by_an_owner_reference() -> None:
+    observed = [
+        testing.child_of(widget(), config_map("d")),
+        config_map("c", labels={"bonny.dev/owner-uid": "u-1"}),
+        config_map("b", ownerReferences=[{"kind": "Other", "name": "o", "uid": "u-9"}, owner_reference(widget())]),
+        testing.child_of(widget(), config_map("registered")),
+        config_map("other", ownerReferences=[{"kind": "Other", "name": "o", "uid": "u-9"}]),
+        testing.child_of(widget(), config_map("a")),
+        pod() | {"spec": {"nodeName": "n1"}},
+    ]
+
+    token = await testing.handle(Lists, widget(), observed=observed)
+
+    testing.assert_pruned(token, "ConfigMap", "a", "b", "c")
+    testing.assert_pruned(token, "Namespace")
+    assert token.assigns["pods"] == ["p1"]
+    with pytest.raises(AssertionError, match=r"^ConfigMap to be pruned: a, b, c, not none$"):
+        testing.assert_pruned(token, "ConfigMap")
+
+
+async def test_nothing_is_pruned_where_a_handler_of_its_own_would_prune_the_children_of_others() -> None:
+    class Adds(Lists):
+        async def add(self, axn: Axn[Widget]) -> None: ...
+
+    token = await testing.handle(Adds, widget(), observed=[testing.child_of(widget(), config_map("a"))])
+    testing.assert_pruned(token, "ConfigMap")
+
+
+async def test_an_observed_object_without_an_owner_says_how_to_make_it_a_child() -> None:
+    before = await testing.handle(Lists, widget())
+    with pytest.raises(OptionError, match=r"^ConfigMap registered in `observed` names no owner.*testing\.child_of\("):
+        await testing.handle(Lists, widget(), observed=before.descendants)
+
+
+async def test_a_kind_that_is_not_declared_is_refused_as_by_the_operator() -> None:
+    class Undeclared(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.children("batch/v1", "Job")
+
+    with pytest.raises(OptionError, match=r"Job .* cannot be a child"):
+        await testing.handle(Undeclared, widget())
+
+
+def test_a_token_without_a_controller_owns_what_is_observed() -> None:
+    token = testing.axn(widget(), version=Widget, observed=[testing.child_of(widget(), config_map("a"))])
+    assert len(token.children("v1", "ConfigMap")) == len(token.related("v1", "ConfigMap")) == 1
 
 
 @pytest.mark.parametrize(("field", "value"), [("action", "create"), ("reasons", ["because"])])

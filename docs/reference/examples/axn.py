@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Operator, Owned, PeriodicTask, Resource, Stop, TaskRun
+from bonny import Axn, Controller, Kind, Operator, Owned, PeriodicTask, Related, Resource, Stop, TaskRun
 from bonny.axn import State
 from bonny.core.records import Action
 from bonny.errors import AlreadyApplied
@@ -95,6 +95,48 @@ async def observed() -> None:
     testing.assert_condition(again, "Ready", True)
 
 
+async def children() -> None:
+    class Counts(Controller[Widget]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            found = axn.children("v1", "ConfigMap", selector={"tier": "web"})
+            axn.update_status(lambda status: {**status, "size": len(found)})
+            for child in found:  # decoded one by one
+                axn.register_descendant({**config_map(child["metadata"]["name"]), "data": child["data"]})
+
+    labels = {"labels": {"tier": "web"}}
+    live = [{**config_map("a", size="1"), "metadata": {"name": "a", **labels}}, config_map("b")]
+    observed = [testing.child_of(widget(), child) for child in live]
+    token = await testing.handle(Counts, widget(), observed=observed)
+    testing.assert_status(token, size=1)
+    testing.assert_descendant(token, "ConfigMap", "a", data={"size": "1"})
+
+
+async def related() -> None:
+    class Serving(Controller[Widget]):
+        related = (
+            Related(
+                "v1",
+                "Pod",
+                keys=lambda pod: [pod["metadata"].get("labels", {}).get("widget", "")],  # which handlers a change wakes
+                indexes={"node": lambda pod: [pod["spec"].get("nodeName", "")]},
+            ),
+        )
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            mine = axn.related("v1", "Pod", selector={"widget": axn.key.name})
+            neighbours = axn.related("v1", "Pod", index=("node", mine[0]["spec"]["nodeName"]), namespace="*")
+            axn.set_condition("Ready", len(mine) == axn.spec.size, message=f"{len(neighbours)} pods on the first node")
+
+    def pod(name: str, **labels: str) -> Resource:
+        metadata = {"name": name, "namespace": "default", "labels": labels}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n1"}}
+
+    token = await testing.handle(Serving, widget("w1", size=1), observed=[pod("a", widget="w1"), pod("b")])
+    testing.assert_condition(token, "Ready", True, message="2 pods on the first node")
+
+
 def identifier() -> None:
     axn = testing.axn(widget("w1"), version=Widget, action="modify")
     assert axn.identifier() == ("default/w1", "reference.example.com/v1", "Widget/modify")
@@ -129,6 +171,24 @@ async def register_descendant() -> None:
 
     token = await testing.handle(Homes, widget())
     assert [child["metadata"]["name"] for child in token.descendants] == ["my-ns", "size", "kept"]
+
+
+async def keep_descendant() -> None:
+    class Snapshots(Controller[Widget]):
+        """One ConfigMap per generation; the newest ones stay as they are, older ones are deleted."""
+
+        owns = (Owned("v1", "ConfigMap"),)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            for earlier in axn.children("v1", "ConfigMap")[-2:]:
+                axn.keep_descendant(earlier)
+            generation = axn.resource["metadata"]["generation"]
+            axn.register_descendant(config_map(f"{axn.key.name}-{generation}", size=str(axn.spec.size)))
+
+    earlier = [testing.child_of(widget("w1"), config_map(f"w1-{number}")) for number in range(-2, 1)]
+    token = await testing.handle(Snapshots, widget("w1"), observed=earlier)
+    testing.assert_descendant(token, "ConfigMap", "w1-1")
+    testing.assert_pruned(token, "ConfigMap", "w1--1")
 
 
 def descendants() -> None:
@@ -365,6 +425,13 @@ def tell() -> None:
     axn.emit_events()
     axn.tell(Event(EventType.WARNING, "Paused", "Pause", "its owner asked for it"))
     assert [event.reason for event in axn.events] == ["Paused"]
+
+
+def unwanted() -> None:
+    axn = testing.axn(widget(), version=Widget, observed=[testing.child_of(widget(), config_map("old"))])
+    axn.children("v1", "ConfigMap")
+    children = axn.context.children(axn.uid) or []
+    assert [child.key.name for _, child in axn.unwanted(children)] == ["old"]
 
 
 def looked_at() -> None:

@@ -150,6 +150,20 @@ def kind() -> None:
     assert crontabs.resource == "crontabs.stable.example.com"
 
 
+async def owned() -> None:
+    class Backups(Controller[Widget]):
+        owns = (Owned("v1", "ConfigMap"), Owned("v1", "PersistentVolumeClaim", prune=False))
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.register_descendant(config_map("settings"))
+
+    claim: Resource = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
+    observed = [testing.child_of(widget(), child) for child in (claim, config_map("former"))]
+    token = await testing.handle(Backups, widget(), observed=observed)
+    testing.assert_pruned(token, "ConfigMap", "former")
+    testing.assert_pruned(token, "PersistentVolumeClaim")
+
+
 def related(sandbox: Sandbox) -> None:
     class Guarded(Controller[Widget]):
         related = (Related("v1", "Secret", named_by=lambda widget: [widget["spec"].get("secret") or "none"]),)

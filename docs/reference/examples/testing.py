@@ -48,6 +48,18 @@ async def assert_no_descendant() -> None:
     testing.assert_no_descendant(token, "ConfigMap", "w2-size")
 
 
+async def assert_pruned() -> None:
+    children = [testing.child_of(widget("w1"), config_map(name)) for name in ("w1-size", "w1-former")]
+    token = await testing.handle(Publishes, widget("w1"), observed=children)
+    testing.assert_pruned(token, "ConfigMap", "w1-former")
+
+
+def child_of() -> None:
+    child = testing.child_of(widget("w1"), config_map("w1-size"))
+    assert child["metadata"]["labels"] == {"bonny.dev/owner-uid": "uid-of-w1"}
+    assert child["metadata"]["ownerReferences"][0]["name"] == "w1"
+
+
 def assert_status() -> None:
     token = testing.axn(widget(), version=Widget)
     token.update_status(lambda status: {**status, "size": 3})

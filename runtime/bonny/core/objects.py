@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar, overload
 
 import msgspec
 
@@ -88,6 +89,31 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         if (emptied or self.too_deep) and not cut:
             raise InvalidObject(f"{self.key} is nested deeper than {DEEPEST} levels: make it flatter")
         return decoded
+
+
+class Objects(Sequence[dict[str, Any]]):
+    """Objects of one kind, decoded one by one when they are read; each time a new mapping, which the caller may change.
+
+    Raises: on reading, `InvalidObject` for an object that is nested too deeply.
+    """
+
+    def __init__(self, gvk: tuple[str, str], items: Sequence[Item]) -> None:
+        self._gvk = gvk
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Objects: ...
+    def __getitem__(self, at: int | slice) -> dict[str, Any] | Objects:
+        if isinstance(at, slice):
+            return Objects(self._gvk, self._items[at])
+        # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
+        api_version, kind = self._gvk
+        return {**self._items[at].decode(), "apiVersion": api_version, "kind": kind}
 
 
 class Page(msgspec.Struct, frozen=True):

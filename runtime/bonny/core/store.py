@@ -100,6 +100,12 @@ class Store:
             return frozenset()
         return frozenset(keys) if isinstance(keys, set) else frozenset((keys,))
 
+    def items(self, name: str = "", value: str = "") -> list[Item]:
+        """The objects that have `value` in the index called `name`; without a name all. From any thread."""
+        if not name:
+            return list(self)
+        return [item for item in map(self.get, self.lookup(name, value)) if item is not None]
+
     def _index(self, name: str, key: Key, old: Item | None, new: Item | None) -> None:
         function, entries = self._indexes[name]
         before = set(function(old)) if old is not None else set()

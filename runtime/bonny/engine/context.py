@@ -5,20 +5,22 @@ It is the router as seen by one owner: which of its children are shown, which of
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol
 
 from ..client.api import Client
 from ..core.fights import Fights
-from ..core.objects import Item
+from ..core.objects import Item, Objects, version_number
 from ..core.records import AppliedRecord
-from ..errors import OptionError
+from ..core.selector import Selector, hold, requirements_of
+from ..errors import OptionError, Retry
 from ..events import Event
 from ..kinds import Kind, Owned
 from ..resource import Key, Resource, gvk_of, identify, key_of
-from .router import Router
+from .router import OWNER_INDEX, Router
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class ReconcileContext:
                 for stream in self.router.streams_of(kind, key):
                     item = stream.store.get(key)
                     if item is not None:
-                        return {**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind}
+                        return Objects(kind.gvk, [item])[0]
                 return None
         raise OptionError(
             f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns` or `related`"
@@ -134,6 +136,47 @@ class ReconcileContext:
         """The objects with the label of that owner UID; None while a stream of an owned kind is not in sync: then the
         owner is queued again once all are."""
         return self.router.children(owner_uid, owner=self.key)
+
+    def children_of(self, gvk: tuple[str, str], owner_uid: str, *, selector: Selector) -> Objects:
+        """The children of one kind, by namespace and name. From any thread.
+
+        Raises: `OptionError` for a kind that is not owned; `Retry` while a stream of the kind is not in sync, or has
+        yet to show what this operator wrote.
+        """
+        streams = self.router.owned_streams_of(gvk)
+        if not streams:
+            raise OptionError(f"{gvk[1]} ({gvk[0]}) cannot be a child: add Owned{gvk} to the controller's `owns`")
+        shown = all(self.is_shown(kind, key) for kind, key in self.applied_records if kind.gvk == gvk)
+        if not shown or not all(stream.current for stream in streams):
+            raise Retry(f"the children of kind {gvk[1]} are unknown: the watch is not up to date")
+        return _selected(gvk, selector, (stream.store.items(OWNER_INDEX, owner_uid) for stream in streams))
+
+    def related_to(
+        self, gvk: tuple[str, str], *, selector: Selector, namespace: str, index: tuple[str, str] | None
+    ) -> Objects:
+        """The objects of an owned or related kind in a namespace (empty: in all), by namespace and name. With `index`,
+        the objects that have its value in the index of that name. From any thread.
+
+        Raises: `OptionError` for a kind, a namespace or an index that is not watched; `Retry` before the first list is
+        complete.
+        """
+        name, value = index or ("", "")
+        indexes = self.router.indexes_of(gvk, name)
+        streams = [stream for stream in indexes if not namespace or stream.namespace in (None, namespace)]
+        if not streams:
+            asked = f"index {name!r}" if index else f"namespace {namespace or '*'!r}"
+            raise OptionError(
+                f"{gvk[1]} ({gvk[0]}) is not watched with the {asked}: declare that in the controller's `related`"
+            )
+        if not all(stream.synced for stream in streams):
+            raise Retry(f"the objects of kind {gvk[1]} are unknown: their first list is not complete")
+        items = (stream.store.items(indexes[stream], value) for stream in streams)
+        return _selected(gvk, selector, items, namespace=namespace if streams[0].kind.namespaced else "")
+
+    def is_shown(self, kind: Kind, key: Key) -> bool:
+        """Whether the stream of a descendant shows the last apply of this owner to it."""
+        record, stream = self.applied_records.get((kind, key)), self.router.stream_of(kind, key)
+        return record is None or stream is None or version_number(record.version) <= stream.version
 
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by a foreign object: when that one changes, the owner is queued again."""
@@ -164,3 +207,15 @@ class ReconcileContext:
             self.router.cancel_deletion(kind, key, owner=self.key)
             raise
         self.wrote = True
+
+
+def _selected(
+    gvk: tuple[str, str], selector: Selector, items: Iterable[Iterable[Item]], *, namespace: str = ""
+) -> Objects:
+    wanted = requirements_of(selector)
+    found = {
+        item.key: item
+        for item in chain.from_iterable(items)
+        if namespace in ("", item.key.namespace) and hold(wanted, item.meta.labels or {})
+    }
+    return Objects(gvk, [found[key] for key in sorted(found)])

@@ -7,7 +7,7 @@ base class, `Axn`: the change, and the desired state that it registers. Here is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,8 +18,8 @@ import msgspec
 from ..axn import SHORTEST_WAIT, Axn, Descendant, RegisteredEvent, State, V_co
 from ..core.objects import Item, decode_item
 from ..events import Event
-from ..kinds import Kind
-from ..resource import Key, Resource
+from ..kinds import Kind, Owned
+from ..resource import Key, Resource, gvk_of, named
 from .context import ReconcileContext
 
 Step: TypeAlias = "Callable[[Reconcile[Any]], Awaitable[None] | None]"
@@ -61,8 +61,21 @@ class Reconcile(Axn[V_co]):
         self._spec = None
 
     def looked_at(self, resource: Mapping[str, Any]) -> bool:
-        """Whether the handler observed this object (`observed`)."""
-        return self._named(resource) in self._looked_at
+        """Whether the handler looked at this object (`observed`), or at its kind (`children`, `related`)."""
+        return gvk_of(resource) in self._listed or self._named(resource) in self._looked_at
+
+    def unwanted(self, children: Sequence[tuple[Owned, Item]]) -> list[tuple[Owned, Item]]:
+        """The live children to prune: neither registered nor kept, nor under deletion, nor of a kind whose children
+        stay."""
+        names = [self._named(named(kind.gvk, child.key)) for kind, child in children]
+        wanted = self._kept | {self._named(descendant.resource) for descendant in self._descendants}
+        # Two declarations of a kind may both select a child.
+        wanted |= {name for name, (kind, _) in zip(names, children, strict=True) if not kind.prune}
+        return [
+            each
+            for name, each in zip(names, children, strict=True)
+            if name not in wanted and each[1].meta.deletion_timestamp is None
+        ]
 
     # --- the handler --------------------------------------------------------------------------------------------------
 

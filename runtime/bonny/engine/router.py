@@ -25,7 +25,7 @@ from ..core.queue import Priority, Queue, QueueOptions, Reason
 from ..core.records import Records
 from ..core.store import Delta
 from ..errors import OptionError
-from ..kinds import Kind, ObjectNames, Owned, Related
+from ..kinds import IndexFunction, Kind, ObjectNames, Owned, Related
 from ..resource import OWNER_UID, Key, Resource
 from .stream import Stream
 
@@ -106,12 +106,18 @@ class Router:
                 stream.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
         for stream in self.owned_streams:
             stream.store.add_index(OWNER_INDEX, _labelled_owner)
-        for kind in self._related:
-            if kind.named_by is not None:
-                for stream in self.primary:
-                    stream.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
+        for kind, streams in self._related.items():
+            self._add_indexes(kind, streams)
         for stream in self.streams:
             stream.subscribe(self)
+
+    def _add_indexes(self, kind: Related, streams: Sequence[Stream]) -> None:
+        if kind.named_by is not None:
+            for stream in self.primary:
+                stream.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
+        for index in kind.indexes.values():
+            for stream in streams:
+                stream.store.add_index(_name_of(index), partial(_values, kind, index))
 
     # --- for workers --------------------------------------------------------------------------------------------------
 
@@ -134,6 +140,19 @@ class Router:
         """The first stream of `streams_of`."""
         return next(self.streams_of(kind, key), None)
 
+    def owned_streams_of(self, gvk: tuple[str, str]) -> list[Stream]:
+        """The streams of an owned kind; empty for other kinds."""
+        return [stream for kind, streams in self._owned.items() if kind.gvk == gvk for stream in streams]
+
+    def indexes_of(self, gvk: tuple[str, str], name: str) -> dict[Stream, str]:
+        """The streams of an owned or related kind that have the index `name` (empty: all of them), each with the name
+        of this index in its store."""
+        if not name:
+            both = (*self._owned.items(), *self._related.items())
+            return {stream: "" for kind, streams in both if kind.gvk == gvk for stream in streams}
+        indexed = {kind: streams for kind, streams in self._related.items() if kind.gvk == gvk and name in kind.indexes}
+        return {stream: _name_of(kind.indexes[name]) for kind, streams in indexed.items() for stream in streams}
+
     def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
         """The objects with the label of this owner; None while a stream of an owned kind is not in sync.
 
@@ -144,12 +163,15 @@ class Router:
                 self._ask()
             self._unsure.add(owner)
             return None
+        return self.children_of(owner_uid)
+
+    def children_of(self, owner_uid: str) -> list[tuple[Owned, Item]]:
+        """The objects with the label of this owner, as the streams show them."""
         return [
             (kind, item)
             for kind, streams in self._owned.items()
             for stream in streams
-            for item in map(stream.store.get, stream.store.lookup(OWNER_INDEX, owner_uid))
-            if item is not None
+            for item in stream.store.items(OWNER_INDEX, owner_uid)
         ]
 
     @property
@@ -471,6 +493,27 @@ def _labelled_owner(item: Item) -> Iterable[str]:
 def _index_of(kind: Related) -> str:
     """The name of the index of handled objects by the related objects that they name."""
     return f"{kind.resource} by {id(kind.named_by)}"
+
+
+def _name_of(index: str | IndexFunction) -> str:
+    """The name of an index of related objects; streams are shared by controllers, and so are equal indexes."""
+    return f"label {index}" if isinstance(index, str) else f"function {id(index)}"
+
+
+def _values(kind: Related, index: str | IndexFunction, item: Item) -> Iterable[str]:
+    """The values of a related object in an index of a user."""
+    if isinstance(index, str):
+        label = (item.meta.labels or {}).get(index)
+        return () if label is None else (label,)
+    try:
+        returned = index(item.decode())
+        values = list(returned)
+        if isinstance(returned, str) or not all(isinstance(value, str) for value in values):
+            raise OptionError("it returned something else than a list of strings")
+    except BaseException:
+        log.exception("a function of Related failed", extra={"kind": kind.resource, "object": str(item.key)})
+        return ()
+    return values
 
 
 def _named_by(kind: Related, names: Callable[[Resource], ObjectNames], item: Item) -> Iterable[str]:

@@ -124,7 +124,7 @@ def _of_controller(
         home = kind.namespace if kind.namespaced else DEFAULT_NAMESPACE
         yield from _on(replace(EVENT, namespace=home), EVENT_VERBS, everywhere)
     for owned in controller.owns:
-        deletes = ("delete",) if finalizes or operator.prunes(controller) else ()
+        deletes = ("delete",) if finalizes or (owned.prune and operator.prunes(controller)) else ()
         yield from _on(owned, READ + WRITE + deletes, everywhere)
     for related in controller.related:
         yield from _on(related, READ, everywhere)

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..core.objects import Item
+from ..core.selector import hold
 from .demand import AntiAffinity
-from .selector import hold
 from .views import NodeView, PodView, TopologyDomains, Usage
 
 

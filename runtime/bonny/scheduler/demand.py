@@ -18,8 +18,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from ..core.selector import Requirement, label_selector
 from .quantity import milli, nano, whole
-from .selector import Requirement, Term, label_selector, required_names
+from .selector import Term, required_names
 
 CPU: Final = "cpu"
 # The order in which kube-scheduler checks and reports them.

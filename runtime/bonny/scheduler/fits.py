@@ -14,8 +14,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from ..core.selector import hold
 from .demand import Taint
-from .selector import NAME_FIELD, hold
+from .selector import NAME_FIELD
 from .views import NodeView, PodView
 
 

@@ -83,7 +83,8 @@ class ApplyDescendants:
             axn.mark_applied(State.DESCENDANTS_APPLIED)
         applied_records = axn.context.applied_records
         for dropped in applied_records.keys() - applied:
-            del applied_records[dropped]
+            if axn.context.is_shown(*dropped):
+                del applied_records[dropped]
         axn.applied = applied
 
     async def _apply(self, axn: Reconcile[Any], descendant: Descendant) -> tuple[Owned, Key]:

@@ -1,9 +1,10 @@
-"""PruneDescendants: deletes children that the handler no longer registers.
+"""PruneDescendants: deletes children that the handler neither registers nor keeps.
 
-A child is deleted only if all of this holds: it carries the label with the owner's UID; this controller applied it; the
-handler returned and did not halt; every registered descendant was applied; every owned stream is in sync; and an
-uncached read shows the owner as the handler saw it, and not under deletion. The request names the child's UID and
-version, so a child that changed in the meantime is left for the next reconcile.
+A child is deleted only if all of this holds: it carries the label with the owner's UID; this controller applied it; its
+kind is not declared with `Owned(..., prune=False)`; the handler returned and did not halt; every registered descendant
+was applied; every owned stream is in sync; and an uncached read shows the owner as the handler saw it, and not under
+deletion. The request names the child's UID and version, so a child that changed in the meantime is left for the next
+reconcile.
 
 Off for controllers that define `add` or `modify`: each handler would prune the children of the other handlers.
 """
@@ -16,6 +17,7 @@ from ..core.fields import owned_fields
 from ..core.objects import Item
 from ..core.records import Action
 from ..engine.reconcile import Reconcile
+from ..resource import named
 from .live import delete_children, owner_is_as_shown
 
 # The owner's change comes as an event, unless the owner was changed back in the meantime: look again after this time.
@@ -34,18 +36,14 @@ class PruneDescendants:
         children = axn.context.children(axn.uid)
         if children is None:
             return
-        registered = {(kind.gvk, key) for kind, key in axn.applied}
-        dropped = [
-            (kind, child)
-            for kind, child in children
-            if (kind.gvk, child.key) not in registered and _is_ours(child, axn.context.manager)
-        ]
+        dropped = [each for each in axn.unwanted(children) if _is_ours(each[1], axn.context.manager)]
         if dropped and await owner_is_as_shown(axn):
             await delete_children(axn, dropped, insist=False)
+            axn.outdated = axn.outdated or any(axn.looked_at(named(kind.gvk, child.key)) for kind, child in dropped)
         elif dropped:
             axn.requeue_seconds = min(axn.requeue_seconds or LATER_SECONDS, LATER_SECONDS)
 
 
 def _is_ours(child: Item, manager: str) -> bool:
     """Whether this controller applied it: another controller of the operator may have children of the same owner."""
-    return child.meta.deletion_timestamp is None and owned_fields(child.decode(cut=True), manager) is not None
+    return owned_fields(child.decode(cut=True), manager) is not None

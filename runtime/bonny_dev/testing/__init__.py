@@ -1,10 +1,10 @@
 """Testing: builders, assertions and fixtures for tests of an operator.
 
 `axn` builds the token for a handler test without a server, `handle` passes it through the handler, and the functions
-that begin with `assert_` check what the handler registered. `run_task` and `reconcile` do the same for periodic tasks
-and reconcilers, `schedule` asks a scheduler for a node, `round_trip` checks conversion functions. `record_permissions`
-compares used permissions with the manifest. `plugin` holds pytest fixtures for tests with a real server:
-`running_operator` is a `RunningOperator`.
+that begin with `assert_` check what the handler registered; `child_of` makes a child for `observed`. `run_task` and
+`reconcile` do the same for periodic tasks and reconcilers, `schedule` asks a scheduler for a node, `round_trip` checks
+conversion functions. `record_permissions` compares used permissions with the manifest. `plugin` holds pytest fixtures
+for tests with a real server: `running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .assertions import (
     assert_event,
     assert_no_descendant,
     assert_no_event,
+    assert_pruned,
     assert_requeued,
     assert_status,
 )
@@ -24,6 +25,7 @@ from .conversion import round_trip
 from .running import RunningOperator, is_ready
 from .scheduling import schedule
 from .servers import reconcile, run_task
+from .shown import child_of
 from .token import Handled, axn, handle
 
 __all__ = [
@@ -38,9 +40,11 @@ __all__ = [
     "assert_event",
     "assert_no_descendant",
     "assert_no_event",
+    "assert_pruned",
     "assert_requeued",
     "assert_status",
     "axn",
+    "child_of",
     "handle",
     "is_ready",
     "reconcile",

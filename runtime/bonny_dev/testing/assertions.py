@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from bonny.axn import Axn
+from bonny.engine.reconcile import Reconcile
 from bonny.events import Event
 from bonny.resource import Resource, identify, key_of
 
@@ -42,6 +43,14 @@ def assert_no_descendant(token: Axn[Any], kind: str | None = None, name: str | N
     ]
     wanted = " ".join(filter(None, (kind or "descendant", name)))
     _require(not unwanted, f"no {wanted} was to be registered; registered: {_listed(unwanted)}")
+
+
+def assert_pruned(token: Reconcile[Any], kind: str, *names: str) -> None:
+    """Of the children of that kind in `observed`, exactly those called `names` will be deleted: the handler neither
+    registered nor kept them. Without names: none."""
+    children = [child for child in token.context.router.children_of(token.uid) if child[0].kind == kind]
+    found = [child.key.name for _, child in token.unwanted(children) if token.controller.prunes()]
+    _require(sorted(found) == sorted(names), f"{kind} to be pruned: {_listed(sorted(found))}, not {_listed(names)}")
 
 
 def assert_status(token: Axn[Any], **fields: Any) -> Resource:

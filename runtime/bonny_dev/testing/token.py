@@ -15,21 +15,23 @@ from typing import TYPE_CHECKING, Any, cast
 from bonny.api import Version
 from bonny.axn import State, V_co
 from bonny.controller import Controller
+from bonny.core.objects import Objects
 from bonny.core.queue import QueueOptions, Reason
 from bonny.core.records import Action
-from bonny.core.watch import WatchOptions
+from bonny.core.selector import Selector
 from bonny.engine.context import ReconcileContext
 from bonny.engine.reconcile import Reconcile
 from bonny.engine.router import Router
-from bonny.engine.stream import Stream
+from bonny.errors import OptionError
 from bonny.events import Event
-from bonny.kinds import Kind, Scope
+from bonny.kinds import Kind, Owned, Scope
 from bonny.pipeline import call_handler, run_step
-from bonny.resource import Key, Resource, gvk_of, key_of
+from bonny.resource import Key, Resource, gvk_of, identify, key_of, owners_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
 from .answers import AnsweringClient, AnyAnswers, Request
+from .shown import ShownObjects, streams_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -62,9 +64,9 @@ def axn(
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
-    it, None for kinds without one; `observed` are the live objects that `axn.observed` finds; `tries` are those before
-    this one that did not succeed; `now` is `axn.now`, by default the time; `answers` are
-    those to the requests of `axn.client`, see `bonny_dev.testing.answers`.
+    it, None for kinds without one; `observed` are the live objects that `axn.observed`, `axn.children` and
+    `axn.related` find; `tries` are those before this one that did not succeed; `now` is `axn.now`, by default the time;
+    `answers` are those to the requests of `axn.client`, see `bonny_dev.testing.answers`.
     Raises: `InvalidObject` when the API server would refuse `resource`.
     """
     kind = _kind_of(resource, version)
@@ -80,7 +82,7 @@ def axn(
         context=_OfflineContext(
             observed,
             kind=kind,
-            key=key_of(resource),
+            handled=resource,
             client=AnsweringClient(answers or {}, served=None, group=kind.group),
         ),
     )
@@ -106,6 +108,9 @@ async def handle(
     called. `now` is `axn.now`, by default the time.
     `answers` are the answers to what it sends with `axn.client`; a request that has none, or that the controller's
     `rules` do not allow, fails the test. The token has them as `requests`.
+
+    `observed` are the live objects that `axn.observed`, `axn.children` and `axn.related` find. A child names its owner,
+    by the label `bonny.dev/owner-uid` or by an owner reference: `child_of` makes one.
     Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
@@ -121,7 +126,7 @@ async def handle(
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
         now=now,
-        context=_OfflineContext(observed, kind=kind, key=key_of(resource), client=client),
+        context=_OfflineContext(observed, kind=kind, handled=resource, client=client, controller=controller),
     )
     await run_step(token, DelegateToController())
     if token.action is Action.FINALIZE and controller.finalizes():
@@ -148,16 +153,33 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
 class _OfflineContext(ReconcileContext):
     """A context that knows some objects, and asks the test instead of a server."""
 
-    def __init__(self, observed: Iterable[Resource], *, kind: Kind, key: Key, client: AnsweringClient) -> None:
-        stream = Stream(client, kind, namespace=None, options=WatchOptions())
+    def __init__(
+        self,
+        observed: Iterable[Resource],
+        *,
+        kind: Kind,
+        handled: Resource,
+        client: AnsweringClient,
+        controller: type[Controller[Any]] | None = None,
+    ) -> None:
+        """Without a controller, every kind in `observed` is one that it owns."""
+        shown, key = list(observed), key_of(handled)
+        owns = dict.fromkeys(map(_owned, shown)) if controller is None else controller.owns
+        related = () if controller is None else controller.related
         self.recorded: list[Event] = []
-        self._observed = {_name(resource, key.namespace): resource for resource in observed}
+        self._observed = {_name(resource, key.namespace): resource for resource in shown}
         super().__init__(
             operator="test",
             manager="test/Controller",
             finalizer="test.example.com/controller",
             client=client,
-            router=Router(primary=[stream], owned={}, options=QueueOptions(), on_status=False),
+            router=Router(
+                primary=[ShownObjects(kind)],
+                owned=streams_of(owns, shown, handled=handled),
+                related=streams_of(related, shown, handled=handled),
+                options=QueueOptions(),
+                on_status=False,
+            ),
             key=key,
             record=lambda _, event: self.recorded.append(event),
             apply_descendants=_mark_descendants,
@@ -168,6 +190,20 @@ class _OfflineContext(ReconcileContext):
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return self._observed.get(_name(descendant, self.key.namespace))
+
+    def children_of(self, gvk: tuple[str, str], owner_uid: str, *, selector: Selector) -> Objects:
+        for resource in self._observed.values():
+            if gvk_of(resource) == gvk and not owners_of(resource):
+                raise OptionError(
+                    f"{identify(resource)} in `observed` names no owner, so it cannot be a child: "
+                    "write testing.child_of(owner, child)"
+                )
+        return super().children_of(gvk, owner_uid, selector=selector)
+
+
+def _owned(resource: Resource) -> Owned:
+    kind = _kind_of(resource, None)
+    return Owned(*kind.gvk, plural=kind.plural, scope=kind.scope)
 
 
 def _name(resource: Mapping[str, Any], namespace: str) -> tuple[tuple[str, str], Key]:

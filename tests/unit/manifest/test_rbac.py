@@ -123,6 +123,17 @@ def test_dropped_children_may_be_deleted_by_those_who_prune_or_clean_up() -> Non
         )
 
 
+def test_children_that_are_not_pruned_may_be_deleted_only_by_those_who_clean_up() -> None:
+    owns = (Owned("v1", "ConfigMap", prune=False), Owned("v1", "Secret"))
+    assert rules_of(handling(Realm, "reconcile", owns=owns), steps=[PruneDescendants()])[CLUSTER][:2] == [
+        "/configmaps: get list watch create patch",
+        "/secrets: get list watch create patch delete",
+    ]
+    assert rules_of(handling(Realm, "finalize", owns=owns), steps=[Finalizer()])[CLUSTER][0] == (
+        "/configmaps,secrets: get list watch create patch delete"
+    )
+
+
 def test_finalizers_are_patched_into_the_object_itself() -> None:
     assert rules_of(handling(Realm, "finalize"), steps=[Finalizer()]) == {
         CLUSTER: ["example.com/realms: get list watch patch"]
