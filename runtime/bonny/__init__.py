@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from .deploy import Deploy as Deploy
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
+    from .errors import Wait as Wait
     from .kinds import Kind as Kind
     from .kinds import List as List
     from .kinds import Owned as Owned
     from .kinds import Related as Related
     from .kinds import Scope as Scope
     from .operator import Operator as Operator
+    from .readiness import is_ready as is_ready
     from .resource import Resource as Resource
     from .run.config import Config as Config
     from .run.discovery import discover as discover
@@ -52,9 +54,10 @@ _MODULES = {
     "core.queue": ("Reason",),
     "core.records": ("Action",),
     "deploy": ("Deploy",),
-    "errors": ("Retry", "Terminal"),
+    "errors": ("Retry", "Terminal", "Wait"),
     "kinds": ("Kind", "List", "Owned", "Related", "Scope"),
     "operator": ("Operator",),
+    "readiness": ("is_ready",),
     "resource": ("Resource",),
     "run.config": ("Config",),
     "run.discovery": ("discover",),

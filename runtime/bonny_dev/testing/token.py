@@ -8,12 +8,13 @@ Nothing is sent: the token holds what a handler registered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bonny.api import Version
 from bonny.axn import State
 from bonny.controller import Controller
+from bonny.core.ordering import ObjectName, text
 from bonny.core.queue import QueueOptions, Reason
 from bonny.core.records import Action
 from bonny.core.watch import WatchOptions
@@ -21,10 +22,11 @@ from bonny.engine.context import ReconcileContext
 from bonny.engine.reconcile import Reconcile
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
+from bonny.errors import Wait
 from bonny.events import Event
 from bonny.kinds import Kind, Scope
 from bonny.pipeline import call_handler, run_step
-from bonny.resource import Key, Resource, gvk_of, key_of
+from bonny.resource import Key, Resource, gvk_of, has_all_of, key_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
@@ -82,7 +84,8 @@ async def handle(
 
     The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
     in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
-    called.
+    called. A `Wait` is not raised: its message is in `waiting` of the token, its time in `requeue_seconds`. `waiting`
+    also names the objects that others wait for (`register_descendant(after=, when=)`), judged by `observed`.
     Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
@@ -98,10 +101,34 @@ async def handle(
         tries=tries,
         context=_OfflineContext(observed, kind=kind, key=key_of(resource)),
     )
-    await run_step(token, DelegateToController())
-    if token.action is Action.FINALIZE and controller.finalizes():
-        await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
+    try:
+        await run_step(token, DelegateToController())
+        if token.action is Action.FINALIZE and controller.finalizes():
+            await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
+    except Wait as wait:
+        token.wait(str(wait), after=wait.after)
+    if awaited := _awaited(token):
+        token.wait(f"waiting for {', '.join(awaited)}")
     return token
+
+
+def _awaited(token: Reconcile[Any]) -> list[str]:
+    """The objects for which others wait, as the step `ApplyDescendants` finds them."""
+    held: set[ObjectName] = set()
+    awaited: dict[str, None] = {}
+    for each in (each for group in token.descendant_groups() for each in group):
+        unready = [name for name in each.after if name in held or not _is_ready(token, name, each.when)]
+        live = token.context.observed(each.resource)
+        if unready and (live is None or not has_all_of(live, each.resource)):
+            held.add(token.name_of(each.resource))
+            awaited |= {text(name): None for name in unready if name not in held}
+    return list(awaited)
+
+
+def _is_ready(token: Reconcile[Any], name: ObjectName, when: Callable[[Resource], bool] | None) -> bool:
+    api_version, kind, key = name
+    live = token.context.observed({"apiVersion": api_version, "kind": kind, "metadata": key._asdict()})
+    return when is None or (live is not None and when(live))
 
 
 class _Untested(Controller[Any]):
