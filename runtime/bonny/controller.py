@@ -130,7 +130,7 @@ class Controller(Generic[V_co]):
         """The object is being deleted: clean up what Kubernetes does not. Kubernetes removes it after this returned.
 
         Defining it adds a finalizer to each object before anything is created for it. It may be called again, for
-        example after a crash; raise `Wait` while the clean-up is incomplete.
+        example after a crash; raise `Wait(..., after=10)` while the clean-up is incomplete.
         """
         raise NotImplementedError
 

@@ -40,6 +40,7 @@ class OptionError(UsageError, ValueError):
 class Retry(BonnyError):
     """Raised by a handler to run again; not counted as an error.
 
+    Descendants are not applied: use `Wait` for something that has to happen first.
     `after` is in seconds. Default None: the key's backoff.
     """
 

@@ -80,7 +80,8 @@ class Reconcile(Axn[V_co]):
     def wait(self, message: str, *, after: float | None = None) -> None:
         """For the pipeline: what is registered is applied, but the reconcile is not complete (`bonny.Wait`)."""
         self.waiting = message if self.waiting is None else f"{self.waiting}; {message}"
-        self.requeue_seconds = self.requeue_seconds if after is None else after
+        if after is not None:
+            self.requeue_after(after)
 
     # --- the desired state --------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ from ..resource import (
     owner_reference,
     owners_of,
 )
-from .apply_order import ApplyOrder, Outcome, Progress
+from .apply_order import HELD, ApplyOrder, Outcome
 from .live import (
     NOTHING_OWNED,
     OwnedPart,
@@ -124,30 +124,30 @@ class ApplyDescendants:
 
     async def _make_so(
         self, axn: Reconcile[Any], kind: Owned, descendant: Descendant, wanted: Resource, *, hold: bool
-    ) -> Progress:
-        """Let the cluster hold `wanted`, the object to send for `descendant`."""
+    ) -> str | None:
+        """Let the cluster hold `wanted`, made of `descendant`; returns the outcome, None if nothing was written."""
         context, key = axn.context, key_of(wanted)
         seen = context.observe(kind, key)
         # Our fields are never that deeply nested, and foreign fields that are must not keep us from correcting ours.
         live = seen.item.decode(cut=True) if seen.item is not None else None
         ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
         if live is not None and seen.synced and _unchanged(context, kind, wanted, live, ours):
-            return Progress.AS_WANTED
+            return None
         last = context.applied_records.get((kind, key))
         # The wanted object did not change since the last apply, so another writer changed the live one.
         drifted = last is not None and last.wanted == digest(wanted)
         if hold and not drifted:
-            return Progress.HELD
+            return HELD
         wait = context.fights.wait((kind, key), now=time.monotonic()) if drifted else 0.0
         if wait:
             axn.requeue_seconds = min(axn.requeue_seconds or wait, wait)
-            return Progress.AS_WANTED
+            return None
         if live is None:
             await _owner_must_exist(axn)
             live = await _created_or_found(axn, kind, wanted)
             ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
             if live is not None and _unchanged(context, kind, wanted, live, ours):
-                return Progress.AS_WANTED
+                return None
         outcome: str | None = CREATED
         if live is not None:
             _must_be_ours(axn, descendant, wanted, live)
@@ -158,7 +158,7 @@ class ApplyDescendants:
             axn.outdated = True
         if outcome is not None and drifted and context.fights.corrected((kind, key), now=time.monotonic()):
             await _report_fight(axn, wanted, seen.item)
-        return Progress.AS_WANTED if outcome is None else Progress.WRITTEN
+        return outcome
 
 
 async def apply_descendants_early(axn: Reconcile[Any], *, create_events: bool) -> None:

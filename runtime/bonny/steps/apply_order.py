@@ -11,9 +11,8 @@ than our last write to it; the owner is queued again when the watch shows more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum, auto
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..axn import Descendant
 from ..core.objects import Item, version_number
@@ -22,18 +21,10 @@ from ..engine.reconcile import Reconcile
 from ..kinds import Owned
 from ..resource import Key, Resource
 
+HELD: Final = "Held"
 
-class Progress(Enum):
-    """How far one descendant got."""
-
-    AS_WANTED = auto()
-    """The cluster had it already."""
-
-    WRITTEN = auto()
-    HELD = auto()
-
-
-Outcome: TypeAlias = tuple[Owned, Key, Progress]
+Outcome: TypeAlias = tuple[Owned, Key, str | None]
+"""Kind and key of a descendant that had its turn, and what became of it; None if the cluster had it already."""
 
 
 class ApplyOrder:
@@ -52,16 +43,16 @@ class ApplyOrder:
     def note(self, descendant: Descendant, outcome: Outcome, *, unready: list[ObjectName]) -> None:
         """`descendant` had its turn while the objects `unready` were not ready."""
         self._outcomes[self._axn.name_of(descendant.resource)] = outcome
-        for name in unready if outcome[2] is Progress.HELD else ():
-            progress = self._outcomes[name][2]
-            if progress is not Progress.HELD:
+        for name in unready if outcome[2] == HELD else ():
+            before = self._outcomes[name][2]
+            if before != HELD:
                 self.awaited[text(name)] = None
-            # Our own write does not wake the owner, but it can be what makes the object ready.
-            self._axn.outdated |= progress is Progress.WRITTEN
+                # Our own write does not wake the owner, but it can be what makes the object ready.
+                self._axn.outdated |= before is not None
 
-    def _is_ready(self, kind: Owned, key: Key, progress: Progress, when: Callable[[Resource], bool] | None) -> bool:
-        if when is None or progress is Progress.HELD:
-            return progress is not Progress.HELD
+    def _is_ready(self, kind: Owned, key: Key, outcome: str | None, when: Callable[[Resource], bool] | None) -> bool:
+        if when is None or outcome == HELD:
+            return outcome != HELD
         item, record = self._shown.get((kind, key)), self._axn.context.applied_records.get((kind, key))
         if item is None or (record is not None and item.version < version_number(record.version)):
             return False
