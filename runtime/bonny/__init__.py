@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from .deploy import Deploy as Deploy
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
+    from .errors import Wait as Wait
     from .kinds import Kind as Kind
     from .kinds import List as List
     from .kinds import Owned as Owned
     from .kinds import Related as Related
     from .kinds import Scope as Scope
     from .operator import Operator as Operator
+    from .readiness import is_ready as is_ready
     from .resource import Key as Key
     from .resource import Resource as Resource
     from .resource import key_of as key_of
@@ -54,9 +56,10 @@ _MODULES = {
     "core.queue": ("Reason",),
     "core.records": ("Action",),
     "deploy": ("Deploy",),
-    "errors": ("Retry", "Terminal"),
+    "errors": ("Retry", "Terminal", "Wait"),
     "kinds": ("Kind", "List", "Owned", "Related", "Scope"),
     "operator": ("Operator",),
+    "readiness": ("is_ready",),
     "resource": ("Key", "Resource", "key_of"),
     "run.config": ("Config",),
     "run.discovery": ("discover",),

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -25,6 +26,7 @@ from .api.version import HasSpec
 from .client.api import Client
 from .core.conditions import condition, steadied, with_condition
 from .core.objects import Item, decode_item
+from .core.ordering import ObjectName, levels
 from .core.queue import Reason
 from .core.records import Action
 from .core.selector import Selector
@@ -66,6 +68,8 @@ class Descendant:
     omit_owner_ref: bool = False
     adopt: bool = False
     recreate: bool = False
+    after: tuple[ObjectName, ...] = ()
+    when: Callable[[Resource], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,10 @@ class Axn(Generic[V_co]):
 
     `V_co` is the version class of the controller (`Axn[Widget]`); `Axn[Any]` for objects without one.
     """
+
+    _stage: str | None = None
+    _stages_passed = 0
+    _stage_failed = False
 
     def __init__(
         self,
@@ -142,6 +150,9 @@ class Axn(Generic[V_co]):
         """The time that `requeue_at` asked for."""
         self.failure: ReconcileFailure | None = None
         """Why the reconcile failed, for reporting steps and `register_after_processed`; None if it did not."""
+        self.waiting: str | None = None
+        """The object or event that the reconcile waits for, as the condition `Reconciled` names it; None if it does
+        not wait."""
         self._shown = shown or decode_item(msgspec.json.encode(resource))
         self._version = version
         self._spec: object = None
@@ -303,16 +314,25 @@ class Axn(Generic[V_co]):
         omit_owner_ref: bool = False,
         adopt: bool = False,
         recreate: bool = False,
+        after: Resource | Iterable[Resource] = (),
+        when: Callable[[Resource], bool] | None = None,
     ) -> None:
         """Make `resource` exist as given; fields set by other managers stay.
 
-        Groups are applied in ascending order, the objects of one group concurrently. The owner reference is left out
-        where Kubernetes forbids one (across namespaces, cluster-scoped under a namespaced owner) or on request.
-        `adopt` takes over an existing object of this name that is not ours. `recreate` deletes the object and creates
-        it again when the API server refuses to change it, as with immutable fields. Registering a name again replaces
-        the earlier registration.
+        It is applied `after` one or several other descendants, once `when(live object)` is true of each; default: once
+        they are applied. `bonny.is_ready` fits most kinds. Until then it is left as it is, except that drift is
+        corrected; nothing is pruned; and `Reconciled` is False with the reason `Waiting`. `when` is a plain function;
+        it gets the object as the watch shows it, of `metadata_only` kinds the metadata. `group` is short for: after all
+        that have a lower group and no `after`. A controller with a finalizer deletes in the reverse order (see the step
+        `Finalizer`); without one, Kubernetes deletes in any order.
 
-        Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name.
+        The owner reference is left out where Kubernetes forbids one (across namespaces, cluster-scoped under a
+        namespaced owner) or on request. `adopt` takes over an existing object of this name that is not ours. `recreate`
+        deletes the object and creates it again when the API server refuses to change it, as with immutable fields.
+        Registering a name again replaces the earlier registration.
+
+        Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name, and for `after` with `group`. A
+        cycle, or an `after` that is not registered, is an `OptionError` when they are applied.
         RBAC: create and patch, granted by `owns`; delete for `recreate`, granted where children are pruned.
         """
         self._may_change(State.DESCENDANTS_APPLIED)
@@ -321,8 +341,14 @@ class Axn(Generic[V_co]):
                 f"{identify(self.identity)} is being deleted and cannot get new descendants: use axn.client"
             )
         identity = self._complete(resource)
+        before = (after,) if isinstance(after, Mapping) else tuple(after)
+        if (before and group) or (when and not before):
+            raise OptionError(f"{identify(resource)}: give after= with or without when=, or group= without both")
         self._descendants = [other for other in self._descendants if self._named(other.resource) != identity]
-        self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt, recreate))
+        names = tuple(map(self._named, before))
+        self._descendants.append(
+            Descendant(resource, group, omit_owner_ref, adopt, recreate, names, when and _plain(when))
+        )
 
     def keep_descendant(self, resource: Mapping[str, Any]) -> None:
         """Let a child stay as it is: it is neither applied nor pruned. `resource` is a child from `children`, or any
@@ -341,8 +367,14 @@ class Axn(Generic[V_co]):
 
     @property
     def descendants(self) -> list[Resource]:
-        """The registered descendants, in order of group, then of registration."""
-        return [each.resource for each in sorted(self._descendants, key=lambda descendant: descendant.group)]
+        """The registered descendants, in the order of `after` and `group`, then of registration."""
+        level = self._levels()
+        return [each.resource for each in sorted(self._descendants, key=lambda each: level[self._named(each.resource)])]
+
+    def _levels(self) -> dict[ObjectName, int]:
+        """The level of each descendant."""
+        groups = {self._named(each.resource): each.group for each in self._descendants if not each.after}
+        return levels(groups, {self._named(each.resource): each.after for each in self._descendants if each.after})
 
     def update_status(self, change: StatusChange) -> None:
         """Change the status: `change` gets the status that this controller set so far and returns the new one.
@@ -364,11 +396,49 @@ class Axn(Generic[V_co]):
         """Set the condition `type` to True, False or (None) Unknown; lastTransitionTime moves only when that changes.
 
         `reason` is one CamelCase word; default: the type for True, `Not<type>` for False, `Unknown` for None.
-        Raises: `AlreadyApplied`; `OptionError` for any other status.
+        Raises: `AlreadyApplied`; `OptionError` for any other status, and for a stage of the controller.
         """
+        if type in self.controller.stages:
+            raise OptionError(f"{type} is a stage: axn.stage sets its condition")
         wanted = condition(type, status, message=message, reason=reason, of=self.identity)
         self.update_status(lambda status: with_condition(status, wanted))
         self._conditions.add(type)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Surrounds a part of a long set-up: `with axn.stage("DatabaseReady"): ...`; `name` is one of `stages`.
+
+        The condition `name` becomes True when the part ends. When it raises, the condition becomes False with the
+        reason and message of `Reconciled` (`Waiting` for `Wait`), and the later stages become Unknown. Stages
+        are entered in their order. A stage that is not entered keeps its condition.
+        Raises: `OptionError` for another name or order; `AlreadyApplied`.
+        """
+        self._must_be_open()
+        stages = self.controller.stages
+        if self._stage is not None or name not in stages[self._stages_passed :][:1]:
+            raise OptionError(
+                f"the stage {name} begins out of turn: the stages of {type(self.controller).__name__} are "
+                f"{', '.join(stages) or 'none'}; each begins once, when the one before has ended"
+            )
+        self._stage = name
+        try:
+            yield
+        except BaseException:
+            self._stage_failed = True
+            raise
+        self._must_be_open()
+        self._stage, self._stages_passed = None, self._stages_passed + 1
+
+    def with_stages(self, status: Resource) -> Resource:
+        """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
+        stages, why = self.controller.stages, self.unfinished
+        staged = [condition(name, True, of=self.identity) for name in stages[: self._stages_passed]]
+        if self._stage is not None and (self._stage_failed or why is not None):
+            reason, message = (None, None) if why is None else (why.reason, why.message)
+            staged.append(condition(self._stage, False, reason=reason, message=message, of=self.identity))
+            later, reason = stages[self._stages_passed + 1 :], f"WaitingFor{self._stage}"
+            staged += [condition(name, None, reason=reason, of=self.identity) for name in later]
+        return reduce(with_condition, staged, status)
 
     def status_from(self, base: Resource) -> Resource:
         """A copy of the status `base` with the registered changes."""
@@ -377,7 +447,7 @@ class Axn(Generic[V_co]):
         for change in self._status_changes:
             changed = change(status)
             status = status if changed is None else changed
-        return steadied(status, base, self._conditions)
+        return self.with_stages(steadied(status, base, self._conditions))
 
     @property
     def status(self) -> Resource:
@@ -388,6 +458,11 @@ class Axn(Generic[V_co]):
     def conditions(self) -> dict[str, Resource]:
         """The registered conditions by type."""
         return {condition["type"]: condition for condition in self.status.get("conditions", ())}
+
+    @property
+    def unfinished(self) -> ReconcileFailure | None:
+        """Why the reconcile is not complete: its failure, or that it waits; None if it is complete so far."""
+        return self.failure or (None if self.waiting is None else ReconcileFailure("Waiting", self.waiting))
 
     def requeue_after(self, seconds: float) -> None:
         """Run the handler again after `seconds`, as action `reconcile`, even if nothing changed.
@@ -490,7 +565,7 @@ class Axn(Generic[V_co]):
         self._context.record(self.identity, event)
 
     def _is_news(self) -> bool:
-        return self.failure is None and (self.action is Action.DELETE or self._context.wrote)
+        return self.unfinished is None and (self.action is Action.DELETE or self._context.wrote)
 
     # --- sending early ------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from pydantic import BaseModel
 from .api import Version
 from .api.reading import read
 from .axn import Axn
+from .core.conditions import RECONCILED
 from .core.records import Action
 from .engine.reconcile import Step
 from .errors import OptionError
@@ -107,6 +108,9 @@ class Controller(Generic[V_co]):
     on_status: ClassVar[bool] = False
     """Whether a change of only the status triggers a reconcile. Default False."""
 
+    stages: ClassVar[tuple[str, ...]] = ()
+    """The stages of a long set-up, in order: names of conditions, which `axn.stage` sets. Default: none."""
+
     # --- what users define --------------------------------------------------------------------------------------------
     # Typed so that both an `async def` and a `def` fit as what overrides them.
 
@@ -126,7 +130,7 @@ class Controller(Generic[V_co]):
         """The object is being deleted: clean up what Kubernetes does not. Kubernetes removes it after this returned.
 
         Defining it adds a finalizer to each object before anything is created for it. It may be called again, for
-        example after a crash; raise `Retry` while the clean-up is incomplete.
+        example after a crash; raise `Wait(..., after=10)` while the clean-up is incomplete.
         """
         raise NotImplementedError
 
@@ -184,6 +188,15 @@ class Controller(Generic[V_co]):
             raise OptionError(f"{cls.__name__}.restart is {cls.restart!r}: use {', '.join(Restart)}")
         if cls.shutdown_timeout is not None and not cls.shutdown_timeout >= 0:
             raise OptionError(f"{cls.__name__}.shutdown_timeout is {cls.shutdown_timeout}: use 0 or more seconds")
+        check_tuple(cls.__name__, "stages", cls.stages, str, '"DatabaseReady"')
+        if len({*cls.stages, RECONCILED}) <= len(cls.stages) or not all(map(_is_camel_case, cls.stages)):
+            raise OptionError(
+                f"{cls.__name__}.stages is {cls.stages}: write names in CamelCase, each once, and not {RECONCILED}, "
+                "which is the runtime's own condition"
+            )
+        kinds = cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
+        if cls.stages and not all(isinstance(each, type) and each.has_conditions() for each in kinds):
+            raise OptionError(f"{cls.__name__}.stages are conditions: let the status class inherit WithConditions")
         if cls.finalizer:
             check_finalizer(cls.finalizer)
 
@@ -241,6 +254,10 @@ class Controller(Generic[V_co]):
     def falls_back(cls, action: Action) -> bool:
         """Whether `action` is handled by `reconcile`."""
         return not _defined(cls, action.value)
+
+
+def _is_camel_case(name: str) -> bool:
+    return name.isascii() and name.isalnum() and name[0].isupper()
 
 
 def _defined(controller: type[Controller[Any]], name: str) -> bool:

@@ -4,6 +4,7 @@ BonnyError
 ├── UsageError            wrong input from a person: one sentence, exit code 2
 │   └── OptionError       a wrong option of one of our classes
 ├── Retry                 raised by handlers: try again later, not an error
+├── Wait                  raised by handlers: something else has to happen first, not an error
 ├── Terminal              raised by handlers: stop until something changes
 ├── AlreadyApplied        a handler changed descendants, status or events after they were sent
 ├── ForeignObject         a descendant's name belongs to an object of another owner
@@ -39,6 +40,7 @@ class OptionError(UsageError, ValueError):
 class Retry(BonnyError):
     """Raised by a handler to run again; not counted as an error.
 
+    Descendants are not applied: use `Wait` for something that has to happen first.
     `after` is in seconds. Default None: the key's backoff.
     """
 
@@ -49,6 +51,25 @@ class Retry(BonnyError):
         super().__init__(message or "the handler asked for another try")
         if after is not None and not 0 <= after < math.inf:
             raise OptionError(f"Retry(after={after}): use 0 or more seconds, or leave it out for the key's backoff")
+        self.after = None if after is None else float(after)
+
+
+class Wait(BonnyError):
+    """Raised by a handler when something else has to happen first, as in `Wait("the database is starting")`.
+
+    All that was registered so far is applied, and nothing is pruned. The condition `Reconciled` is False with the
+    reason `Waiting` and this message. A change of the object, a child or a related object runs the handler again, and
+    so does the time `after`, in seconds. Default None: only a change. There is no backoff, and it is not counted as an
+    error. In `finalize` it keeps the finalizer; in `delete` it means `Retry`. docs/concepts.md compares all outcomes.
+    """
+
+    # A class attribute, as that of `Retry`.
+    after: float | None = None
+
+    def __init__(self, message: str, *, after: float | None = None) -> None:
+        super().__init__(message)
+        if after is not None and not 0 < after < math.inf:
+            raise OptionError(f"Wait(after={after}): use more than 0 seconds, or leave it out to wait for a change")
         self.after = None if after is None else float(after)
 
 

@@ -8,7 +8,8 @@ A step is a callable that takes the axn and returns nothing, `async def` or `def
             axn.halt()
 
 A step that raises ends the run. Only steps with `reports_failure = True` still run; they find the reason in
-`axn.failure`.
+`axn.failure`. After a `Wait`, steps with `runs_while_waiting = True` still run: the steps that shape, apply or report
+what was registered so far.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .axn import ReconcileFailure
 from .calling import add_note, as_failure, call, text_of
 from .client.errors import Forbidden, Invalid, Refusal
 from .engine.reconcile import Reconcile, Step
-from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind
+from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind, Wait
 from .events import Event, EventType
 from .telemetry import tracing
 
@@ -39,14 +40,19 @@ class Pipeline:
     async def run(self, axn: Reconcile[Any]) -> None:
         """Pass `axn` through the steps until one halts it, then emit its events and call its last hooks.
 
+        A `Wait` is not raised: it is in `axn.waiting`.
         Raises: what a step raised, with a note that names the step, after the reporting steps ran. Their errors become
         notes, too; but if the first error was `Terminal`, theirs is raised, as no retry would report it.
         """
         for step in self.steps:
             if axn.halted:
                 break
+            if axn.waiting is not None and not getattr(step, "runs_while_waiting", False):
+                continue
             try:
                 await run_step(axn, step)
+            except Wait as wait:
+                axn.wait(text_of(wait), after=wait.after)
             except Exception as error:
                 axn.failure = failure_of(error)
                 await self._report(axn, error, failed=step)

@@ -16,6 +16,9 @@ OWNER_UID: Final = "bonny.dev/owner-uid"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 """The recommended label with the tool that manages an object; here the operator's name."""
 
+APPLY_ORDER: Final = "bonny.dev/apply-order"
+"""The annotation with the group of a descendant, or its level after others; without it, 0."""
+
 Resource: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded from JSON: apiVersion, kind, metadata and the rest."""
 

@@ -114,7 +114,9 @@ async def test_every_series_of_controllers_and_streams_is_there_from_the_start()
     found = samples(await assembled())
 
     names = {"ConfigMaps", "Both/secrets", "Both/deployments.apps", "Pods"}
-    results = {(name, result) for name in names for result in ("success", "error", "requeue", "requeue_after")}
+    results = {
+        (name, result) for name in names for result in ("success", "error", "requeue", "requeue_after", "waiting")
+    }
     assert found["controller_runtime_reconcile_total"] == dict.fromkeys(results, 0)
     assert set(found["controller_runtime_reconcile_time_seconds"]) == {(name,) for name in names}
     assert set(found["workqueue_depth"]) == {(name, name) for name in names}

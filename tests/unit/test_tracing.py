@@ -450,7 +450,7 @@ def test_the_environment_sets_it_up_for_handlers_too_under_the_name_of_the_opera
 from types import SimpleNamespace
 from opentelemetry import trace
 resource = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": "u"}}
-axn = SimpleNamespace(action="add", reasons=[], tries=0, resource=resource, requeue_seconds=None)
+axn = SimpleNamespace(action="add", reasons=[], tries=0, resource=resource, requeue_seconds=None, waiting=None)
 with found.handling(axn, controller="Pods"), trace.get_tracer("theirs").start_as_current_span("theirs"):
     pass
 """

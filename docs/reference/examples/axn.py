@@ -7,8 +7,21 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Operator, Owned, PeriodicTask, Related, Resource, Stop, TaskRun
-from bonny.axn import State
+from bonny import (
+    Axn,
+    Controller,
+    Kind,
+    Operator,
+    Owned,
+    PeriodicTask,
+    Related,
+    Resource,
+    Stop,
+    TaskRun,
+    Wait,
+    is_ready,
+)
+from bonny.axn import ReconcileFailure, State
 from bonny.core.records import Action
 from bonny.errors import AlreadyApplied
 from bonny.events import Event, EventType
@@ -172,6 +185,17 @@ async def register_descendant() -> None:
     token = await testing.handle(Homes, widget())
     assert [child["metadata"]["name"] for child in token.descendants] == ["my-ns", "size", "kept"]
 
+    class Ordered(Controller[Widget]):
+        owns = (Owned("batch/v1", "Job"), Owned("v1", "ConfigMap"))
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            migration: Resource = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "migration"}}
+            axn.register_descendant(migration)
+            axn.register_descendant(config_map("app"), after=migration, when=is_ready)
+
+    token = await testing.handle(Ordered, widget())
+    assert token.waiting == "waiting for Job default/migration"
+
 
 async def keep_descendant() -> None:
     class Snapshots(Controller[Widget]):
@@ -211,6 +235,30 @@ def set_condition() -> None:
     axn.set_condition("Reachable", None)
     assert axn.conditions["Ready"]["reason"] == "Starting"
     assert axn.conditions["Reachable"]["status"] == "Unknown"
+
+
+async def stage() -> None:
+    class SetUp(Controller[Widget]):
+        stages = ("DatabaseReady", "SchemaReady")
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            with axn.stage("DatabaseReady"):
+                raise Wait("the database is starting")
+            with axn.stage("SchemaReady"):
+                ...
+
+    token = await testing.handle(SetUp, widget())
+    testing.assert_condition(token, "DatabaseReady", False, reason="Waiting", message="the database is starting")
+    testing.assert_condition(token, "SchemaReady", None, reason="WaitingForDatabaseReady")
+
+
+async def unfinished() -> None:
+    class Waits(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            raise Wait("not yet")
+
+    token = await testing.handle(Waits, widget())
+    assert token.unfinished == ReconcileFailure("Waiting", "not yet")
 
 
 def status() -> None:

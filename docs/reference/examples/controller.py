@@ -11,7 +11,7 @@ import pytest
 
 import bonny
 import examples
-from bonny import Axn, Controller, Deploy, Kind, Operator, Owned, Resource, Retry, Scope, Terminal
+from bonny import Axn, Controller, Deploy, Kind, Operator, Owned, Resource, Retry, Scope, Terminal, Wait
 from bonny.api import Model
 from bonny.errors import OptionError
 from bonny.kinds import Related
@@ -190,6 +190,23 @@ async def retry() -> None:
 
     with pytest.raises(Retry, match="enlarged"):
         await testing.handle(Waits, widget(size=60))
+
+
+async def wait() -> None:
+    class Waits(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            if axn.spec.size > 50:
+                raise Wait("the disk is being enlarged", after=10.0)
+
+    token = await testing.handle(Waits, widget(size=60))
+    assert token.waiting == "the disk is being enlarged"
+    testing.assert_requeued(token, after=10.0)
+
+
+def is_ready() -> None:
+    job: Resource = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "migration"}}
+    assert not bonny.is_ready(job)
+    assert bonny.is_ready({**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}})
 
 
 async def terminal() -> None:

@@ -13,6 +13,9 @@ from typing import Final
 from ..errors import OptionError
 from ..resource import Resource
 
+RECONCILED: Final = "Reconciled"
+"""The runtime's own condition: whether the last reconcile succeeded."""
+
 # The limit in the schema of a condition: a longer message would make the API server refuse the whole status.
 LONGEST_MESSAGE: Final = 32_768
 

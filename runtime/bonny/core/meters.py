@@ -53,7 +53,7 @@ class Histogram:
 class ReconcileCounts:
     """Outcomes of the reconciles of one controller. Reconciles in none of the counts succeeded."""
 
-    __slots__ = ("errors", "queued", "requeued", "requeued_after", "seconds", "terminal", "timeouts")
+    __slots__ = ("errors", "queued", "requeued", "requeued_after", "seconds", "terminal", "timeouts", "waiting")
 
     def __init__(self) -> None:
         self.seconds = Histogram()
@@ -67,6 +67,9 @@ class ReconcileCounts:
 
         self.requeued = self.requeued_after = 0
         """Reconciles that asked for another try: with the key's backoff, or after a given time."""
+
+        self.waiting = 0
+        """Reconciles that wait (`Wait`, `after=`)."""
 
     def failed(self, error: Exception) -> None:
         """Count a reconcile that ended with `error`, which may just be a `Retry`."""

@@ -17,6 +17,7 @@ import msgspec
 
 from ..axn import SHORTEST_WAIT, Axn, Descendant, RegisteredEvent, State, V_co
 from ..core.objects import Item, decode_item
+from ..core.ordering import ObjectName
 from ..events import Event
 from ..kinds import Kind, Owned
 from ..resource import Key, Resource, gvk_of, named
@@ -90,6 +91,12 @@ class Reconcile(Axn[V_co]):
         if self._calling is not None:
             self._calling.cancel()
 
+    def wait(self, message: str, *, after: float | None = None) -> None:
+        """For the pipeline: what is registered is applied, but the reconcile is not complete (`bonny.Wait`)."""
+        self.waiting = message if self.waiting is None else f"{self.waiting}; {message}"
+        if after is not None:
+            self.requeue_after(after)
+
     # --- the desired state --------------------------------------------------------------------------------------------
 
     def mark_applied(self, state: State) -> None:
@@ -110,9 +117,15 @@ class Reconcile(Axn[V_co]):
         ]
 
     def descendant_groups(self) -> Iterator[list[Descendant]]:
-        """The registered descendants, group by group."""
-        for group in sorted({descendant.group for descendant in self._descendants}):
-            yield [descendant for descendant in self._descendants if descendant.group == group]
+        """The registered descendants, group by group; what comes after others is in a group of its own."""
+        levels = self._levels()
+        placed = [replace(each, group=levels[self._named(each.resource)]) for each in self._descendants]
+        for group in sorted(set(levels.values())):
+            yield [each for each in placed if each.group == group]
+
+    def name_of(self, resource: Mapping[str, Any]) -> ObjectName:
+        """For the step `ApplyDescendants`: the name by which a descendant is known."""
+        return self._named(resource)
 
     @property
     def changes_status(self) -> bool:

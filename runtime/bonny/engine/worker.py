@@ -299,19 +299,23 @@ class Worker:
             self.router.contest((), owner=key)
         # While the list of a restored server is incomplete, an equal generation may hide different content.
         steady = records.epoch == epoch and not self.router.restoring
-        if steady or self.router.item(key) is item:
-            record.handled = state if axn.shown in (None, item) else self._state(axn.shown)
+        if axn.waiting is not None:
+            self.meters.waiting += 1
+        else:
+            self.handled += 1
+            self.meters.requeued_after += axn.requeue_seconds is not None
+            if steady or self.router.item(key) is item:
+                record.handled = state if axn.shown in (None, item) else self._state(axn.shown)
         record.applied = record.applied or None
-        self.handled += 1
         if axn.outdated:
             # Queued while it is being worked on, so it comes back once the streams show what was written.
             self.router.queue.add(key, Reason.CHILD, now=time.monotonic())
         # The timer that a handler asked for stays if a step halts before the handler could ask again.
         unasked = axn.halted and self.router.queue.has_timer(key)
+        finalized = action is Action.FINALIZE and axn.waiting is None
         if (wait := axn.requeue_wait()) is not None:
-            self.meters.requeued_after += 1
             self.router.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + wait)
-        elif self._controller.reconcile_every < math.inf and action is not Action.FINALIZE and not unasked:
+        elif self._controller.reconcile_every < math.inf and not (finalized or unasked):
             self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
 
     def _state(self, item: Item) -> Handled:
@@ -336,7 +340,9 @@ class Worker:
 
     async def _delete(self, stone: Tombstone) -> None:
         try:
-            await self._process(Action.DELETE, stone.item, frozenset({Reason.DELETED}))
+            axn = await self._process(Action.DELETE, stone.item, frozenset({Reason.DELETED}))
+            if axn.waiting is not None:  # the object is gone: no change of it would come
+                raise Retry(axn.waiting, after=axn.requeue_seconds)
         except (Terminal, InvalidObject) as error:
             # No retry can succeed, and a new object of the same name must not wait for it.
             extra = {"controller": self.name, "object": str(stone.item.key), "error": text_of(error, notes="")}
@@ -382,9 +388,12 @@ class Worker:
         # A reconcile that changed nothing is logged at debug: each restart and each resync brings one per object.
         level = logging.INFO if context.wrote or action is Action.DELETE else logging.DEBUG
         if log.isEnabledFor(level):
-            extra = {"controller": self.name, "object": str(item.key), "action": action.value}
-            seconds = round(time.monotonic() - began, 4)
-            log.log(level, "reconciled", extra={**extra, "reasons": ",".join(sorted(reasons)), "seconds": seconds})
+            extra: dict[str, object] = {"controller": self.name, "object": str(item.key), "action": action.value}
+            extra |= {"reasons": ",".join(sorted(reasons)), "seconds": round(time.monotonic() - began, 4)}
+            if axn.waiting is None:
+                log.log(level, "reconciled", extra=extra)
+            else:
+                log.log(level, "waiting", extra={**extra, "because": axn.waiting})
         return axn
 
     def _decoded(self, item: Item, action: Action) -> Resource:

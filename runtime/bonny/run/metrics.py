@@ -175,8 +175,9 @@ def _queue(worker: Worker) -> _Queue:
 
 
 def _results(meters: ReconcileCounts) -> dict[str, int]:
-    """Reconciles by the results that controller-runtime has."""
+    """Reconciles by the results that controller-runtime has, and `waiting`."""
     others = {"error": meters.errors, "requeue": meters.requeued, "requeue_after": meters.requeued_after}
+    others["waiting"] = meters.waiting
     return {"success": meters.seconds.count - sum(others.values()), **others}
 
 

@@ -27,7 +27,7 @@ from ..core.watch import WatchOptions
 from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker
-from ..errors import Retry
+from ..errors import Retry, Wait
 from ..pipeline import Pipeline
 from ..resource import Resource
 from ..telemetry import execute
@@ -49,8 +49,8 @@ class Watcher(Server[V]):
 
     Guarantees: handlers get the last state of each object, and its deletion; states in between may be left out, and an
     object that existed for a moment may reach only `delete`. Calls for one name come one after the other, in order, the
-    deletion before a new object of the same name. A handler that raises is called again, as in a controller; `Retry`
-    and `Terminal` work, too. A change of only managedFields or resourceVersion is ignored.
+    deletion before a new object of the same name. A handler that raises is called again, as in a controller; `Retry`,
+    `Wait` and `Terminal` work, too. A change of only managedFields or resourceVersion is ignored.
     Does not: remember. After a restart every object is added again, and deletions in between are not noticed.
     RBAC: get, list and watch of the kind; add the permissions of your handlers to `rules`.
     """
@@ -124,7 +124,7 @@ class Watcher(Server[V]):
             await call(handler, axn.resource, seconds=self.timeout)
             execute("bonny.watcher.handle.succeeded", {"duration": time.monotonic() - began}, metadata)
         except Exception as error:
-            if not isinstance(error, Retry):
+            if not isinstance(error, Retry | Wait):
                 measurements = {"duration": time.monotonic() - began}
                 execute("bonny.watcher.handle.failed", measurements, {**metadata, "error": error})
             raise

@@ -15,6 +15,8 @@ from ..resource import MANAGED_BY, Resource
 class AddManagedByLabelToDescendants:
     """Usage: `AddManagedByLabelToDescendants()`, anywhere before `ApplyDescendants`."""
 
+    runs_while_waiting = True
+
     def __call__(self, axn: Axn[Any]) -> None:
         """Have the label added just before the descendants are applied."""
         axn.register_before_apply_descendants(_labelled)

@@ -1,7 +1,8 @@
 """ApplyDescendants: makes the cluster hold what the handler registered, by server-side apply, and touches nothing else.
 
-Groups are applied in ascending order, the objects of a group concurrently. After a failure the rest of the group is
-still applied, and the next group is not. No request is sent when the live object already is as wanted:
+An object that comes after others is applied after them (`apply_order`), objects of one level concurrently. After a
+failure the rest of the level is still applied, and the next level is not. No request is sent when the live object
+already is as wanted:
 
 - the fields that we own (managedFields) equal the wanted ones, value by value; or
 - the wanted object equals what we sent last time, and the fields that we own equal what the server stored then (the
@@ -34,7 +35,19 @@ from ..engine.reconcile import Reconcile
 from ..errors import ALSO, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType
 from ..kinds import Kind, Owned
-from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, gvk_of, identify, key_of, owner_reference, owners_of
+from ..resource import (
+    APPLY_ORDER,
+    MANAGED_BY,
+    OWNER_UID,
+    Key,
+    Resource,
+    gvk_of,
+    identify,
+    key_of,
+    owner_reference,
+    owners_of,
+)
+from .apply_order import HELD, ApplyOrder, Outcome
 from .live import (
     NOTHING_OWNED,
     OwnedPart,
@@ -67,6 +80,8 @@ class ApplyDescendants:
     RBAC: get, list, watch, create and patch on the kinds in `owns`; delete for those registered with `recreate=True`.
     """
 
+    runs_while_waiting = True
+
     def __init__(self, *, create_events: bool = False) -> None:
         self._create_events = create_events
 
@@ -74,49 +89,66 @@ class ApplyDescendants:
         """Raises: `UndeclaredKind`, `ForeignObject`, `ApiError`; of several the first, the others as notes."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or State.DESCENDANTS_APPLIED in axn.states:
             return
-        applied: set[tuple[Kind, Key]] = set()
         axn.finish_descendants()
+        order, applied = ApplyOrder(axn), set[tuple[Kind, Key]]()
         try:
             for group in axn.descendant_groups():
-                applied.update(await together(self._apply(axn, wanted) for wanted in group))
+                # Here, and not in tasks of their own: what `when` raises may be no Exception.
+                unready = [order.unready(each) for each in group]
+                turns = list(zip(group, unready, strict=True))
+                outcomes = await together(self._apply(axn, each, hold=bool(others)) for each, others in turns)
+                for (each, others), outcome in zip(turns, outcomes, strict=True):
+                    order.note(each, outcome, unready=others)
+                    applied.add(outcome[:2])
         finally:
             axn.mark_applied(State.DESCENDANTS_APPLIED)
+        if order.awaited:
+            axn.wait(f"waiting for {', '.join(order.awaited)}")
+        if axn.waiting is not None:  # not all are registered, or applied
+            return
         applied_records = axn.context.applied_records
         for dropped in applied_records.keys() - applied:
             if axn.context.is_shown(*dropped):
                 del applied_records[dropped]
         axn.applied = applied
 
-    async def _apply(self, axn: Reconcile[Any], descendant: Descendant) -> tuple[Owned, Key]:
-        """Create or change one descendant if needed; returns its kind and key."""
-        context = axn.context
+    async def _apply(self, axn: Reconcile[Any], descendant: Descendant, *, hold: bool) -> Outcome:
+        """Create or change one descendant if needed; with `hold` only if another writer changed or deleted it."""
         kind = _declared(axn, descendant.resource)
         wanted = prepared(
-            descendant, axn.identity, operator=context.operator, kind=kind, owner_namespaced=axn.kind.namespaced
+            descendant, axn.identity, operator=axn.context.operator, kind=kind, owner_namespaced=axn.kind.namespaced
         )
-        key = key_of(wanted)
         collected = any(owner["uid"] == axn.uid for owner in wanted["metadata"].get("ownerReferences") or ())
         if not (collected or axn.controller.finalizes()):
             _warn_of_uncollected(type(axn.controller).__name__, kind.resource)
+        return kind, key_of(wanted), await self._make_so(axn, kind, descendant, wanted, hold=hold)
+
+    async def _make_so(
+        self, axn: Reconcile[Any], kind: Owned, descendant: Descendant, wanted: Resource, *, hold: bool
+    ) -> str | None:
+        """Let the cluster hold `wanted`, made of `descendant`; returns the outcome, None if nothing was written."""
+        context, key = axn.context, key_of(wanted)
         seen = context.observe(kind, key)
         # Our fields are never that deeply nested, and foreign fields that are must not keep us from correcting ours.
         live = seen.item.decode(cut=True) if seen.item is not None else None
         ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
         if live is not None and seen.synced and _unchanged(context, kind, wanted, live, ours):
-            return kind, key
+            return None
         last = context.applied_records.get((kind, key))
         # The wanted object did not change since the last apply, so another writer changed the live one.
         drifted = last is not None and last.wanted == digest(wanted)
+        if hold and not drifted:
+            return HELD
         wait = context.fights.wait((kind, key), now=time.monotonic()) if drifted else 0.0
         if wait:
             axn.requeue_seconds = min(axn.requeue_seconds or wait, wait)
-            return kind, key
+            return None
         if live is None:
             await _owner_must_exist(axn)
             live = await _created_or_found(axn, kind, wanted)
             ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
             if live is not None and _unchanged(context, kind, wanted, live, ours):
-                return kind, key
+                return None
         outcome: str | None = CREATED
         if live is not None:
             _must_be_ours(axn, descendant, wanted, live)
@@ -127,7 +159,7 @@ class ApplyDescendants:
             axn.outdated = True
         if outcome is not None and drifted and context.fights.corrected((kind, key), now=time.monotonic()):
             await _report_fight(axn, wanted, seen.item)
-        return kind, key
+        return outcome
 
 
 async def apply_descendants_early(axn: Reconcile[Any], *, create_events: bool) -> None:
@@ -167,7 +199,7 @@ def _warn_of_uncollected(controller: str, kind: str) -> None:
 def prepared(
     descendant: Descendant, owner: Resource, *, operator: str, kind: Owned, owner_namespaced: bool
 ) -> Resource:
-    """The object as it is sent: with our labels and, where Kubernetes allows it, the owner reference."""
+    """The object as it is sent: with our labels, its group and, where Kubernetes allows it, the owner reference."""
     resource = descendant.resource
     metadata = dict(resource["metadata"])
     metadata["labels"] = {
@@ -175,6 +207,8 @@ def prepared(
         MANAGED_BY: operator,
         OWNER_UID: owner["metadata"]["uid"],
     }
+    if descendant.group:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), APPLY_ORDER: str(descendant.group)}
     if kind.namespaced and not metadata.get("namespace"):
         if not owner["metadata"].get("namespace"):
             raise OptionError(f"{identify(resource)} needs a namespace: its owner, {identify(owner)}, has none")

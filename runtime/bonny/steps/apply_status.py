@@ -6,7 +6,8 @@ UID and the resourceVersion that it was decided on. After a conflict the object 
 applied again, unless the status already reports a newer generation. A deleted object is a warning, not an error.
 
 If the schema has conditions, the runtime adds its own, `Reconciled`: whether the last reconcile succeeded, and if not,
-why. A failed reconcile cannot claim `Ready` or `Available`: they keep their previous state, or become False.
+why. A reconcile that failed or waits cannot claim `Ready` or `Available`: they keep their previous state, or become
+False.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 
 from ..axn import ReconcileFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
-from ..core.conditions import condition, with_condition
+from ..core.conditions import RECONCILED, condition, with_condition
 from ..core.fields import same
 from ..core.objects import decode_item
 from ..core.records import Action
@@ -29,7 +30,6 @@ from ..pipeline import failure_of
 from ..resource import Resource
 from .live import owned_part, read_owner
 
-RECONCILED: Final = "Reconciled"
 # kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
 SUMMARIES: Final = ("Ready", "Available")
 # A conflict means that another client wrote within milliseconds; after three in a row the backoff takes over.
@@ -45,6 +45,7 @@ class ApplyStatus:
     """
 
     reports_failure = True
+    runs_while_waiting = True
 
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
@@ -102,24 +103,23 @@ async def _report_alone(axn: Reconcile[Any], live: Resource, error: Exception) -
 
 def _with_own_parts(status: Resource, axn: Reconcile[Any]) -> Resource:
     """`status` with the runtime's own condition and the observed generation."""
-    failure = axn.failure
-    if axn.has_conditions and failure is None:
+    why, status = axn.unfinished, axn.with_stages(status)
+    if axn.has_conditions and why is None:
         status = with_condition(status, condition(RECONCILED, True, reason="Succeeded", of=axn.identity))
-    elif axn.has_conditions and failure is not None:
-        failed = condition(RECONCILED, False, reason=failure.reason, message=failure.message, of=axn.identity)
-        status = with_condition(status, failed)
+    elif axn.has_conditions and why is not None:
+        unfinished = condition(RECONCILED, False, reason=why.reason, message=why.message, of=axn.identity)
+        status = with_condition(status, unfinished)
     generation = axn.shown.meta.generation
-    if axn.has_observed_generation and failure is None and generation:
+    if axn.has_observed_generation and why is None and generation:
         status = {**status, "observedGeneration": generation}
     return status
 
 
-def _withdrawn(wanted: Resource, base: Resource, failure: ReconcileFailure) -> Resource:
-    """`wanted` without the summary conditions that a failed reconcile claimed before its descendants were applied."""
+def _withdrawn(wanted: Resource, base: Resource, why: ReconcileFailure) -> Resource:
+    """`wanted` without the summary conditions that an unfinished reconcile claimed too early."""
     previous = {each.get("type"): each for each in base.get("conditions", ())}
     conditions = [
-        previous.get(claimed["type"])
-        or {**claimed, "status": "False", "reason": failure.reason, "message": failure.message}
+        previous.get(claimed["type"]) or {**claimed, "status": "False", "reason": why.reason, "message": why.message}
         if claimed.get("type") in SUMMARIES and claimed.get("status") == "True"
         else claimed
         for claimed in wanted.get("conditions", ())
@@ -134,8 +134,8 @@ async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, al
     if _is_overtaken(base, by=live, of=axn):
         return live
     wanted = base if alone else axn.finish_status(axn.status_from(base))
-    if axn.failure is not None:
-        wanted = _withdrawn(wanted, base, axn.failure)
+    if axn.unfinished is not None:
+        wanted = _withdrawn(wanted, base, axn.unfinished)
     if not early:
         wanted = _with_own_parts(wanted, axn)
     if same(wanted, base):

@@ -7,7 +7,10 @@ The finalizer is added before the handler runs, so before anything is created fo
 deleted, confirmed by an uncached read, the implementation is called; the finalizer is removed only after it returned.
 The process may crash between the two, so an implementation is called at least once and may be called again.
 
-Children without an owner reference, which the garbage collector ignores, are deleted then, too.
+Children without an owner reference, which the garbage collector ignores, are deleted then, too. If children were
+registered to come after others, they are deleted first, level by level in the reverse order, each level when the last
+object of the one before is gone; the lowest level is left to the garbage collector. Meanwhile the implementation is
+called again each time. `kubectl delete --cascade=orphan` keeps all children; `--cascade=foreground` keeps no order.
 
 Both changes are JSON patches that test the UID and the list of finalizers that they were decided on, so a re-created
 object or another writer's finalizer is never touched.
@@ -15,27 +18,32 @@ object or another writer's finalizer is never touched.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from ..client.errors import Conflict, Invalid, NotFound
 from ..controller import Controller
 from ..core.objects import Item, Meta
 from ..core.records import Action
 from ..engine.reconcile import Reconcile, Step
-from ..errors import OptionError, Retry
+from ..errors import OptionError, Retry, Wait
 from ..kinds import Kind
 from ..naming import check_finalizer
 from ..pipeline import call_handler
-from ..resource import Resource, identify
+from ..resource import APPLY_ORDER, Resource, identify
 from .live import TRIES, delete_children, read_owner, report_fight
+
+# The finalizer of `--cascade=orphan`, until the garbage collector has removed the owner references of the children.
+ORPHANED: Final = "orphan"
 
 
 class Finalizer:
     """Usage: `Finalizer()` before `DelegateToController`; several with names of their own, or in `Controller.steps`.
 
-    `implementation` gets the axn, as `async def` or `def`, within the controller's `timeout`; it may raise `Retry`.
+    `implementation` gets the axn, as `async def` or `def`, within the controller's `timeout`; it may raise `Retry` or
+    `Wait`.
     `when` gets the axn and returns whether the object needs the finalizer; default: always. A finalizer that was added
     stays when `when` later returns False.
     Raises: `OptionError`, `UsageError` for an invalid finalizer name.
@@ -161,13 +169,33 @@ def _as_followed(resource: Resource, kind: Kind) -> Resource:
 
 
 async def _delete_children(axn: Reconcile[Any]) -> None:
-    """Delete the children without an owner reference. The owner is under deletion, so they are not wanted again."""
+    """Delete the children of higher levels, and then those without an owner reference. The owner is under deletion, so
+    they are not wanted again.
+
+    Raises: `Wait` until a level is gone.
+    """
     uid = axn.uid
+    if ORPHANED in axn.shown.meta.finalizers:
+        return
     children = axn.context.children(uid)
     if children is None:
         raise Retry(f"the children of {identify(axn.identity)} are unknown: a stream is not in sync")
+    highest = max((_level(child) for _, child in children), default=0)
+    late = [(kind, child) for kind, child in children if _level(child) == highest]
+    if len(late) < len(children):
+        await delete_children(axn, late, insist=True)
+        axn.outdated = axn.context.wrote  # our own deletion does not wake the owner
+        names = ", ".join(f"{kind.kind} {child.key}" for kind, child in late)
+        raise Wait(f"waiting for the deletion of {names}")
     unseen = [(kind, child) for kind, child in children if not _is_collected(child, uid)]
     await delete_children(axn, unseen, insist=True)
+
+
+def _level(child: Item) -> int:
+    """The level at which it was applied."""
+    with contextlib.suppress(ValueError):
+        return int((child.meta.annotations or {}).get(APPLY_ORDER, 0))
+    return 0  # another client wrote something else there
 
 
 def _is_collected(child: Item, owner_uid: str) -> bool:

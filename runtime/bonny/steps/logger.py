@@ -46,7 +46,7 @@ class Logger:
         return event
 
     def _processed(self, axn: Axn[Any]) -> None:
-        self._say("processed", axn, outcome="succeeded" if axn.failure is None else axn.failure.reason)
+        self._say("processed", axn, outcome="succeeded" if axn.unfinished is None else axn.unfinished.reason)
 
     def _say(self, message: str, axn: Axn[Any], **extra: str) -> None:
         name, api_version, action = axn.identifier()

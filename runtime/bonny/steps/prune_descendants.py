@@ -2,9 +2,9 @@
 
 A child is deleted only if all of this holds: it carries the label with the owner's UID; this controller applied it; its
 kind is not declared with `Owned(..., prune=False)`; the handler returned and did not halt; every registered descendant
-was applied; every owned stream is in sync; and an uncached read shows the owner as the handler saw it, and not under
-deletion. The request names the child's UID and version, so a child that changed in the meantime is left for the next
-reconcile.
+was applied, and nothing waits; every owned stream is in sync; and an uncached read shows the owner as the handler saw
+it, and not under deletion. The request names the child's UID and version, so a child that changed in the meantime is
+left for the next reconcile.
 
 Off for controllers that define `add` or `modify`: each handler would prune the children of the other handlers.
 """
@@ -29,7 +29,7 @@ class PruneDescendants:
 
     async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: `ApiError`."""
-        if axn.action in (Action.DELETE, Action.FINALIZE) or axn.applied is None:
+        if axn.action in (Action.DELETE, Action.FINALIZE) or axn.applied is None or axn.waiting is not None:
             return
         if not axn.controller.prunes() or not axn.context.owns:
             return

@@ -43,6 +43,8 @@ WORKER: Final = "bonny.engine.worker"
 OUTCOMES: Final = {
     ("reconciled", logging.INFO): ("applied", GREEN),
     ("reconciled", logging.DEBUG): ("unchanged", DIM),
+    ("waiting", logging.INFO): ("waiting", YELLOW),
+    ("waiting", logging.DEBUG): ("waiting", DIM),
     ("retry requested", logging.INFO): ("waits", YELLOW),
     ("stopped until the object changes", logging.WARNING): ("stopped", YELLOW),
     ("reconcile failed", logging.WARNING): ("failed", RED),
@@ -172,6 +174,8 @@ class _Console(logging.Formatter):
             # The traceback shows the step.
             error = _in_one_line(_text(fields["error"].partition("; in step ")[0]))
             line += f"  {self._painted(error, BOLD, 0)}"
+        if "because" in fields:
+            line += f"  {_in_one_line(_text(fields['because']))}"
         if "retry_in_seconds" in fields:
             line += self._painted(f"; next try in {fields['retry_in_seconds']:.1f} s", DIM, 0)
         return line.rstrip()

@@ -18,7 +18,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 from opentelemetry.util.types import AttributeValue
 
 from ..core.meters import Exemplar
-from ..errors import Retry, UsageError
+from ..errors import Retry, UsageError, Wait
 from . import tracing
 from .logging import reconcile_id
 
@@ -58,7 +58,8 @@ class OtelSpans:
             tracing.observed.set(Exemplar(*ids, at=time.time()) if context.trace_flags.sampled else None)
             try:
                 yield
-                span.set_attribute("bonny.outcome", "success" if axn.requeue_seconds is None else "requeue_after")
+                asked = "success" if axn.requeue_seconds is None else "requeue_after"
+                span.set_attribute("bonny.outcome", asked if axn.waiting is None else "waiting")
             except BaseException as error:
                 span.set_attribute("bonny.outcome", _outcome(error))
                 raise
@@ -95,7 +96,7 @@ class OtelSpans:
             try:
                 yield span
             except Exception as error:
-                if not isinstance(error, Retry):
+                if not isinstance(error, Retry | Wait):
                     _fail(span, _type_of(error))
                 raise
 

@@ -8,7 +8,7 @@ Nothing is sent: the token holds what a handler registered. The test answers wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,17 +16,18 @@ from bonny.api import Version
 from bonny.axn import State, V_co
 from bonny.controller import Controller
 from bonny.core.objects import Objects
+from bonny.core.ordering import ObjectName, text
 from bonny.core.queue import QueueOptions, Reason
 from bonny.core.records import Action
 from bonny.core.selector import Selector
 from bonny.engine.context import ReconcileContext
 from bonny.engine.reconcile import Reconcile
 from bonny.engine.router import Router
-from bonny.errors import OptionError
+from bonny.errors import OptionError, Wait
 from bonny.events import Event
 from bonny.kinds import Kind, Owned, Scope
 from bonny.pipeline import call_handler, run_step
-from bonny.resource import Key, Resource, gvk_of, identify, key_of, owners_of
+from bonny.resource import Key, Resource, gvk_of, has_all_of, identify, key_of, owners_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
@@ -105,7 +106,10 @@ async def handle(
 
     The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
     in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
-    called. `now` is `axn.now`, by default the time.
+    called. `now` is `axn.now`, by default the time. A `Wait` is not raised: its message is in `waiting` of the token,
+    its time in `requeue_seconds`. `waiting` also names the objects that others wait for
+    (`register_descendant(after=, when=)`), judged by `observed`.
+
     `answers` are the answers to what it sends with `axn.client`; a request that has none, or that the controller's
     `rules` do not allow, fails the test. The token has them as `requests`.
 
@@ -128,11 +132,35 @@ async def handle(
         now=now,
         context=_OfflineContext(observed, kind=kind, handled=resource, client=client, controller=controller),
     )
-    await run_step(token, DelegateToController())
-    if token.action is Action.FINALIZE and controller.finalizes():
-        await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
+    try:
+        await run_step(token, DelegateToController())
+        if token.action is Action.FINALIZE and controller.finalizes():
+            await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
+    except Wait as wait:
+        token.wait(str(wait), after=wait.after)
     client.check()
+    if awaited := _awaited(token):
+        token.wait(f"waiting for {', '.join(awaited)}")
     return token
+
+
+def _awaited(token: Reconcile[Any]) -> list[str]:
+    """The objects for which others wait, as the step `ApplyDescendants` finds them."""
+    held: set[ObjectName] = set()
+    awaited: dict[str, None] = {}
+    for each in (each for group in token.descendant_groups() for each in group):
+        unready = [name for name in each.after if name in held or not _is_ready(token, name, each.when)]
+        live = token.context.observed(each.resource)
+        if unready and (live is None or not has_all_of(live, each.resource)):
+            held.add(token.name_of(each.resource))
+            awaited |= {text(name): None for name in unready if name not in held}
+    return list(awaited)
+
+
+def _is_ready(token: Reconcile[Any], name: ObjectName, when: Callable[[Resource], bool] | None) -> bool:
+    api_version, kind, key = name
+    live = token.context.observed({"apiVersion": api_version, "kind": kind, "metadata": key._asdict()})
+    return when is None or (live is not None and when(live))
 
 
 class _Untested(Controller[Any]):

@@ -1,0 +1,51 @@
+"""Readiness: whether a live object does what its spec asks for.
+
+You need it as `when=` of `axn.register_descendant`, and to compute a condition from `axn.observed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .kinds import builtin
+
+# In the status of built-in kinds, what says that an object is ready. Kinds that are in none are ready when they exist.
+CONDITIONS: Final = {"Job": "Complete", "Pod": "Ready", "CustomResourceDefinition": "Established"}
+PHASES: Final = {"PersistentVolumeClaim": "Bound", "Namespace": "Active"}
+REPLICAS: Final = {
+    "Deployment": ("replicas", "updatedReplicas", "availableReplicas"),
+    "StatefulSet": ("replicas", "updatedReplicas", "availableReplicas"),
+    "ReplicaSet": ("replicas", "availableReplicas"),
+    "DaemonSet": ("updatedNumberScheduled", "numberAvailable"),
+}
+
+
+def is_ready(resource: Mapping[str, Any]) -> bool:
+    """Whether the object has reached what its spec asks for; one under deletion has not.
+
+    - Deployment, StatefulSet, ReplicaSet, DaemonSet: all replicas are of the current template, and available.
+    - Job: complete. Pod: ready. PersistentVolumeClaim: bound. Namespace: active. CustomResourceDefinition: established.
+    - Other built-in kinds: when they exist.
+    - All other kinds: the condition Ready is True; if there is none, Available.
+
+    A status or a condition of an older generation does not count.
+    Raises: `KeyError` for an object without apiVersion, kind or metadata.
+    """
+    metadata, status, kind = resource["metadata"], resource.get("status") or {}, resource["kind"]
+    generation = metadata.get("generation", 0)
+    if metadata.get("deletionTimestamp") or status.get("observedGeneration", generation) < generation:
+        return False
+    true = {each["type"]: _is_true(each, generation) for each in status.get("conditions") or ()}
+    if builtin(resource["apiVersion"], kind) is None:
+        return true.get("Ready", true.get("Available", False))
+    if kind in REPLICAS:
+        wanted = status.get("desiredNumberScheduled", (resource.get("spec") or {}).get("replicas", 1))
+        return "observedGeneration" in status and {status.get(each, 0) for each in REPLICAS[kind]} == {wanted}
+    if kind in PHASES:
+        return bool(status.get("phase") == PHASES[kind])
+    return true.get(CONDITIONS.get(kind, ""), kind not in CONDITIONS)
+
+
+def _is_true(condition: Mapping[str, Any], generation: int) -> bool:
+    return bool(condition["status"] == "True" and condition.get("observedGeneration", generation) >= generation)
