@@ -174,7 +174,7 @@ class Worker:
         resumed = time.monotonic()
         while not self._stopping:
             now = time.monotonic()
-            if now - resumed > TURN_SECONDS / len(self._slots):
+            if self.router.queue.ready and now - resumed > TURN_SECONDS / len(self._slots):
                 await asyncio.sleep(0)
                 resumed = time.monotonic()
                 continue
