@@ -50,10 +50,12 @@ async def call(
     name: str = "",
     thread: str = HANDLER_THREAD,
     late: Callable[[], None] = lambda: None,
+    lend: Callable[[asyncio.AbstractEventLoop | None], None] = lambda _: None,
 ) -> object:
     """Call `handler` and return its result, after at most `seconds` (None: no timeout).
 
-    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout.
+    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout; `lend` gets
+    the event loop before a `def` is called, and None afterwards.
     Raises: what it raises; `HandlerTimeout`; a `BonnyError` for what would end the process, such as `sys.exit`.
     """
     work = partial(handler, *arguments)
@@ -61,7 +63,7 @@ async def call(
         name = name or getattr(handler, "__qualname__", repr(handler))
         return await _on_the_loop(work, seconds=seconds, name=name, late=late)
     # No variable for the future: the traceback of its error holds this frame, and a cycle would delay its release.
-    returned = (await _in_a_thread(work, seconds=seconds, thread=thread, late=late)).result()
+    returned = (await _in_a_thread(work, seconds=seconds, thread=thread, late=late, lend=lend)).result()
     if inspect.iscoroutine(returned):
         returned.close()
         raise OptionError(
@@ -105,14 +107,14 @@ async def _on_the_loop(
 ) -> object:
     limit, timers = asyncio.timeout(None), deadlines()
     pending: list[int] = []
-    if seconds is not None:
+
+    def over() -> None:
+        limit.reschedule(0.0)  # now
         extra = {"handler": name, "timeout_seconds": seconds}
         overdue = partial(log.warning, "handler still running after its timeout", extra=extra)
+        pending.append(timers.add(OVERDUE_SECONDS, overdue))
 
-        def over() -> None:
-            limit.reschedule(0.0)  # now
-            pending.append(timers.add(OVERDUE_SECONDS, overdue))
-
+    if seconds is not None:
         pending.append(timers.add(seconds, over))
     try:
         async with limit:
@@ -136,17 +138,24 @@ async def _on_the_loop(
 
 
 async def _in_a_thread(
-    handler: Callable[[], object], *, seconds: float | None, thread: str, late: Callable[[], None]
+    handler: Callable[[], object],
+    *,
+    seconds: float | None,
+    thread: str,
+    late: Callable[[], None],
+    lend: Callable[[asyncio.AbstractEventLoop | None], None],
 ) -> asyncio.Future[object]:
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[object] = loop.create_future()
     run, arguments = contextvars.copy_context().run, (_work, handler, outcome, loop)
-    threading.Thread(target=run, args=arguments, name=thread, daemon=True).start()
+    lend(loop)
     try:
+        threading.Thread(target=run, args=arguments, name=thread, daemon=True).start()
         await asyncio.wait({outcome}, timeout=seconds)
     finally:
         if not outcome.done():  # at the timeout, or when the operator stops
             late()
+        lend(None)
     if not outcome.done():
         raise HandlerTimeout(seconds or 0.0, outcome)
     return outcome

@@ -14,10 +14,9 @@ what was registered so far.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from .axn import ReconcileFailure
@@ -86,17 +85,21 @@ def _finish(axn: Reconcile[Any]) -> None:
             log.exception("a hook failed", extra={"object": str(axn.key), "action": axn.action.value})
 
 
-async def run_step(axn: Reconcile[Any], step: Step) -> None:
+def run_step(axn: Reconcile[Any], step: Step) -> Coroutine[Any, Any, None]:
     """Run one step.
 
     Raises: what it raises, with a note that names the step; `BonnyError` in place of an error that is not an
     `Exception` (`bonny.calling.no_exit`).
     """
+    run = _run_step(axn, step)
+    return run if tracing.spans is None else tracing.spans.step(step_name(step), run)
+
+
+async def _run_step(axn: Reconcile[Any], step: Step) -> None:
     try:
-        with tracing.step(step_name(step)):
-            result = step(axn)
-            if result is not None and inspect.isawaitable(result):
-                await result
+        result = step(axn)
+        if result is not None and inspect.isawaitable(result):
+            await result
     except Exception as error:
         add_note(error, f"in step {step_name(step)}")
         raise
@@ -106,19 +109,14 @@ async def run_step(axn: Reconcile[Any], step: Step) -> None:
         raise failed from error
 
 
-async def call_handler(
+def call_handler(
     handler: Callable[[Reconcile[Any]], Any], axn: Reconcile[Any], *, seconds: float, name: str
-) -> None:
+) -> Coroutine[Any, Any, object]:
     """Call a handler with its axn; at the timeout the axn is sealed and accepts nothing more.
 
     `name` describes the handler in messages. Raises: what it raises; `HandlerTimeout`.
     """
-    if not inspect.iscoroutinefunction(handler):
-        axn.lend_loop(asyncio.get_running_loop())
-    try:
-        await call(handler, axn, seconds=seconds, name=name, late=axn.seal)
-    finally:
-        axn.lend_loop(None)
+    return call(handler, axn, seconds=seconds, name=name, late=axn.seal, lend=axn.lend_loop)
 
 
 def step_name(step: Step) -> str:

@@ -104,17 +104,17 @@ def test_a_call_that_logs_a_text_made_of_values_is_noticed() -> None:
 # --- traces -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_attribute_of_a_span_has_its_place() -> None:
+async def test_every_attribute_of_a_span_has_its_place() -> None:
     rows = {row[0]: keys(row[2]) for row in table("span")}
-    requests = Requests()
+
+    async def step() -> None:
+        with Requests().under_way("GET", "/version") as request:
+            request.answered(404)
+
     with collecting() as collected:
         assert tracing.spans is not None
-        with (
-            tracing.spans.handling(axn_of(), controller="Maps"),
-            tracing.spans.step("step"),
-            requests.under_way("GET", "/version") as request,
-        ):
-            request.answered(404)
+        with tracing.spans.handling(axn_of(), controller="Maps"):
+            await tracing.spans.step("step", step())
         with pytest.raises(ValueError, match="no"), tracing.spans.handling(axn_of(), controller="Maps"):
             raise ValueError("no")
 

@@ -79,8 +79,7 @@ class QueueOptions:
             raise OptionError(f"QueueOptions.ageing is {self.ageing}: use 0 or more seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Work(Generic[K]):
+class Work(msgspec.Struct, Generic[K], frozen=True):
     """A key handed to a worker.
 
     `tries` counts the consecutive tries before this one that did not succeed. `queued` is when the key became ready;

@@ -174,7 +174,7 @@ class Worker:
         resumed = time.monotonic()
         while not self._stopping:
             now = time.monotonic()
-            if now - resumed > TURN_SECONDS / len(self._slots):
+            if self.router.queue.ready and now - resumed > TURN_SECONDS / len(self._slots):
                 await asyncio.sleep(0)
                 resumed = time.monotonic()
                 continue
@@ -252,20 +252,11 @@ class Worker:
     # --- one key ------------------------------------------------------------------------------------------------------
 
     async def _handle(self, work: Work[Key]) -> None:
-        try:
-            await self._handle_one(work)
-        finally:
-            # The key is given back, however the reconcile ended: after a cancellation this process may lead again.
-            if self.router.queue.is_working(work.key):
-                chance = 0.0 if self._stopping else random.random()
-                self.router.queue.retry(work.key, now=time.monotonic(), chance=chance)
-
-    async def _handle_one(self, work: Work[Key]) -> None:
         key, queue, began = work.key, self.router.queue, time.monotonic()
-        if self.router.park(key, now=began):
-            return
-        self.meters.queued.observe(began - work.queued)
         try:
+            if self.router.park(key, now=began):
+                return
+            self.meters.queued.observe(began - work.queued)
             await self._settle_deletions(key)
             item = self.router.item(key)
             if item is None:
@@ -277,11 +268,15 @@ class Worker:
             await self._failed(work, failure, seconds=time.monotonic() - began)
         else:
             queue.done(key, now=time.monotonic())
+        finally:
+            # The key is given back, however the reconcile ended: after a cancellation this process may lead again.
+            if queue.is_working(key):
+                queue.retry(key, now=time.monotonic(), chance=0.0 if self._stopping else random.random())
         self.meters.seconds.observe(time.monotonic() - began, tracing.observed.get())
 
     async def _settle_object(self, item: Item, work: Work[Key]) -> None:
         """Reconcile the object if there is a reason to, and set the key's timer."""
-        key = item.key
+        key = work.key  # not `item.key`: that makes a tuple, which the record would keep
         records, state = self.router.records, self._state(item)
         action = decide(state, records.get(key), work.reasons, finalizers=self._finalizers)
         if action is None:
@@ -295,7 +290,7 @@ class Worker:
             if records.epoch == epoch:
                 record.stopped = state
             raise
-        if axn.applied is not None:
+        if axn.applied is not None and record.contested:
             self.router.contest((), owner=key)
         # While the list of a restored server is incomplete, an equal generation may hide different content.
         steady = records.epoch == epoch and not self.router.restoring

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
@@ -64,9 +64,10 @@ class OtelSpans:
                 span.set_attribute("bonny.outcome", _outcome(error))
                 raise
 
-    def step(self, name: str) -> AbstractContextManager[object]:
-        """Surround a step of a reconcile that is recorded."""
-        return self._span(name, {}) if trace.get_current_span().is_recording() else tracing.OFF
+    async def step(self, name: str, run: Awaitable[None]) -> None:
+        """Await the run of a step, in a span if its reconcile is recorded."""
+        with self._span(name, {}) if trace.get_current_span().is_recording() else tracing.OFF:
+            await run
 
     def request(self, method: str, path: str, *, host: str) -> tracing.Ended | None:
         """Begin the span of a request, and return how to end it; None outside of a recorded span, as for a watch."""

@@ -44,11 +44,6 @@ def handling(axn: Axn[Any], *, controller: str) -> AbstractContextManager[object
     return OFF if spans is None else spans.handling(axn, controller=controller)
 
 
-def step(name: str) -> AbstractContextManager[object]:
-    """Surrounds a step; without traces it costs nothing."""
-    return OFF if spans is None else spans.step(name)
-
-
 def switch(to: OtelSpans | None) -> None:
     """Let `to` make the spans from now on."""
     global spans  # noqa: PLW0603  of the process, as the listeners of events and the providers of OpenTelemetry are
