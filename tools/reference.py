@@ -52,6 +52,9 @@ class Part:
     methods: bool = False
     """Whether the methods of the classes have entries of their own; else only fields are listed."""
 
+    one_example: bool = False
+    """Whether the example of the class is enough for its methods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -106,7 +109,7 @@ PAGES: Final = (
             Part("bonny/controller.py", ("Controller",), methods=True),
             Part("bonny/controller.py", ("Restart",)),
             Part("bonny/run/discovery.py", ("discover",)),
-            Part("bonny/kinds.py", ("Kind", "Owned", "Related")),
+            Part("bonny/kinds.py", ("Kind", "Owned", "Related", "List")),
             Part("bonny/errors.py", ("Retry", "Terminal")),
             Part("bonny/operator.py", ("Operator",)),
             Part("bonny/deploy.py", ("Deploy",)),
@@ -127,6 +130,18 @@ PAGES: Final = (
             _step("SkipObservedGenerations"),
             _step("AddManagedByLabelToDescendants", "add_managed_by_label"),
             _step("AddMissingGVK"),
+        ),
+    ),
+    Page(
+        "servers",
+        "Reconcilers, watchers and periodic tasks",
+        "bonny/servers/__init__.py",
+        (
+            Part("bonny/servers/reconciler.py", ("Reconciler",), signed=True, methods=True, one_example=True),
+            Part("bonny/servers/watcher.py", ("Watcher",), signed=True, methods=True, one_example=True),
+            Part("bonny/servers/server.py", ("Server",)),
+            Part("bonny/servers/periodic.py", ("PeriodicTask",), signed=True),
+            Part("bonny/servers/periodic.py", ("Next", "Stop", "TaskRun")),
         ),
     ),
     Page(
@@ -152,6 +167,7 @@ PAGES: Final = (
             Part("bonny_dev/testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
             Part("bonny_dev/testing/scheduling.py", ("schedule",), signed=True),
             Part("bonny_dev/testing/servers.py", ("run_task", "reconcile"), signed=True),
+            Part("bonny_dev/testing/running.py", ("RunningOperator",), signed=True, methods=True, one_example=True),
             Part("bonny_dev/manifest/recorder.py", ("record_permissions",), signed=True),
             Part("bonny_dev/manifest/recorder.py", ("PermissionRecorder",), methods=True),
             Part("bonny_dev/manifest/recorder.py", ("Comparison",)),
@@ -272,9 +288,12 @@ def _call(called: str, parameters: list[str], returns: str = "") -> str:
 
 def _parameters(arguments: ast.arguments) -> list[str]:
     """Each parameter as it is written, with its default."""
-    missing: list[ast.expr | None] = [None] * (len(arguments.args) - len(arguments.defaults))
-    pairs = list(zip(arguments.args, [*missing, *arguments.defaults], strict=True))
+    positional = [*arguments.posonlyargs, *arguments.args]
+    missing: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    pairs = list(zip(positional, [*missing, *arguments.defaults], strict=True))
     parts = [_written(ast.unparse(parameter), default) for parameter, default in pairs]
+    if arguments.posonlyargs:
+        parts.insert(len(arguments.posonlyargs), "/")
     if arguments.kwonlyargs:
         parts.append("*")
         pairs = list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
@@ -401,7 +420,7 @@ def wanting_examples(wanted: Page) -> set[str]:
     for part in wanted.parts:
         for name in part.names:
             node = definition(part.module, name)
-            if part.signed or not isinstance(node, ast.ClassDef):
+            if part.signed or part.one_example or not isinstance(node, ast.ClassDef):
                 names.add(snake_case(name))
             elif part.methods:
                 found = members(part.module, node)

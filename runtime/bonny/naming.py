@@ -167,11 +167,6 @@ RULE: Final = '{"apiGroups": [...], "resources": [...], "verbs": [...]}'
 
 def check_rules(where: str, rules: object) -> None:
     """Check the RBAC rules that a class or a task names. `where` is its name. Raises: `OptionError`."""
-    if callable(rules):
-        raise OptionError(
-            f"{where}.rules is a method: write a tuple with the rules of your own requests, rules = ({RULE},); "
-            "the rules for what it lists, watches or binds are added"
-        )
     check_tuple(where, "rules", rules, Mapping, RULE)
 
 

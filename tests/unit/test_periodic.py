@@ -22,7 +22,8 @@ from bonny.client.api import Client
 from bonny.client.errors import NotLeading
 from bonny.errors import OptionError
 from bonny.run.supervisor import ended
-from bonny.servers.periodic import REMEMBERED_HALTS, Next, PeriodicTask, PeriodicTasks, Stop, TaskRun, next_tick
+from bonny.servers.periodic import REMEMBERED_HALTS, Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
+from bonny.servers.ticks import next_tick
 from bonny_dev.sandbox.guard import Guard
 from tests.support import ticking
 from tests.support.heard import Heard, heard

@@ -12,7 +12,7 @@ from bonny.client.config import Kubeconfig
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
 from bonny_dev import testing
 from bonny_dev.sandbox import Sandbox
-from docs.reference.examples.widgets import Publishes, Widget, config_map, widget
+from docs.reference.examples.widgets import Publishes, Widget, applied, config_map, widget
 
 
 def axn() -> None:
@@ -184,3 +184,19 @@ def compared_with() -> None:
     rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "delete"]}
     compared = recorder.compared_with({"default": [rule]})
     assert compared.unused == {"default": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["delete"]}]}
+
+
+def running_operator() -> None:
+    # In tests/integration of a rendered repository; the plugin makes the fixture.
+    async def test_the_operator_publishes_the_size(running_operator: testing.RunningOperator) -> None:
+        made = await running_operator.apply(applied("w1", size=3))
+        published = {**config_map("w1-size"), "metadata": {"name": "w1-size", "namespace": "default"}}
+        await running_operator.until(published, lambda live: live["data"] == {"size": "3"})
+        await running_operator.until(made, testing.is_ready)
+
+        await running_operator.delete(published)
+        await running_operator.until(published, lambda live: live["data"] == {"size": "3"})  # repaired
+
+        assert await running_operator.client.list(Widget, namespace="default")
+        await running_operator.delete(made)
+        await running_operator.until_gone(made)

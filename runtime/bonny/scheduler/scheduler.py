@@ -91,13 +91,10 @@ class Scheduler:
 
     @classmethod
     def all_rules(cls) -> list[Resource]:
-        """The RBAC rules that it needs, in a ClusterRole: those of scheduling, and its own."""
-        return [
-            {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
-            {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
-            {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
-            *cls.rules,
-        ]
+        """The RBAC rules that it needs, in a ClusterRole: for scheduling, and `rules`."""
+        needed = (("nodes pods", "get list watch"), ("pods/binding", "create"), ("pods/status", "patch"))
+        scheduling = [{"apiGroups": [""], "resources": one.split(), "verbs": verbs.split()} for one, verbs in needed]
+        return [*scheduling, *cls.rules]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

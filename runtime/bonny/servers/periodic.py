@@ -1,10 +1,12 @@
-"""Periodic tasks: functions that run at an interval, registered at the start or while the operator runs.
+"""Periodic tasks: functions that run at an interval, or by a cron expression, registered at the start or while the
+operator runs.
 
     async def evict(run: TaskRun, namespace: str) -> Next | Stop | None:
         ...
         return Next(run.state + 1)
 
     PeriodicTask("evictor", evict, arguments=("default",), interval=5.0, jitter=0.1, state=0)
+    PeriodicTask("nightly", evict, arguments=("shop",), cron="30 2 * * *", timezone="Europe/Berlin", state=0)
 
 You need it for work that is due by time and not by a change: lifetimes, schedules, polling of external systems.
 You do not need it to reconcile an object again: `axn.requeue_after`.
@@ -16,10 +18,8 @@ import asyncio
 import contextvars
 import logging
 import math
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -31,7 +31,9 @@ from ..naming import check_rules
 from ..resource import Resource
 from ..telemetry import execute
 from ..telemetry.logging import about
+from .ticks import CronTicks, IntervalTicks
 
+INTERVAL: Final = 5.0
 # Ids may be made for each object, so the record of halted tasks is bounded.
 REMEMBERED_HALTS: Final = 100
 # A run that handles its cancellation ends within milliseconds.
@@ -63,17 +65,22 @@ class TaskRun:
 
     id: str
     state: Any
+    """The `state` of the task, or of the last `Next`."""
+
     client: Client
+    """Requests as the operator's identity. The task's `rules` must allow them."""
+
     tasks: PeriodicTasks
     """The registry: `register` further tasks, or `unregister` any, this one included."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """A function that runs every `interval`.
+    """A function that runs every `interval`, or when `cron` says.
 
     Guarantees: it never runs twice at the same time, and the interval does not drift: ticks that pass while it runs, or
-    while the process is suspended, are skipped; later ticks are on time.
+    while the process is suspended, are skipped; later ticks are on time. Cron ticks that pass while the machine sleeps
+    are made up for by one run.
     An `async def` runs on the loop, a `def` in a thread. It has no timeout.
     Raises: `OptionError` for impossible values.
     """
@@ -89,11 +96,18 @@ class PeriodicTask:
 
     arguments: tuple[object, ...] = ()
 
-    interval: float = 5.0
+    interval: float = INTERVAL
     """Seconds from one run to the next, and to the first. Default 5 s."""
 
     jitter: float = 0.0
     """Random delay of each run, as a fraction of the interval. Default 0."""
+
+    cron: str = ""
+    """Runs at these times instead of an interval, as in a CronJob: `*/5 * * * *`. Needs the extra `cron`. Default:
+    none."""
+
+    timezone: str = "UTC"
+    """The time zone of `cron`: `Europe/Berlin`. Default UTC."""
 
     state: Any = None
     """`run.state` of the first run. Default None."""
@@ -107,6 +121,10 @@ class PeriodicTask:
 
     def __post_init__(self) -> None:
         check_rules(f"task {self.id}", self.rules)
+        if self.cron:
+            CronTicks(self.cron, self.timezone, name=f"task {self.id}")
+            if self.interval != INTERVAL or self.jitter:
+                raise OptionError(f"task {self.id} has cron, and interval or jitter: leave out either")
         if not 0 < self.interval < math.inf:
             raise OptionError(f"the interval of task {self.id} is {self.interval}: use more than 0 seconds")
         if not 0 <= self.jitter <= 1:
@@ -208,11 +226,12 @@ class PeriodicTasks:
             entry.repeating = self._group.create_task(self._repeat(entry), name=f"task {entry.task.id}")
 
     async def _repeat(self, entry: _Registered) -> None:
-        task, start = entry.task, time.monotonic()
+        task = entry.task
         execute("bonny.task.initialized", {}, {"task": task.id})
+        cron = CronTicks(task.cron, task.timezone, name=f"task {task.id}") if task.cron else None
+        ticks = cron or IntervalTicks(task.interval, task.jitter)
         while True:
-            tick = next_tick(start, task.interval, after=time.monotonic())
-            await pause(tick + task.interval * task.jitter * random.random(), wake=entry.ended)
+            await ticks.wait(wake=entry.ended)
             if entry.ended.is_set():
                 return
             if self.leading or not task.leader_only:
@@ -273,21 +292,3 @@ class PeriodicTasks:
         entry.ended.set()
         if self._entries.get(entry.task.id) is entry:
             del self._entries[entry.task.id]
-
-
-def next_tick(start: float, interval: float, *, after: float) -> float:
-    """The first of `start + interval`, `start + 2 * interval`, ... that is later than `after`; all in seconds.
-
-    Guarantees: ticks do not drift, however long the work at each takes; ticks that passed meanwhile are skipped.
-    """
-    tick = start + interval * math.floor((after - start) / interval + 1)
-    # Rounding may lead back to `after` itself.
-    return tick if tick > after else tick + interval
-
-
-async def pause(until: float, *, wake: asyncio.Event) -> None:
-    """Wait until the monotonic clock shows `until`, or until `wake` is set."""
-    while (left := until - time.monotonic()) > 0 and not wake.is_set():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(left):
-                await wake.wait()

@@ -17,24 +17,26 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..calling import HandlerTimeout, call, report, stopping
 from ..client.api import Client
 from ..client.pages import pages
 from ..engine.worker import STUCK_SECONDS
-from ..errors import InvalidObject
+from ..errors import InvalidObject, OptionError
 from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
 from ..telemetry.logging import about
-from .periodic import PeriodicTasks, next_tick, pause
+from .periodic import PeriodicTasks
 from .server import Namespaces, Server, V
+from .ticks import CronTicks, IntervalTicks
 
 log = logging.getLogger("bonny.servers.reconciler")
 
 
 class Reconciler(Server[V]):
-    """Calls `reconcile` for every object of its `operation`, at once and then every `frequency` seconds.
+    """Calls `reconcile` for every object of its `operation`, at once and then every `frequency` seconds, or when `cron`
+    says.
 
     Guarantees: runs do not overlap; a tick during a run is skipped, and later ticks are on time. A handler that fails,
     hangs or calls sys.exit affects its own object only, which is tried again in the next run.
@@ -43,6 +45,13 @@ class Reconciler(Server[V]):
 
     frequency: ClassVar[float] = 30.0
     """Seconds from the start of one run to the start of the next. Default 30."""
+
+    cron: ClassVar[str] = ""
+    """Run at these times only, instead of `frequency`, as in a CronJob: `*/5 * * * *`. Needs the extra `cron`. Default:
+    none."""
+
+    timezone: ClassVar[str] = "UTC"
+    """The time zone of `cron`: `Europe/Berlin`. Default UTC."""
 
     def __init__(self, client: Client, *, namespaces: Namespaces = (None,), tasks: PeriodicTasks | None = None) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
@@ -56,7 +65,14 @@ class Reconciler(Server[V]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
 
-    # --- what users define --------------------------------------------------------------------------------------------
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.cron:
+            CronTicks(cls.cron, cls.timezone, name=cls.__name__)
+            if cls.frequency != Reconciler.frequency:
+                raise OptionError(f"{cls.__name__} has cron and frequency: leave out either")
+
+    # --- your methods -------------------------------------------------------------------------------------------------
 
     def reconcile(self, resource: Resource, /) -> object:
         """The handler: `async def`, or `def` in a thread. An error is logged; any result means success."""
@@ -73,17 +89,25 @@ class Reconciler(Server[V]):
                     except InvalidObject as error:
                         report(log.warning, "an object was left out", error, self._name)
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    def schedule(self, seconds: float = 0.0) -> None:
+        """Add a run in `seconds`, between the ticks. Thread-safe; without effect before `run`."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.call_later, seconds, self._wake.set)
+
+    # --- what the runtime asks ----------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Run at each tick until cancelled, or until the running handlers have ended after `stop`."""
         self._loop = asyncio.get_running_loop()
-        start = time.monotonic()
+        cron = CronTicks(self.cron, self.timezone, name=str(self)) if self.cron else None
+        ticks = cron or IntervalTicks(self.frequency)
         with lifetime("bonny.reconciler", self._name):
+            if cron:
+                await cron.wait(wake=self._wake)
             while not self._stopping:
                 self._wake.clear()
                 await self.run_once()
-                await pause(next_tick(start, self.frequency, after=time.monotonic()), wake=self._wake)
+                await ticks.wait(wake=self._wake)
 
     async def run_once(self) -> None:
         """Call the handler for every object once. Errors are logged, not raised."""
@@ -121,11 +145,6 @@ class Reconciler(Server[V]):
                 await self._slots.acquire()
                 self._held[key] = time.monotonic()
                 group.create_task(self._reconcile_one(key, resource))
-
-    def schedule(self, seconds: float = 0.0) -> None:
-        """Add a run in `seconds`, between the ticks. Thread-safe; without effect before `run`."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.call_later, seconds, self._wake.set)
 
     def stop(self) -> None:
         """Call no further handler."""

@@ -69,6 +69,7 @@ class RunningOperator:
     def __init__(self, operator: Operator, client: Client, process: subprocess.Popen[bytes], log: Path) -> None:
         self.operator = operator
         self.client = client
+        """Other requests, as the administrator: to patch a status, to list."""
         self.process = process
         self._log = log
         self._applied: dict[tuple[Kind, Key], None] = {}
@@ -78,7 +79,10 @@ class RunningOperator:
         self._kinds = kinds_of(operator)
 
     async def apply(self, resource: Resource) -> Resource:
-        """Create or change `resource` by server-side apply; without a namespace it goes to the operator's own."""
+        """Create or change `resource` by server-side apply.
+
+        Without a namespace it goes to `default`, or to the operator's own if it watches no other.
+        """
         kind, placed = self._placed(resource)
         applied, _ = await self.client.apply(kind, placed, manager=MANAGER)
         self._applied[kind, key_of(applied)] = None
@@ -166,7 +170,7 @@ class RunningOperator:
         return "\n".join(["the operator's log ends with:", *lines[-30:]])
 
     async def remove_applied(self) -> None:
-        """Delete what `apply` made, newest first, and then, as the garbage collector would, what that owned."""
+        """For the fixture: delete what `apply` made, newest first, then its children, as a garbage collector."""
         for kind, key in reversed(self._applied):
             like = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": key._asdict()}
             if await self.read(like) is not None:
@@ -184,7 +188,9 @@ class RunningOperator:
     def _placed(self, resource: Resource) -> tuple[Kind, Resource]:
         kind = kind_of(resource, self._kinds)
         if kind.namespaced and not resource["metadata"].get("namespace"):
-            metadata = {**resource["metadata"], "namespace": self.operator.name}
+            # The operator's own namespace admits only pods that are as restricted as itself.
+            namespace = self.operator.name if self.operator.watch == "namespace" else "default"
+            metadata = {**resource["metadata"], "namespace": namespace}
             resource = {**resource, "metadata": metadata}
         return kind, resource
 
