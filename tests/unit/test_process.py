@@ -365,6 +365,8 @@ class Pods(Watcher):
 class Backup:
     """An API server without a socket; each watch is silent until the test says something, or refuses it."""
 
+    group = "example.com"
+
     def __init__(self) -> None:
         self.versions = Counter({"widgets": 100, "configmaps": 10, "pods": 10})
         self.things: dict[str, tuple[Resource, ...]] = {"configmaps": (thing("c"),), "pods": (thing("p"),)}
