@@ -82,7 +82,7 @@ def report(write: Callable[..., None], message: str, error: BaseException, about
     write(message, extra={**about, "error": text_of(error)}, exc_info=traceback)
 
 
-def text_of(error: BaseException, *, notes: str | None = None) -> str:
+def text_of(error: BaseException, *, notes: str | tuple[str, ...] | None = None) -> str:
     """The text of `error`, or the name of its type if it has none or `__str__` raises; at most 16,384 characters.
 
     `notes`: also add the notes that begin with this text. Never raises.

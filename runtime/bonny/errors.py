@@ -21,6 +21,9 @@ from typing import Final
 ALSO: Final = "also: "
 """Exception notes with this prefix are copied into status and events; other notes are only logged."""
 
+ADVICE: Final = "advice: "
+"""Exception notes with this prefix are copied into status, not into events: they are for the operator's author."""
+
 
 class BonnyError(Exception):
     """Base class of all errors that this runtime raises on purpose."""

@@ -23,7 +23,7 @@ from .axn import ReconcileFailure
 from .calling import add_note, as_failure, call, text_of
 from .client.errors import Forbidden, Invalid, Refusal
 from .engine.reconcile import Reconcile, Step
-from .errors import ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind, Wait
+from .errors import ADVICE, ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind, Wait
 from .events import Event, EventType
 from .telemetry import tracing
 
@@ -56,7 +56,7 @@ class Pipeline:
                 axn.failure = failure_of(error)
                 await self._report(axn, error, failed=step)
                 if not isinstance(error, Retry):
-                    failure = axn.failure
+                    failure = failure_of(error, notes=(ALSO,))
                     axn.tell(Event(EventType.WARNING, failure.reason, axn.action.capitalize(), failure.message))
                 _finish(axn)
                 raise
@@ -124,12 +124,12 @@ def step_name(step: Step) -> str:
     return getattr(step, "__name__", None) or type(step).__name__
 
 
-def failure_of(error: Exception) -> ReconcileFailure:
+def failure_of(error: Exception, *, notes: tuple[str, ...] = (ALSO, ADVICE)) -> ReconcileFailure:
     """The reason and text of an error for an object's status: the same over retries, and without content of objects.
 
     The text of a handler's own error may contain secrets, so only its type is reported; the log has the rest.
     """
-    text = text_of(error, notes=ALSO)
+    text = text_of(error, notes=notes)
     match error:
         case Retry() | Terminal():
             return ReconcileFailure(type(error).__name__, text)

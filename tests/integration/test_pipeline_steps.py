@@ -386,6 +386,8 @@ def test_what_cannot_be_changed_is_explained(sandbox: Sandbox, namespace: str) -
         (told,) = (sandbox.get(*THING, "t1", namespace=namespace) or {})["status"]["conditions"]
         assert "spec.selector" in told["message"]
         assert "recreate=True" in told["message"]
+        events = sandbox.eventually(lambda: sandbox.items("events.k8s.io/v1", "Event", namespace=namespace))
+        assert not [event["note"] for event in events if "recreate" in event["note"]]
         assert live_deployment(sandbox, namespace)["metadata"]["uid"] == uid
 
 

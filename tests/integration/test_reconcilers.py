@@ -178,8 +178,9 @@ async def test_without_the_rules_of_its_handler_each_object_fails_and_the_run_go
 ) -> None:
     class Always(ChaosMonkey):
         percent_chance_evicted = 100
+        rules = ()
 
-    async with place(sandbox, Reconciler.rules.__func__(Always)) as here:
+    async with place(sandbox, Always.all_rules()) as here:
         for name in ("a", "b"):
             here.pod(name)
         await Always(here.client, namespaces=(here.namespace,)).run_once()

@@ -22,7 +22,16 @@ from bonny.client.errors import Forbidden, refusal
 from bonny.core.objects import Failure
 from bonny.core.records import Action
 from bonny.engine.reconcile import Reconcile
-from bonny.errors import AlreadyApplied, BonnyError, ForeignObject, InvalidObject, OptionError, UndeclaredKind
+from bonny.errors import (
+    ADVICE,
+    ALSO,
+    AlreadyApplied,
+    BonnyError,
+    ForeignObject,
+    InvalidObject,
+    OptionError,
+    UndeclaredKind,
+)
 from bonny.operator import Operator
 from bonny.pipeline import Pipeline, call_handler, failure_of, run_step
 from bonny.resource import Resource
@@ -120,6 +129,23 @@ def test_of_an_object_that_is_gone_nothing_can_be_made() -> None:
 def test_a_requeue_after_an_impossible_time_is_refused(token: Axn[Widget], seconds: float) -> None:
     with pytest.raises(OptionError, match="requeue_after"):
         token.requeue_after(seconds)
+
+
+async def test_advice_for_the_author_stands_in_the_status_and_not_in_the_event(token: Reconcile[Widget]) -> None:
+    def fails(_: Reconcile[Any]) -> None:
+        error = BonnyError("refused")
+        error.add_note(f"{ALSO}the second, too")
+        error.add_note(f"{ADVICE}delete it")
+        raise error
+
+    told: list[str] = []
+    token.register_before_emit_event(lambda event, _: told.append(event.message) or event)  # type: ignore[func-returns-value]
+    with pytest.raises(BonnyError):
+        await Pipeline([fails]).run(token)
+
+    assert token.failure is not None
+    assert token.failure.message == "refused; also: the second, too; advice: delete it"
+    assert told == ["refused; also: the second, too"]
 
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

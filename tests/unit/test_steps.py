@@ -18,12 +18,13 @@ from bonny.core.fields import overridden, project
 from bonny.core.fights import AT_ONCE
 from bonny.core.objects import Cause, Failure
 from bonny.core.records import Action
+from bonny.errors import ALSO
 from bonny.events import EventType
-from bonny.kinds import Kind
+from bonny.kinds import Kind, Scope
 from bonny.pipeline import Pipeline, failure_of
 from bonny.resource import Key, owner_reference
 from bonny.steps import Finalizer
-from bonny.steps.apply_descendants import ApplyDescendants
+from bonny.steps.apply_descendants import ApplyDescendants, advise
 from bonny.steps.apply_status import ApplyStatus
 from bonny.steps.prune_descendants import PruneDescendants
 from tests.support.steps import CONFIG_MAP, MANAGER, Script, conflict, owned, token
@@ -260,6 +261,45 @@ async def test_a_child_that_cannot_be_recreated_fails_with_the_same_text_each_ti
         texts.add(failure_of(caught.value).message)
 
     assert texts == {"cannot apply configmaps default/c (422): spec.template: Invalid: field is immutable"}
+
+
+IMMUTABLE = "Invalid value: {}: field is immutable"
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "advised"),
+    [
+        (Owned("v1", "ConfigMap"), IMMUTABLE, True),
+        (Owned("batch/v1", "Job"), IMMUTABLE, True),
+        (Owned("v1", "Pod"), "Forbidden: pod updates may not change fields other than `spec.x`", True),
+        (Owned("v1", "ConfigMap"), "Invalid value: 0: must be greater than or equal to 1", False),
+        (Owned("v1", "ConfigMap"), "Required value", False),
+        (Owned("v1", "PersistentVolumeClaim"), IMMUTABLE, False),
+        (Owned("apps/v1", "StatefulSet"), "Forbidden: updates to statefulset spec for fields other than 'a'", False),
+        (Owned("example.com/v1", "Database", plural="databases", scope=Scope.NAMESPACED), IMMUTABLE, False),
+    ],
+)
+def test_replacing_is_advised_only_for_immutable_fields_and_where_no_data_is_lost(
+    kind: Owned, cause: str, advised: bool
+) -> None:
+    """Regression: shrinking a claim was answered by the advice to delete it, also in the event of its user."""
+    failure = Failure(422, "Invalid", "x", None, (Cause("FieldValueInvalid", "spec.a", cause),))
+    refused = refusal(failure, verb="apply", resource=f"{kind.resource} default/c")
+    assert isinstance(refused, Invalid)
+    advise(refused, kind)
+
+    advice = "; advice: recreate=True would replace it, which deletes it and what it holds"
+    assert failure_of(refused).message.endswith(advice) is advised
+    assert "recreate" not in failure_of(refused, notes=(ALSO,)).message
+
+
+def test_an_object_that_does_not_fit_its_schema_gets_no_advice() -> None:
+    """Regression: server-side apply answers a wrong type with 500, and the advice was to delete the object."""
+    text = "failed to create typed patch object (default/c; /v1, Kind=ConfigMap): .data.size: expected string, got 3"
+    refused = refusal(Failure(500, "", text), verb="apply", resource="configmaps default/c")
+    assert isinstance(refused, Invalid)
+    advise(refused, CONFIG_MAP)
+    assert "recreate" not in failure_of(refused).message
 
 
 def listed(owner: str, *, items: int, phase: str) -> Resource:

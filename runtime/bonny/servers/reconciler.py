@@ -72,7 +72,7 @@ class Reconciler(Server[V]):
             if cls.frequency != Reconciler.frequency:
                 raise OptionError(f"{cls.__name__} has cron and frequency: leave out either")
 
-    # --- what users define --------------------------------------------------------------------------------------------
+    # --- your methods -------------------------------------------------------------------------------------------------
 
     def reconcile(self, resource: Resource, /) -> object:
         """The handler: `async def`, or `def` in a thread. An error is logged; any result means success."""

@@ -76,7 +76,7 @@ class Watcher(Server[V]):
             pipeline=Pipeline((self._show,)),
         )
 
-    # --- what users define --------------------------------------------------------------------------------------------
+    # --- your methods -------------------------------------------------------------------------------------------------
 
     def add(self, resource: Resource, /) -> object:
         """The object is new, or new to this process. `async def`, or `def` in a thread."""

@@ -19,6 +19,7 @@ apply to an existing object carries the live object's UID. A foreign object is r
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -32,9 +33,9 @@ from ..core.objects import Item
 from ..core.records import Action, applied_record
 from ..engine.context import ReconcileContext
 from ..engine.reconcile import Reconcile
-from ..errors import ALSO, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
+from ..errors import ADVICE, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType
-from ..kinds import Kind, Owned
+from ..kinds import Kind, Owned, builtin
 from ..resource import (
     APPLY_ORDER,
     MANAGED_BY,
@@ -67,6 +68,12 @@ NO_VERSION: Final = "1"
 
 CREATED: Final = "Created"
 UPDATED: Final = "Updated"
+# How the API server says that a field cannot be changed; types and limits are refused in other words.
+IMMUTABLE: Final = re.compile(r"field is immutable|may not change|cannot change roleRef|spec for fields other than")
+# Their deletion loses data that no new object brings back. Of custom resources it is not known.
+HOLDS_DATA: Final = frozenset(
+    ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "StatefulSet")
+)
 # Leaves room for the random suffix of a dry run's name, also in names of at most 63 characters.
 TRIAL_NAME: Final = 50
 
@@ -336,12 +343,18 @@ async def _change(
                 wrote(version)
     except Invalid as refused:
         if not recreate:
-            refused.add_note(f"{ALSO}if it cannot be changed, register it with recreate=True to replace it")
+            advise(refused, kind)
             raise
         await _recreate(axn, kind, wanted, before=before)
         return CREATED
     context.applied_records[kind, key] = applied_record(wanted, live, now[1])
     return UPDATED if changed else None
+
+
+def advise(refused: Invalid, kind: Kind) -> None:
+    """Note how an object is replaced whose field cannot be changed, unless that would lose data."""
+    if IMMUTABLE.search(refused.message) and builtin(*kind.gvk) and kind.kind not in HOLDS_DATA:
+        refused.add_note(f"{ADVICE}recreate=True would replace it, which deletes it and what it holds")
 
 
 async def _recreate(axn: Reconcile[Any], kind: Owned, wanted: Resource, *, before: Resource) -> None:

@@ -189,7 +189,7 @@ class RunningOperator:
         return "\n".join(["the operator's log ends with:", *lines[-30:]])
 
     async def remove_applied(self) -> None:
-        """For the fixture: delete what `apply` made, newest first, then its children, as garbage collection would."""
+        """For the fixture: delete what `apply` made, newest first, then its children, as a garbage collector."""
         for kind, key in reversed(self._applied):
             like = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": key._asdict()}
             if await self.read(like) is not None:
