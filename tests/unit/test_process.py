@@ -17,6 +17,7 @@ import pytest
 
 from bonny import Controller, Kind, Operator, Owned
 from bonny.calling import HANDLER_THREAD
+from bonny.client import Client
 from bonny.client.api import ApiRequest
 from bonny.client.config import Connection
 from bonny.client.transport import Answer
@@ -142,7 +143,7 @@ async def test_a_reconciler_whose_slots_are_all_held_for_long_makes_the_operator
 
     operator = Operator(name="op", group="example.com", controllers=[Hangs])
     made = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
-    made._assemble(cast("Any", Backup()))
+    made._assemble(Client(cast("Any", None), user_agent="tests"))
     (server,) = made.servers
     assert isinstance(server, Hangs)
     made._term = {server: Supervised(server)}
