@@ -15,11 +15,12 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 
-from .api import Version
+from .api import Status, Version
+from .api.writing import change_by
 from .client.api import Client
 from .core.conditions import condition, steadied, with_condition
 from .core.objects import Item, decode_item
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
+T = TypeVar("T", bound=Status)
 R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
 
@@ -57,6 +59,19 @@ class HasSpec(Protocol[S_co]):
 
     @property
     def spec(self) -> S_co: ...
+
+
+class HasStatus(Protocol[T]):
+    """A version class with a typed status. Not read-only, so that only this one status fits."""
+
+    status: T
+
+
+class Handles(Protocol[V_co]):
+    """An `Axn[V_co]`. mypy skips an overload whose `self` is the class itself with a protocol in brackets."""
+
+    @property
+    def controller(self) -> Controller[V_co]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +137,7 @@ class Axn(Generic[V_co]):
         """Why the handler runs."""
         self.tries = tries
         """Consecutive tries before this one that failed or asked for another try."""
-        self.controller = controller
+        self.controller: Controller[V_co] = controller
         """The controller whose handler runs."""
         self.options: Mapping[str, Any] = controller.options
         """The controller's own options."""
@@ -286,13 +301,30 @@ class Axn(Generic[V_co]):
         """The registered descendants, in order of group, then of registration."""
         return [each.resource for each in sorted(self._descendants, key=lambda descendant: descendant.group)]
 
-    def update_status(self, change: StatusChange) -> None:
-        """Change the status: `change` gets the status that this controller set so far and returns the new one.
+    @overload
+    def update_status(self, change: StatusChange) -> None: ...
 
+    @overload
+    def update_status(self: Handles[HasStatus[T]], change: T) -> None: ...
+
+    def update_status(self, change: StatusChange | Status) -> None:
+        """Change the status by `WidgetStatus(...)` or by a function.
+
+        A status object sets the fields that it was given, and removes those that were given None. Other fields,
+        `conditions` and `observedGeneration` stay: use `set_condition`; the runtime writes the other.
+        A function gets the status that this controller set so far, with the names on the wire, and returns the new one.
         After a conflict it is called again with a newer status, so it must have no side effects.
-        Raises: `AlreadyApplied`. RBAC: patch <plural>/status, granted for your own kinds.
+
+        Raises: `AlreadyApplied`; `InvalidObject` with the fields when a status object does not fit the schema;
+        `OptionError` when it is the status of another kind. RBAC: patch <plural>/status, granted for your own kinds.
         """
         self._may_change(State.STATUS_APPLIED)
+        if isinstance(change, Status):
+            model = None if self._version is None else self._version.status_model()
+            if self._version is not None and not (model and isinstance(change, model)):
+                wanted = f"a {model.__name__}" if model else "no status"
+                raise OptionError(f"update_status got a {type(change).__name__}, and a {self.kind.kind} has {wanted}")
+            change = change_by(change)
         self._status_changes.append(change)
 
     def set_condition(

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bonny.api import Version
-from bonny.axn import State
+from bonny.api.writing import check_status
+from bonny.axn import State, V_co
 from bonny.controller import Controller
 from bonny.core.queue import QueueOptions, Reason
 from bonny.core.records import Action
@@ -52,12 +53,12 @@ def axn(
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
     it, None for kinds without one; `observed` are the live objects that `axn.observed` finds; `tries` are those before
     this one that did not succeed.
-    Raises: `InvalidObject` when the API server would refuse `resource`.
+    Raises: `InvalidObject` when the API server would refuse `resource`, or drop a field of it.
     """
     kind = _kind_of(resource, version)
-    token: Reconcile[Any] = Reconcile(
+    token: Reconcile[Any] = _Checked(
         action=Action(action),
-        resource=resource if version is None else version.check(resource),
+        resource=resource if version is None else version.check(resource, strict=True),
         kind=kind,
         controller=_Untested.configured(options=options or {})(),
         version=version,
@@ -80,17 +81,18 @@ async def handle(
 ) -> Reconcile[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
-    The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
-    in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
-    called.
-    Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
+    The object, and each status that the handler registers, is checked and filled in as the API server does it; unknown
+    fields are refused. The controller's own steps run, `def` handlers run in a thread. For `finalize` it is called as
+    the step `Finalizer` does; without a handler for `action` nothing is called.
+    Raises: what the handler raises; `InvalidObject` for an object or a status that the API server would refuse, or drop
+    a field of; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
     version = controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
     kind = _kind_of(resource, version)
-    token: Reconcile[T] = Reconcile(
+    token: Reconcile[T] = _Checked(
         action=Action(action),
-        resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
+        resource=resource if version is None or action == Action.FINALIZE else version.check(resource, strict=True),
         kind=kind,
         controller=made,
         version=version,
@@ -102,6 +104,16 @@ async def handle(
     if token.action is Action.FINALIZE and controller.finalizes():
         await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
     return token
+
+
+class _Checked(Reconcile[V_co]):
+    """A token whose status is checked when a handler registers it, not when it is sent."""
+
+    def update_status(self, change: Any) -> None:
+        super().update_status(change)
+        model = None if self._version is None else self._version.status_model()
+        if model is not None:
+            check_status(self.status_from(self.resource.get("status") or {}), model)
 
 
 class _Untested(Controller[Any]):
