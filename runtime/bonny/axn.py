@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
 T = TypeVar("T", bound=Status)
+M = TypeVar("M", bound=Mapping[str, Any])
 R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
 
@@ -226,8 +227,16 @@ class Axn(Generic[V_co]):
         """The operator's name."""
         return self._context.operator
 
-    def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
+    @overload
+    def observed(self, descendant: dict[str, Any]) -> Resource | None: ...
+
+    @overload
+    def observed(self, descendant: M) -> M | None: ...
+
+    def observed(self, descendant: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The live object of that kind and name as the watch last showed it, or None. You may change the mapping.
+
+        It has the type of `descendant`: a plain dict, or one of `bonny.types`.
 
         When this reconcile changes an object that its handler observed, the handler runs again afterwards, so that its
         conclusions do not stay outdated. The kind must be in the controller's `owns` or `related`.
@@ -266,7 +275,7 @@ class Axn(Generic[V_co]):
 
     def register_descendant(
         self,
-        resource: Resource,
+        resource: Mapping[str, Any],
         *,
         group: int = 0,
         omit_owner_ref: bool = False,
@@ -294,7 +303,7 @@ class Axn(Generic[V_co]):
             raise OptionError("a descendant needs apiVersion, kind and metadata.name")
         identity = self._named(resource)
         self._descendants = [other for other in self._descendants if self._named(other.resource) != identity]
-        self._descendants.append(Descendant(resource, group, omit_owner_ref, adopt, recreate))
+        self._descendants.append(Descendant(cast("Resource", resource), group, omit_owner_ref, adopt, recreate))
 
     @property
     def descendants(self) -> list[Resource]:
@@ -375,7 +384,7 @@ class Axn(Generic[V_co]):
 
     # --- events -------------------------------------------------------------------------------------------------------
 
-    def success_event(self, *, reason: str = "", message: str = "", related: Resource | None = None) -> None:
+    def success_event(self, *, reason: str = "", message: str = "", related: Mapping[str, Any] | None = None) -> None:
         """Register an event of type Normal, emitted if the reconcile succeeds and changed something.
 
         `reason` is one CamelCase word; default: the action with `Succeeded`. `related` is a second object involved.
@@ -387,7 +396,7 @@ class Axn(Generic[V_co]):
         )
         self._register_event(event, only_if_changed=True)
 
-    def failure_event(self, *, reason: str = "", message: str = "", related: Resource | None = None) -> None:
+    def failure_event(self, *, reason: str = "", message: str = "", related: Mapping[str, Any] | None = None) -> None:
         """Register an event of type Warning. An exception of a handler is reported without this.
 
         `reason` is one CamelCase word; default: the action with `Failed`. Raises: `AlreadyApplied`.
@@ -398,7 +407,7 @@ class Axn(Generic[V_co]):
 
     def register_event(
         self,
-        related: Resource | None,
+        related: Mapping[str, Any] | None,
         type: EventType | str,  # noqa: A002  the API's own word
         reason: str,
         action: str,

@@ -9,7 +9,7 @@ Nothing is sent: the token holds what a handler registered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bonny.api import Version
 from bonny.api.writing import check_status
@@ -43,7 +43,7 @@ def axn(
     *,
     version: type[V] | None = None,
     action: Action | str = Action.ADD,
-    observed: Iterable[Resource] = (),
+    observed: Iterable[Mapping[str, Any]] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
@@ -75,7 +75,7 @@ async def handle(
     resource: Resource,
     *,
     action: Action | str = Action.ADD,
-    observed: Iterable[Resource] = (),
+    observed: Iterable[Mapping[str, Any]] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
 ) -> Reconcile[T]:
@@ -134,10 +134,10 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
 class _OfflineContext(ReconcileContext):
     """A context that knows some objects and cannot send anything."""
 
-    def __init__(self, observed: Iterable[Resource], *, kind: Kind, key: Key) -> None:
+    def __init__(self, observed: Iterable[Mapping[str, Any]], *, kind: Kind, key: Key) -> None:
         stream = Stream(NO_CLIENT, kind, namespace=None, options=WatchOptions())
         self.recorded: list[Event] = []
-        self._observed = {_name(resource, key.namespace): resource for resource in observed}
+        self._observed = {_name(resource, key.namespace): cast("Resource", resource) for resource in observed}
         super().__init__(
             operator="test",
             manager="test/Controller",
