@@ -56,7 +56,7 @@ def reference(node: Schema) -> str:
 
 
 class Types:
-    """The classes that were asked for, and those that they refer to, by module and name."""
+    """The classes that were asked for, and all classes that they refer to, by module and name."""
 
     def __init__(self, definitions: Mapping[str, Schema]) -> None:
         self._definitions = definitions

@@ -319,8 +319,8 @@ class Axn(Generic[V_co]):
     def update_status(self, change: StatusChange | Status) -> None:
         """Change the status by `WidgetStatus(...)` or by a function.
 
-        A status object sets the fields that it was given, and removes those that were given None. Other fields,
-        `conditions` and `observedGeneration` stay: use `set_condition`; the runtime writes the other.
+        A status object sets the fields that it was given; a field that was given None is removed. Other fields stay,
+        and so do `conditions` (use `set_condition`) and `observedGeneration`, even if they were given.
         A function gets the status that this controller set so far, with the names on the wire, and returns the new one.
         After a conflict it is called again with a newer status, so it must have no side effects.
 

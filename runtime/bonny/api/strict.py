@@ -31,6 +31,6 @@ def unknown_fields(value: Any, schema: Resource, where: str) -> Iterator[str]:
 
 
 def unknown(name: str, names: Iterable[str]) -> str:
-    """What is wrong with a field that is not one of `names`."""
+    """The text about a field that is not one of `names`."""
     meant = get_close_matches(name, names, n=1)
     return f"unknown field: did you mean {meant[0]}?" if meant else "unknown field"

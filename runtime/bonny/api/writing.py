@@ -23,7 +23,7 @@ _NOT_BY_FIELD: Final = frozenset(("conditions", "observed_generation"))
 
 
 def change_by(status: Status) -> Callable[[Resource], Resource]:
-    """The change that sets the fields that were given to `status`, and removes those that were given None.
+    """The change that sets the fields that were given to `status`; a field that was given None is removed.
 
     Raises: `InvalidObject` with the fields that do not fit, never their content.
     """
