@@ -51,6 +51,11 @@ def expected(*, of_pyright: bool) -> Errors:
     )
 
 
+def test_the_page_on_types_shows_what_is_checked_here() -> None:
+    checked = (ROOT / "tests" / "unit" / "typed" / "how_to.py").read_text("utf-8").partition('"""\n\n')[2]
+    assert f"```python\n{checked}```" in (ROOT / "docs" / "how-to" / "use-types.md").read_text("utf-8")
+
+
 def test_mypy_refuses_the_mistakes_and_nothing_else() -> None:
     assert errors_of_mypy() == expected(of_pyright=False)
 
