@@ -71,5 +71,7 @@ class Plain(Controller[Widget]):
         print((live or {})["data"]["a"])
 
 
-async def check(service: Service) -> None:
+async def check(service: Service, running: testing.RunningOperator) -> None:
     await testing.handle(Widgets, {}, observed=[service])
+    await running.apply(service)
+    await running.until(service, testing.is_ready)
