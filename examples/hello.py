@@ -65,7 +65,7 @@ class GreetingController(Controller[Greeting]):
         live = axn.observed(deployment) or {}
         available = live.get("status", {}).get("availableReplicas", 0)
         wanted = axn.spec.replicas
-        axn.update_status(lambda status: {**status, "available": available})
+        axn.update_status(GreetingStatus(available=available))
         axn.set_condition("Ready", available >= wanted, message=f"{available} of {wanted} are available")
         axn.success_event(reason="Greeting", message=f"{wanted} replicas say {axn.spec.greeting!r}")
 

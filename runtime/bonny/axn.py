@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 
-from .api import Version
+from .api import Status, Version
 from .api.version import HasSpec
+from .api.writing import change_by
 from .client.api import Client
 from .core.conditions import condition, steadied, with_condition
 from .core.objects import Item, decode_item
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from .controller import Controller
 
 S = TypeVar("S")
+T = TypeVar("T", bound=Status)
+M = TypeVar("M", bound=Mapping[str, Any])
 R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
 
@@ -57,6 +60,19 @@ class State(StrEnum):
     DESCENDANTS_APPLIED = "descendants"
     STATUS_APPLIED = "status"
     EVENTS_EMITTED = "events"
+
+
+class HasStatus(Protocol[T]):
+    """A version class with a typed status. Not read-only, so that only this one status fits."""
+
+    status: T
+
+
+class Handles(Protocol[V_co]):
+    """An `Axn[V_co]`. mypy skips an overload whose `self` is the class itself with a protocol in brackets."""
+
+    @property
+    def controller(self) -> Controller[V_co]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +147,7 @@ class Axn(Generic[V_co]):
         """Why the handler runs."""
         self.tries = tries
         """Consecutive tries before this one that failed or asked for another try."""
-        self.controller = controller
+        self.controller: Controller[V_co] = controller
         """The controller whose handler runs."""
         self.options: Mapping[str, Any] = controller.options
         """The controller's own options."""
@@ -227,8 +243,16 @@ class Axn(Generic[V_co]):
         """The operator's name."""
         return self._context.operator
 
-    def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
+    @overload
+    def observed(self, descendant: dict[str, Any]) -> Resource | None: ...
+
+    @overload
+    def observed(self, descendant: M) -> M | None: ...
+
+    def observed(self, descendant: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The live object of that kind and name as the watch last showed it, or None. You may change the mapping.
+
+        It has the type of `descendant`: a plain dict, or one of `bonny.types`.
 
         When this reconcile changes or prunes an object that its handler observed, the handler runs again afterwards, so
         that its conclusions do not stay outdated. The kind must be in the controller's `owns` or `related`.
@@ -308,7 +332,7 @@ class Axn(Generic[V_co]):
 
     def register_descendant(
         self,
-        resource: Resource,
+        resource: Mapping[str, Any],
         *,
         group: int = 0,
         omit_owner_ref: bool = False,
@@ -347,7 +371,7 @@ class Axn(Generic[V_co]):
         self._descendants = [other for other in self._descendants if self._named(other.resource) != identity]
         names = tuple(map(self._named, before))
         self._descendants.append(
-            Descendant(resource, group, omit_owner_ref, adopt, recreate, names, when and _plain(when))
+            Descendant(cast("Resource", resource), group, omit_owner_ref, adopt, recreate, names, when and _plain(when))
         )
 
     def keep_descendant(self, resource: Mapping[str, Any]) -> None:
@@ -376,13 +400,30 @@ class Axn(Generic[V_co]):
         groups = {self._named(each.resource): each.group for each in self._descendants if not each.after}
         return levels(groups, {self._named(each.resource): each.after for each in self._descendants if each.after})
 
-    def update_status(self, change: StatusChange) -> None:
-        """Change the status: `change` gets the status that this controller set so far and returns the new one.
+    @overload
+    def update_status(self, change: StatusChange) -> None: ...
 
+    @overload
+    def update_status(self: Handles[HasStatus[T]], change: T) -> None: ...
+
+    def update_status(self, change: StatusChange | Status) -> None:
+        """Change the status by `WidgetStatus(...)` or by a function.
+
+        A status object sets the fields that it was given; a field that was given None is removed. Other fields stay,
+        and so do `conditions` (use `set_condition`) and `observedGeneration`, even if they were given.
+        A function gets the status that this controller set so far, with the names on the wire, and returns the new one.
         After a conflict it is called again with a newer status, so it must have no side effects.
-        Raises: `AlreadyApplied`. RBAC: patch <plural>/status, granted for your own kinds.
+
+        Raises: `AlreadyApplied`; `InvalidObject` with the fields when a status object does not fit the schema;
+        `OptionError` when it is the status of another kind. RBAC: patch <plural>/status, granted for your own kinds.
         """
         self._may_change(State.STATUS_APPLIED)
+        if isinstance(change, Status):
+            model = None if self._version is None else self._version.status_model()
+            if self._version is not None and not (model and isinstance(change, model)):
+                wanted = f"a {model.__name__}" if model else "no status"
+                raise OptionError(f"update_status got a {type(change).__name__}, and a {self.kind.kind} has {wanted}")
+            change = change_by(change)
         self._status_changes.append(change)
 
     def set_condition(
@@ -490,7 +531,7 @@ class Axn(Generic[V_co]):
 
     # --- events -------------------------------------------------------------------------------------------------------
 
-    def success_event(self, *, reason: str = "", message: str = "", related: Resource | None = None) -> None:
+    def success_event(self, *, reason: str = "", message: str = "", related: Mapping[str, Any] | None = None) -> None:
         """Register an event of type Normal, emitted if the reconcile succeeds and changed something.
 
         `reason` is one CamelCase word; default: the action with `Succeeded`. `related` is a second object involved.
@@ -502,7 +543,7 @@ class Axn(Generic[V_co]):
         )
         self._register_event(event, only_if_changed=True)
 
-    def failure_event(self, *, reason: str = "", message: str = "", related: Resource | None = None) -> None:
+    def failure_event(self, *, reason: str = "", message: str = "", related: Mapping[str, Any] | None = None) -> None:
         """Register an event of type Warning. An exception of a handler is reported without this.
 
         `reason` is one CamelCase word; default: the action with `Failed`. Raises: `AlreadyApplied`.
@@ -513,7 +554,7 @@ class Axn(Generic[V_co]):
 
     def register_event(
         self,
-        related: Resource | None,
+        related: Mapping[str, Any] | None,
         type: EventType | str,  # noqa: A002  the API's own word
         reason: str,
         action: str,

@@ -20,10 +20,11 @@ import math
 import random
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -77,7 +78,7 @@ class Event:
     message: str
     """Human-readable, cut to 1 KiB. Do not put secrets here: more people can read events."""
 
-    related: Resource | None = None
+    related: Mapping[str, Any] | None = None
     """Another object that the event is about, such as a child."""
 
     def __post_init__(self) -> None:
@@ -221,7 +222,7 @@ class EventRecorder:
             log.warning("events dropped", extra={"count": dropped, "error": self._last_error})
 
 
-def _reference(resource: Resource) -> dict[str, str]:
+def _reference(resource: Mapping[str, Any]) -> dict[str, str]:
     """A reference to the object, without its resourceVersion, which would make each event a new one."""
     names = {"apiVersion": resource.get("apiVersion", ""), "kind": resource.get("kind", "")}
     metadata = resource.get("metadata") or {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._moved import forward
 
 forward(__name__)
 
 if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+    from bonny_dev.testing import *  # noqa: F403  the same names

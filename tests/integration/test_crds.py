@@ -33,7 +33,7 @@ from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.bundle import documents
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
-from tools import builtin_schemas
+from tools import builtin_schemas, builtin_types
 from tools.asked import Server
 from tools.builtin_kinds import TABLE, fetch
 
@@ -367,3 +367,12 @@ def test_the_table_of_built_in_schemas_is_that_of_the_api_server(sandbox: Sandbo
     made = builtin_schemas.render(builtin_schemas.table(definitions))
 
     assert builtin_schemas.TABLE.read_text(encoding="utf-8") == made
+
+
+def test_the_types_of_built_in_kinds_are_those_of_the_api_server(sandbox: Sandbox) -> None:
+    definitions = builtin_types.fetch(Server(sandbox.url, token=sandbox.token, ca_file=sandbox.ca_file))
+
+    made = builtin_types.stubs(definitions)
+
+    folder = builtin_types.FOLDER
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*_v*.py*")} == made

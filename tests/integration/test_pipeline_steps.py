@@ -19,6 +19,7 @@ from tests.support.things import (
     THING,
     PartsController,
     Thing,
+    ThingStatus,
     condition_of,
     config_map,
     names,
@@ -461,11 +462,13 @@ def test_a_related_object_that_comes_changes_or_goes_runs_those_that_it_concerns
 def test_a_status_that_does_not_fit_the_schema_is_told(sandbox: Sandbox, namespace: str) -> None:
     class Wrong(Controller[Thing]):
         async def reconcile(self, axn: Axn[Thing]) -> None:
-            wrong = {"colour": "red"} if axn.spec.label == "unknown" else {"parts": "many"}
+            wrong = {"unknown": {"colour": "red"}, "mistyped": {"parts": "many"}, "null": {"note": None}}[
+                axn.spec.label
+            ]
             axn.update_status(lambda status: {**status, **wrong})
 
     with serving(operator_of(Wrong), sandbox.kubeconfig):
-        for label, named in (("unknown", "status.colour"), ("mistyped", "status.parts")):
+        for label, named in (("unknown", "status.colour"), ("mistyped", "status.parts"), ("null", "status.note")):
             sandbox.apply(thing(label, namespace=namespace, label=label))
             live = sandbox.eventually(
                 lambda label=label: (
@@ -476,6 +479,23 @@ def test_a_status_that_does_not_fit_the_schema_is_told(sandbox: Sandbox, namespa
             )
             (told,) = live["status"]["conditions"]
             assert named in told["message"]
+
+
+def test_a_typed_status_sets_the_given_fields_and_removes_none(sandbox: Sandbox, namespace: str) -> None:
+    class Typed(Controller[Thing]):
+        async def reconcile(self, axn: Axn[Thing]) -> None:
+            first = axn.spec.label == "first"
+            axn.update_status(ThingStatus(note="new", parts=2) if first else ThingStatus(note=None))
+
+    def status_is(**wanted: object) -> bool:
+        status = (sandbox.get(*THING, "t1", namespace=namespace) or {}).get("status", {})
+        return {name: status[name] for name in ("note", "parts") if name in status} == wanted
+
+    with serving(operator_of(Typed), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace, label="first"))
+        sandbox.eventually(lambda: status_is(note="new", parts=2))
+        sandbox.apply(thing("t1", namespace=namespace, label="second"))
+        sandbox.eventually(lambda: status_is(parts=2))
 
 
 def test_a_status_can_be_written_early_and_is_written_once(sandbox: Sandbox, namespace: str, proxy: FaultProxy) -> None:

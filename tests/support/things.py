@@ -33,6 +33,7 @@ class ThingStatus(Status, WithConditions, WithObservedGeneration):
 
     parts: int = 0
     phase: str = ""
+    note: str | None = None
 
 
 class Thing(Version):

@@ -37,6 +37,15 @@ def test_lint_and_types_of_generated_code_are_green(furnished: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_pyright_accepts_generated_code(furnished: Path) -> None:
+    """The same as in an editor. The rendered project itself does not install pyright."""
+    command = [sys.executable, "-m", "pyright", "--pythonpath", str(furnished / ".venv" / "bin" / "python")]
+    done = subprocess.run([*command, "src", "tests"], cwd=furnished, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 errors, 0 warnings" in done.stdout
+
+
 def test_generated_tests_pass(furnished: Path) -> None:
     done = invoke(furnished, "test", "--unit")
 

@@ -86,7 +86,8 @@ def test_a_condition_moves_its_time_only_when_its_status_flips(token: Axn[Widget
     assert base["conditions"][0]["status"] == "True", "the base stays as it is"
 
 
-def test_status_changes_are_composed_and_other_conditions_stay(token: Axn[Widget]) -> None:
+def test_status_changes_are_composed_and_other_conditions_stay() -> None:
+    token = testing.axn(widget())
     token.update_status(lambda status: {**status, "seen": status.get("seen", 0) + 1})
     token.update_status(lambda status: status.update(name="x"))
     token.set_condition("Ready", None)

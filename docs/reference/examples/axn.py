@@ -29,7 +29,7 @@ from bonny.pipeline import Pipeline, run_step
 from bonny.steps import Reconcile
 from bonny_dev import testing
 from bonny_dev.sandbox import Sandbox
-from docs.reference.examples.widgets import GROUP, Widget, applied, config_map, widget
+from docs.reference.examples.widgets import GROUP, Widget, WidgetStatus, applied, config_map, widget
 from tests.support.serving import serving
 
 # --- what happened ----------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def descendants() -> None:
 
 def update_status() -> None:
     axn = testing.axn(widget(size=3), version=Widget)
-    axn.update_status(lambda status: {**status, "size": axn.spec.size})
+    axn.update_status(WidgetStatus(size=axn.spec.size))
     axn.update_status(lambda status: {**status, "size": status["size"] + 1})
     assert axn.status == {"size": 4}
 
@@ -510,8 +510,8 @@ def descendant_groups() -> None:
 
 def status_from() -> None:
     axn = testing.axn(widget(), version=Widget)
-    axn.update_status(lambda status: {**status, "handled": status.get("handled", 0) + 1})
-    assert axn.status_from({"handled": 1, "size": 3}) == {"handled": 2, "size": 3}
+    axn.update_status(lambda status: {**status, "size": status.get("size", 0) + 1})
+    assert axn.status_from({"size": 3}) == {"size": 4}
 
 
 def finish_descendants() -> None:

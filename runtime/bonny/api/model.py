@@ -4,8 +4,9 @@ You need it for nested objects (`class Port(Model)`). `Spec` and `Status` are mo
 You do not need it to declare a kind: see `bonny.api.version`.
 Elsewhere: the schema made from a model (`schema`), objects read with a model (`reading`).
 
-- Attributes are snake_case in Python and camelCase on the wire (`max_size` is `maxSize`); `Field(alias="clusterIP")`
-  names another wire name, and a trailing underscore frees a Python keyword (`class_` is `class`).
+- Attributes are snake_case in Python and camelCase on the wire (`max_size` is `maxSize`). Another wire name is written
+  `cluster_ip: Annotated[str | None, Field(alias="clusterIP")] = None`; with `= Field(alias=...)` type checkers take the
+  wire name for that of the argument. A trailing underscore frees a Python keyword (`class_` is `class`).
 - Types are strict: `"5"` is not a number. Unknown fields are ignored here and pruned by the API server.
 - The docstring of a class, and the one below an attribute, become descriptions.
 - Rules over several fields are written in the class line: `class Range(Model, rules=(Rule(...),))`.
@@ -13,9 +14,11 @@ Elsewhere: the schema made from a model (`schema`), objects read with a model (`
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -60,6 +63,17 @@ class Model(BaseModel):
             label = f"class {cls.__qualname__} in {cls.__module__}: {name}"
             if field.alias is None or {field.validation_alias, field.serialization_alias} != {field.alias}:
                 raise OptionError(f"{label} is read and written by different names: give it Field(alias=...) alone")
+            if any(isinstance(part, FieldInfo) and part.alias for part in _parts(field.annotation)):
+                raise OptionError(
+                    f"{label} has its alias inside its type: write Annotated[..., Field(alias=...)] around it"
+                )
             other = names.setdefault(field.alias, name)
             if other != name:
                 raise OptionError(f"{label} and {other} are both {field.alias} on the wire: rename one")
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """All arguments of a type and of its arguments."""
+    for part in get_args(annotation):
+        yield part
+        yield from _parts(part)

@@ -7,13 +7,14 @@ You do not need it for nested objects: derive those from `bonny.api.model.Model`
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from ..errors import OptionError
+from ..errors import InvalidObject, OptionError
 from .markers import ListMap
 from .model import Model
+from .strict import unknown
 from .values import Int64
 
 # A qualified name, as meta/v1 Condition has it.
@@ -38,6 +39,15 @@ class Status(Model):
                     f"class {cls.__qualname__} in {cls.__module__}: {name} has no default, and an object starts "
                     f"without a status: write for example `{name}: int | None = None`"
                 )
+
+    if not TYPE_CHECKING:  # type checkers find an unknown field themselves
+
+        def __new__(cls, **fields: Any) -> Status:
+            """Raises: `InvalidObject` for an unknown field. Only code names fields here; reading passes none."""
+            names = {name for field, info in cls.model_fields.items() for name in (field, info.alias)}
+            if misspelt := sorted(fields.keys() - names):
+                raise InvalidObject(f"{cls.__name__}.{misspelt[0]}: {unknown(misspelt[0], cls.model_fields)}")
+            return super().__new__(cls)
 
 
 class Condition(Model):

@@ -37,7 +37,11 @@ from .reading import read
 from .rules import RULES, Rule
 from .schema import ordered, structural
 from .status import Spec, Status
+from .strict import unknown_fields
 from .validation import as_stored, problems
+
+# Parts of an object that its schema does not describe.
+_TYPE_AND_METADATA: Final[Resource] = {"apiVersion": {}, "kind": {}, "metadata": {}}
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
@@ -236,15 +240,21 @@ class Version:
         return schema
 
     @classmethod
-    def check(cls, resource: Mapping[str, Any]) -> Resource:
+    def check(cls, resource: Mapping[str, Any], *, strict: bool = False) -> Resource:
         """A copy of `resource` as the API server would store it: without nulls and unknown fields, with defaults.
 
+        `strict` refuses unknown fields instead, as kubectl does; default False, as the API server.
         Does not: evaluate rules in CEL, or check metadata. Raises: `InvalidObject` with the fields.
         """
         given: Resource = msgspec.to_builtins(resource)
         schema = cls.schema()
         stored = as_stored({name: given[name] for name in schema["properties"] if name in given}, schema)
-        if errors := list(problems(stored, schema, "")):
+        errors = list(problems(stored, schema, ""))
+        if strict:
+            errors += unknown_fields(
+                given, {**schema, "properties": {**_TYPE_AND_METADATA, **schema["properties"]}}, ""
+            )
+        if errors:
             raise InvalidObject("; ".join(error.removeprefix(".") for error in errors))
         return {**given, **stored}
 

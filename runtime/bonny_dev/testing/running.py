@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -78,7 +78,7 @@ class RunningOperator:
 
         self._kinds = kinds_of(operator)
 
-    async def apply(self, resource: Resource) -> Resource:
+    async def apply(self, resource: Mapping[str, Any]) -> Resource:
         """Create or change `resource` by server-side apply.
 
         Without a namespace it goes to `default`, or to the operator's own if it watches no other.
@@ -89,7 +89,7 @@ class RunningOperator:
         self._owners.add(applied["metadata"]["uid"])
         return applied
 
-    async def read(self, like: Resource) -> Resource | None:
+    async def read(self, like: Mapping[str, Any]) -> Resource | None:
         """The live object with the kind and name of `like`, or None."""
         kind, placed = self._placed(like)
         key = key_of(placed)
@@ -98,13 +98,13 @@ class RunningOperator:
         except NotFound:
             return None
 
-    async def delete(self, like: Resource) -> None:
+    async def delete(self, like: Mapping[str, Any]) -> None:
         """Delete the object with the kind and name of `like`."""
         kind, placed = self._placed(like)
         await self.client.delete(kind, key_of(placed))
 
     async def until(
-        self, like: Resource, holds: Callable[[Resource], bool], *, within: float = UNTIL_SECONDS
+        self, like: Mapping[str, Any], holds: Callable[[Resource], bool], *, within: float = UNTIL_SECONDS
     ) -> Resource:
         """Wait until `holds` is true of the live object with the kind and name of `like`, and return it.
 
@@ -121,7 +121,7 @@ class RunningOperator:
             matching, lambda: f"{identify(like)} did not meet the condition; it is {last}", within=within
         )
 
-    async def until_gone(self, like: Resource, *, within: float = UNTIL_SECONDS) -> None:
+    async def until_gone(self, like: Mapping[str, Any], *, within: float = UNTIL_SECONDS) -> None:
         """Wait until there is no object with the kind and name of `like`. Raises: as `until`."""
 
         async def is_gone() -> bool:
@@ -204,14 +204,14 @@ class RunningOperator:
                 with suppress(NotFound):
                     await self.client.delete(kind, key_of(child))
 
-    def _placed(self, resource: Resource) -> tuple[Kind, Resource]:
-        kind = kind_of(resource, self._kinds)
-        if kind.namespaced and not resource["metadata"].get("namespace"):
+    def _placed(self, resource: Mapping[str, Any]) -> tuple[Kind, Resource]:
+        placed = dict(resource)
+        kind = kind_of(placed, self._kinds)
+        if kind.namespaced and not placed["metadata"].get("namespace"):
             # The operator's own namespace admits only pods that are as restricted as itself.
             namespace = self.operator.name if self.operator.watch == "namespace" else "default"
-            metadata = {**resource["metadata"], "namespace": namespace}
-            resource = {**resource, "metadata": metadata}
-        return kind, resource
+            placed["metadata"] = {**placed["metadata"], "namespace": namespace}
+        return kind, placed
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from bonny.api import Version
+from bonny.api.writing import check_status
 from bonny.axn import State, V_co
 from bonny.controller import Controller
 from bonny.core.objects import Objects
@@ -42,7 +43,14 @@ if TYPE_CHECKING:
 
 
 class Handled(Reconcile[V_co]):
-    """The token of a test: an `Axn`, with the requests that the handler sent."""
+    """The token of a test: an `Axn`, with the requests that the handler sent. A status is checked when the handler
+    registers it, not when it is sent."""
+
+    def update_status(self, change: Any) -> None:
+        super().update_status(change)
+        model = None if self._version is None else self._version.status_model()
+        if model is not None:
+            check_status(self.status_from(self.resource.get("status") or {}), model)
 
     @property
     def requests(self) -> list[Request]:
@@ -55,7 +63,7 @@ def axn(
     *,
     version: type[V] | None = None,
     action: Action | str = Action.ADD,
-    observed: Iterable[Resource] = (),
+    observed: Iterable[Mapping[str, Any]] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     options: Mapping[str, Any] | None = None,
@@ -68,12 +76,12 @@ def axn(
     it, None for kinds without one; `observed` are the live objects that `axn.observed`, `axn.children` and
     `axn.related` find; `tries` are those before this one that did not succeed; `now` is `axn.now`, by default the time;
     `answers` are those to the requests of `axn.client`, see `bonny_dev.testing.answers`.
-    Raises: `InvalidObject` when the API server would refuse `resource`.
+    Raises: `InvalidObject` when the API server would refuse `resource`, or drop a field of it.
     """
     kind = _kind_of(resource, version)
     token: Handled[Any] = Handled(
         action=Action(action),
-        resource=resource if version is None else version.check(resource),
+        resource=resource if version is None else version.check(resource, strict=True),
         kind=kind,
         controller=_Untested.configured(options=options or {})(),
         version=version,
@@ -96,7 +104,7 @@ async def handle(
     resource: Resource,
     *,
     action: Action | str = Action.ADD,
-    observed: Iterable[Resource] = (),
+    observed: Iterable[Mapping[str, Any]] = (),
     reasons: Iterable[Reason | str] = (),
     tries: int = 0,
     now: datetime | None = None,
@@ -104,18 +112,19 @@ async def handle(
 ) -> Handled[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
 
-    The object is checked and filled in as the API server does it, the controller's own steps run, `def` handlers run
-    in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
-    called. `now` is `axn.now`, by default the time. A `Wait` is not raised: its message is in `waiting` of the token,
-    its time in `requeue_seconds`. `waiting` also names the objects that others wait for
-    (`register_descendant(after=, when=)`), judged by `observed`.
+    The object, and each status that the handler registers, is checked and filled in as the API server does it; unknown
+    fields are refused. The controller's own steps run, `def` handlers run in a thread. For `finalize` it is called as
+    the step `Finalizer` does; without a handler for `action` nothing is called. `now` is `axn.now`, by default the
+    time. A `Wait` is not raised: its message is in `waiting` of the token, its time in `requeue_seconds`. `waiting`
+    also names the objects that others wait for (`register_descendant(after=, when=)`), judged by `observed`.
 
     `answers` are the answers to what it sends with `axn.client`; a request that has none, or that the controller's
     `rules` do not allow, fails the test. The token has them as `requests`.
 
     `observed` are the live objects that `axn.observed`, `axn.children` and `axn.related` find. A child names its owner,
     by the label `bonny.dev/owner-uid` or by an owner reference: `child_of` makes one.
-    Raises: what the handler raises; `HandlerTimeout` when it takes longer than the controller's `timeout`.
+    Raises: what the handler raises; `InvalidObject` for an object or a status that the API server would refuse, or drop
+    a field of; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
     version = controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
@@ -123,7 +132,7 @@ async def handle(
     client = AnsweringClient(answers or {}, served=controller, group=kind.group)
     token: Handled[T] = Handled(
         action=Action(action),
-        resource=resource if version is None or action == Action.FINALIZE else version.check(resource),
+        resource=resource if version is None or action == Action.FINALIZE else version.check(resource, strict=True),
         kind=kind,
         controller=made,
         version=version,
@@ -183,7 +192,7 @@ class _OfflineContext(ReconcileContext):
 
     def __init__(
         self,
-        observed: Iterable[Resource],
+        observed: Iterable[Mapping[str, Any]],
         *,
         kind: Kind,
         handled: Resource,
@@ -191,7 +200,7 @@ class _OfflineContext(ReconcileContext):
         controller: type[Controller[Any]] | None = None,
     ) -> None:
         """Without a controller, every kind in `observed` is one that it owns."""
-        shown, key = list(observed), key_of(handled)
+        shown, key = [cast("Resource", each) for each in observed], key_of(handled)
         owns = dict.fromkeys(map(_owned, shown)) if controller is None else controller.owns
         related = () if controller is None else controller.related
         self.recorded: list[Event] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -139,6 +140,18 @@ def test_wire_names_are_camel_case_unless_an_alias_says_otherwise() -> None:
         class_: int
 
     assert list(structural(Probe, where="Probe")["properties"]) == ["maxSize", "clusterIP", "class"]
+
+
+def test_an_alias_inside_a_type_is_refused_where_it_would_be_lost() -> None:
+    """Regression: the field was `clusterIp` on the wire."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pydantic, from 2.12 on
+
+        class Probe(Spec):
+            cluster_ip: Annotated[str, Field(alias="clusterIP")] | None = None
+
+    with pytest.raises(OptionError, match="cluster_ip has its alias inside its type: write Annotated"):
+        structural(Probe, where="Probe")
 
 
 def test_descriptions_come_from_docstrings_and_from_fields() -> None:

@@ -1,0 +1,1 @@
+"""See admissionregistration_v1.pyi."""

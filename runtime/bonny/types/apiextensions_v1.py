@@ -1,0 +1,1 @@
+"""See apiextensions_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See apiregistration_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See apps_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See authentication_v1.pyi."""

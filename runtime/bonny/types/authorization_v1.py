@@ -1,0 +1,1 @@
+"""See authorization_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See autoscaling_v2.pyi."""

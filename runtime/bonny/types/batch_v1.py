@@ -1,0 +1,1 @@
+"""See batch_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See certificates_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See coordination_v1.pyi."""

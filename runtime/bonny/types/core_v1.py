@@ -1,0 +1,1 @@
+"""See core_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See discovery_v1.pyi."""

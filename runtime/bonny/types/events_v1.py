@@ -1,0 +1,1 @@
+"""See events_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See flowcontrol_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See meta_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See networking_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See node_v1.pyi."""

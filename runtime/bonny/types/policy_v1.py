@@ -1,0 +1,1 @@
+"""See policy_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See rbac_v1.pyi."""

@@ -1,0 +1,1 @@
+"""See resource_v1.pyi."""

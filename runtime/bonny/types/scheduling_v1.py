@@ -1,0 +1,1 @@
+"""See scheduling_v1.pyi."""

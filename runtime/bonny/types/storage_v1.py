@@ -1,0 +1,1 @@
+"""See storage_v1.pyi."""
