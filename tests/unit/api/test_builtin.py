@@ -52,8 +52,16 @@ def test_changing_a_schema_does_not_change_the_table() -> None:
 @pytest.mark.parametrize(
     ("api_version", "name", "why"),
     [
-        ("v1", "PodTemplte", "the table of built-in types has no PodTemplte of v1: did you mean v1 PodTemplateSpec.* It has .*PodSpec"),
-        ("apps/v9", "X", "has no X of apps/v9: .*It has nothing of apps/v9, but apps/v1, autoscaling/v2, batch/v1, meta/v1, .*, v1"),
+        (
+            "v1",
+            "PodTemplte",
+            "the table of built-in types has no PodTemplte of v1: did you mean v1 PodTemplateSpec.* It has .*PodSpec",
+        ),
+        (
+            "apps/v9",
+            "X",
+            "has no X of apps/v9: .*It has nothing of apps/v9, but apps/v1, autoscaling/v2, batch/v1, meta/v1, .*, v1",
+        ),
     ],
 )
 def test_a_type_that_is_not_there_is_refused_with_what_is(api_version: str, name: str, why: str) -> None:
