@@ -29,13 +29,14 @@ EITHER: Final = [{"type": "integer"}, {"type": "string"}]
 
 
 class Keywords:
-    """Adds keywords to the schema of the annotated field, and replaces keywords of the same name."""
+    """Adds keywords to the schema of the annotated field in place of the same ones, and drops the one in `but`."""
 
-    def __init__(self, keywords: Mapping[str, Any]) -> None:
+    def __init__(self, keywords: Mapping[str, Any], *, but: str = "") -> None:
         self._keywords = dict(keywords)
+        self._but = but
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core), **self._keywords}
+        return {**{key: value for key, value in handler(core).items() if key != self._but}, **self._keywords}
 
 
 class PreserveUnknown(Keywords):
@@ -99,10 +100,4 @@ class BuiltIn(Keywords):
     """
 
     def __init__(self, api_version: str, name: str) -> None:
-        super().__init__(builtin_schema(api_version, name))
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        schema = super().__get_pydantic_json_schema__(core, handler)
-        if schema.get("additionalProperties") is True:  # of dict[str, Any]
-            del schema["additionalProperties"]
-        return schema
+        super().__init__(builtin_schema(api_version, name), but="additionalProperties")

@@ -16,12 +16,13 @@ from base64 import b64decode
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, Strict
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BeforeValidator, Field, Strict
 
 from ..errors import OptionError
 from .markers import EITHER, INT_OR_STRING, Keywords
+
+# With the limits of the field.
+_EITHER: Final = Keywords({"anyOf": EITHER, INT_OR_STRING: True}, but="type")
 
 # As Kubernetes reads quantities (k8s.io/apimachinery, pkg/api/resource). Exponents of more than 3 digits are useless.
 _QUANTITY: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]{1,3}))?$"
@@ -40,18 +41,6 @@ _DURATION_PARTS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)")
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
-class _Either(Keywords):
-    """The schema of a number or a string, with the limits of the field."""
-
-    def __init__(self) -> None:
-        super().__init__({"anyOf": EITHER, INT_OR_STRING: True})
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        schema = super().__get_pydantic_json_schema__(core, handler)
-        schema.pop("type", None)
-        return schema
-
-
 def _text_of_number(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
@@ -61,7 +50,7 @@ Quantity: TypeAlias = Annotated[
     Strict(),
     Field(pattern=_QUANTITY),
     BeforeValidator(_text_of_number),
-    _Either(),
+    _EITHER,
 ]
 """An amount as in resource requests: `500m`, `1Gi`. A number on the wire is read as its text.
 
@@ -71,7 +60,7 @@ Quantity: TypeAlias = Annotated[
 Duration: TypeAlias = Annotated[str, Field(pattern=_DURATION)]
 """A duration in Go's format, in hours, minutes, seconds and milliseconds: `1h30m`, `0.5s`, `10ms`."""
 
-IntOrString: TypeAlias = Annotated[int | str, _Either()]
+IntOrString: TypeAlias = Annotated[int | str, _EITHER]
 """A number or a string, such as a port and its name, or `25%`. `Field(pattern=...)` checks strings alone."""
 
 Base64: TypeAlias = Annotated[str, Keywords({"format": "byte"})]

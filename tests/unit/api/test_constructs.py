@@ -193,6 +193,11 @@ class Validated(Model):
         (timedelta, "timedelta has another form .* use Duration"),
         (Decimal, "Decimal has another form .* use Quantity or IntOrString"),
         (bytes, "bytes has another form .* use Base64"),
+        (
+            Annotated[int | Plain, Field(json_schema_extra={"x-kubernetes-int-or-string": True})],
+            "Plain has no wire names",
+        ),
+        (Annotated[int | bool, Field(json_schema_extra={"x-kubernetes-int-or-string": True})], "cannot have a union"),
         (Annotated[int, Field(deprecated=True)], "does not know deprecated fields: say it in the description"),
     ],
 )
