@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from pydantic import create_model
 
 from bonny.api import (
+    Base64,
     BuiltIn,
     Duration,
     Embedded,
@@ -33,6 +34,7 @@ from bonny.api import (
     ListSet,
     MapAtomic,
     Model,
+    Nullable,
     PreserveUnknown,
     Quantity,
     Scope,
@@ -100,6 +102,10 @@ class Everything(Spec):
     memory: Quantity = "1Gi"
     every: Duration = "1m30s"
     port: IntOrString | None = None
+    most: Annotated[IntOrString, Field(pattern=r"^\d+%?$")] | None = None
+    certificate: Base64 | None = None
+    once: Annotated[datetime | None, Nullable()] = None
+    either: Annotated[Port, Field(min_length=1, max_length=2)] | None = None
     ports: Annotated[list[Port], ListMap("name", "protocol")] = Field(default_factory=list, max_length=3)
     tags: Annotated[list[str], ListSet()] = Field(default_factory=list)
     steps: Annotated[list[int], ListAtomic(), Field(min_length=1)] = Field(default_factory=lambda: [1])

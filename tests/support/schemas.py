@@ -15,6 +15,7 @@ from pydantic import create_model
 
 from bonny.api import (
     IMMUTABLE,
+    Base64,
     BuiltIn,
     Duration,
     Embedded,
@@ -33,6 +34,7 @@ from bonny.api import (
 )
 from bonny.api.schema import structural
 from bonny.errors import OptionError
+from bonny_dev.crd.checking import check
 
 __all__ = ["specs_of_any_shape"]
 
@@ -48,6 +50,9 @@ SCALARS: tuple[Any, ...] = (
     Annotated[str, Field(min_length=1, max_length=3), RULE],
     Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=9)],
     Annotated[str, Field(pattern=r"^(?:x|\.){2,3}$")],
+    Annotated[str, Field(pattern=r"^\S+\d?$")],
+    Annotated[IntOrString, Field(pattern=r"^\d+%?$")],
+    Base64,
 )
 WHOLE: tuple[Any, ...] = (
     Annotated[Any, PreserveUnknown()],
@@ -68,9 +73,13 @@ def specs_of_any_shape() -> st.SearchStrategy[type[Spec]]:
 def _can_be_expressed(spec: type[Spec]) -> bool:
     """Rules cannot stand on lists of just anything."""
     try:
-        structural(spec, where="spec")
+        schema = structural(spec, where="spec")
     except OptionError:
         return False
+    try:
+        check(schema, "spec")
+    except OptionError as refusal:
+        return "stands on a field whose content has no type" not in str(refusal)
     return True
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import GetJsonSchemaHandler, WithJsonSchema
+from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -24,15 +24,19 @@ LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_TYPE: Final = "x-kubernetes-map-type"
 PRESERVE_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
 
+EITHER: Final = [{"type": "integer"}, {"type": "string"}]
+"""The only union of a structural schema, that of int-or-string."""
+
 
 class Keywords:
-    """Adds keywords to the schema of the annotated field, and replaces keywords of the same name."""
+    """Adds keywords to the schema of the annotated field in place of the same ones, and drops the one in `but`."""
 
-    def __init__(self, keywords: Mapping[str, Any]) -> None:
+    def __init__(self, keywords: Mapping[str, Any], *, but: str = "") -> None:
         self._keywords = dict(keywords)
+        self._but = but
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core), **self._keywords}
+        return {**{key: value for key, value in handler(core).items() if key != self._but}, **self._keywords}
 
 
 class PreserveUnknown(Keywords):
@@ -80,7 +84,14 @@ class Embedded(Keywords):
         super().__init__({EMBEDDED: True, PRESERVE_UNKNOWN: True})
 
 
-class BuiltIn(WithJsonSchema):
+class Nullable(Keywords):
+    """On `X | None` with the default None: null is kept as a value, apart from a field that is left out."""
+
+    def __init__(self) -> None:
+        super().__init__({"nullable": True})
+
+
+class BuiltIn(Keywords):
     """On `dict[str, Any]`: a part of an object that Kubernetes defines, as in `BuiltIn("v1", "PodTemplateSpec")`.
 
     The API server checks and prunes it by the schema in the table (`bonny.api.builtin`), which has no descriptions, and
@@ -89,4 +100,4 @@ class BuiltIn(WithJsonSchema):
     """
 
     def __init__(self, api_version: str, name: str) -> None:
-        super().__init__(builtin_schema(api_version, name))
+        super().__init__(builtin_schema(api_version, name), but="additionalProperties")

@@ -17,13 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from ..errors import OptionError
 from ..naming import camel_case
+from .patterns import match_as_the_server
 from .rules import RULES, Rule
 
 
@@ -44,8 +45,27 @@ class Model(BaseModel):
 
     def __init_subclass__(cls, *, rules: tuple[Rule, ...] = (), **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        for name, annotation in vars(cls).get("__annotations__", {}).items():
+            if name[0] != "_" and hasattr(Model, name) and "ClassVar" not in str(annotation):
+                raise OptionError(
+                    f"class {cls.__qualname__} in {cls.__module__}: every model has {name!r} already: call the field "
+                    f"{name}_, which is {camel_case(name)} on the wire"
+                )
         inherited = [rule for base in reversed(cls.__bases__) for rule in getattr(base, "__rules__", ())]
         cls.__rules__ = tuple(dict.fromkeys((*inherited, *rules)))
+
+    def __len__(self) -> int:
+        """The number of fields that were given, for `Field(min_length=1)`; a model without any is true all the same."""
+        return len(self.model_fields_set)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        match_as_the_server(handler.resolve_ref_schema(schema), f"class {cls.__qualname__} in {cls.__module__}")
+        return schema
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

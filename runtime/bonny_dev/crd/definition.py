@@ -17,6 +17,7 @@ from bonny.errors import OptionError
 from bonny.resource import Resource
 
 from .checking import checked_schema, field_at
+from .types import check_types
 
 Set: TypeAlias = list[type[Version]]
 """All versions of one kind."""
@@ -77,12 +78,15 @@ def _definition(versions: Set, default_group: str) -> Resource:
             f"{_place(hub)} is the hub and not served, so the operator could not read it: set served = True"
         )
     for version in versions:
+        check_types(version)
+    for version in versions:
         _agree(version, hub)
     group = hub.group or default_group
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{hub.plural}.{group}"},
+        "metadata": {"name": f"{hub.plural}.{group}"}
+        | _without_empty(labels=dict(hub.crd_labels), annotations=dict(hub.crd_annotations)),
         "spec": {
             "group": group,
             "names": _names(hub),
@@ -117,7 +121,7 @@ def _only(versions: Set, flag: str, group: str) -> type[Version]:
 
 def _agree(version: type[Version], hub: type[Version]) -> None:
     """Refuse versions of a kind that differ in something that all of them share."""
-    for name in ("plural", "singular", "scope", "short_names", "categories"):
+    for name in ("plural", "singular", "scope", "short_names", "categories", "crd_labels", "crd_annotations"):
         if getattr(version, name) != getattr(hub, name):
             raise OptionError(
                 f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"

@@ -54,7 +54,7 @@ class Claim(Version):
 
     kind = "Claim"
     version = "v1"
-    spec: ClaimSpec
+    spec: ClaimSpec = ClaimSpec()
     status: ClaimStatus
 
 
@@ -63,7 +63,7 @@ class Bare(Version):
 
     kind = "Bare"
     version = "v1"
-    spec: ClaimSpec
+    spec: ClaimSpec = ClaimSpec()
 
 
 class OtherStatus(Status):
