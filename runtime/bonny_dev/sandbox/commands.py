@@ -3,9 +3,9 @@
 A started sandbox is known by a folder `.sandbox` in the project: `lock` is held as long as it runs (the kernel lets go
 of it however the process ends, so a stale state is recognised), `state.json` says how to reach it.
 
-In the background a process of its own runs the sandbox (`python -m bonny_dev.sandbox.commands FOLDER HOURS`); its output
-is in `.sandbox/log`. No terminal bounds its life, so it ends by itself: after its hours, or when `.sandbox` is deleted.
-The watchdog of the sandbox guards that process as any other.
+In the background a process of its own runs the sandbox (`python -m bonny_dev.sandbox.commands FOLDER HOURS`), with its
+output in `.sandbox/log`. No terminal bounds its life, so it ends by itself: after its hours, or when `.sandbox` is
+deleted. The watchdog of the sandbox guards that process as any other.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class RunningSandbox:
 def start(root: Path | None = None, *, hours: float = HOURS, say: Progress = SAY) -> None:
     """Start a sandbox in the background and return when it is ready; one for each project folder `root`.
 
-    It runs until `stop`, for `hours` at most (default 12), and ends when the folder `.sandbox` is deleted. Default root:
-    the current folder. When one runs already, its lines are printed and nothing is started.
+    It runs until `stop`, for `hours` at most (default 12), and ends when the folder `.sandbox` is deleted.
+    Default root: the current folder. When one runs already, its lines are printed and nothing is started.
     Raises: `UsageError` when the binaries cannot be had; `SandboxError`, with the output of the process, when it fails.
     """
     home = project_folder(root)
