@@ -16,12 +16,15 @@ ApiError
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Final
 
 import msgspec
 
+from ..calling import text_of
 from ..core.objects import Cause, Failure
 from ..errors import ApiError
 
@@ -42,8 +45,8 @@ class Refusal(ApiError):
     """The API server answered with an error.
 
     `verb` and `resource` describe the request (`apply`, `configmaps default/w1`), `status` and `reason` are the
-    server's, `message` is its text without values of objects, `retry_after` is its advice in seconds, `causes` are its
-    detailed reasons.
+    server's, `message` is its text without values of objects, `whole_message` the text with them, which must not leave
+    the developer's own terminal, `retry_after` is its advice in seconds, `causes` are its detailed reasons.
     """
 
     default_message = "see the server's message"
@@ -53,7 +56,7 @@ class Refusal(ApiError):
         self.resource = resource
         self.status = failure.code
         self.reason = failure.reason
-        self.message = failure.message
+        self.message = self.whole_message = failure.message
         self.retry_after = failure.retry_after
         self.causes = tuple(cause.reason for cause in failure.causes)
         super().__init__(
@@ -66,7 +69,13 @@ class Unauthorized(Refusal):
 
 
 class Forbidden(Refusal):
-    """403."""
+    """403. Where RBAC refused the request, the text ends with the missing rule, as in `rules` of a controller."""
+
+    def __init__(self, *, verb: str, resource: str, failure: Failure) -> None:
+        super().__init__(verb=verb, resource=resource, failure=failure)
+        if denied := _DENIED.search(failure.message):
+            rule = {"apiGroups": [denied[3]], "resources": [denied[2]], "verbs": [denied[1]]}
+            self.args = (f"{self}; missing rule: {json.dumps(rule)}",)
 
 
 class NotFound(Refusal):
@@ -152,6 +161,9 @@ quantities must match the regular expression
 """
 
 
+_DENIED: Final = re.compile(r'User "[^"]+" cannot (\w+) resource "([^\s"]+)" in API group "([\w.-]*)"', re.ASCII)
+
+
 def _any_of(lines: str) -> str:
     return "|".join(lines.strip().splitlines()).replace("NAME", r"[^\s\"']+")
 
@@ -207,7 +219,21 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
         kind = NotServed
     if message and (verb not in READS or resource.partition(" ")[0] == "secrets"):
         message = without_values(message, failure.causes)
-    return kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
+    error = kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
+    error.whole_message = failure.message
+    return error
+
+
+shows_values: Final[ContextVar[bool]] = ContextVar("shows_values", default=False)
+"""Whether log lines may quote objects: only where a developer runs the operator at a terminal."""
+
+
+def log_text_of(error: BaseException) -> str:
+    """The text of `error` with its notes, for the log."""
+    text = text_of(error, notes="")
+    if isinstance(error, Refusal) and error.message and shows_values.get():
+        return text.replace(error.message, error.whole_message)
+    return text
 
 
 def missing_rule(*, group: str, plural: str, verbs: tuple[str, ...]) -> str:

@@ -2,7 +2,8 @@
 
 In the console format each reconcile is one aligned line: result, object, reasons, duration. Object bodies and tokens
 never reach a log call. A text of more than 16 Ki characters is logged without its middle. Characters that UTF-8 cannot
-encode are logged as escapes.
+encode are logged as escapes. The traceback of an error is written once in an hour: until then, lines about errors of
+its type that were raised at the same place count them instead.
 
 Every line that is logged during a reconcile names its object, because the worker called `about` before. All lines of
 one reconcile have the same `reconcile_id`, which is unique.
@@ -14,10 +15,13 @@ import contextlib
 import itertools
 import json
 import logging
+import math
 import os
 import secrets
+import shutil
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterable, Mapping
 from contextvars import Context, ContextVar
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -26,6 +30,9 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+# Width of a message before its fields, and of everything before the fields: time, level, message.
+MESSAGE: Final = 24
+MARGIN: Final = len("12:34:56") + 1 + 9 + 1 + MESSAGE
 # The attributes of every LogRecord; all others came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -53,6 +60,9 @@ COLUMNS: Final = {"controller": 0, "object": 0, "action": len("reconcile"), "rea
 WIDEST: Final = 40
 # An error may quote megabytes. The beginning and the end of an error or a traceback say most.
 LONGEST: Final = 16 * 1024
+# Errors repeat with each retry and each object. An hour later their traceback may be out of reach of the reader.
+TRACEBACK_SECONDS: Final = 3600.0
+KNOWN_ERRORS: Final = 100
 # A person at a terminal sees which lines belong together; a log collector needs the fields.
 FOR_MACHINES: Final = frozenset({"reconcile_id", "reasons"})
 
@@ -96,8 +106,10 @@ def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | No
     """Write the logs of this process to `stream` (default stderr) in `form`. Called once, by `bonny.main`."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.addFilter(_add_fields)
-    colour = handler.stream.isatty() and not os.environ.get("NO_COLOR")  # https://no-color.org
-    handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour))
+    terminal = handler.stream.isatty()
+    colour = terminal and not os.environ.get("NO_COLOR")  # https://no-color.org
+    columns = shutil.get_terminal_size().columns if terminal else math.inf
+    handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour, columns=columns))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for other in LIBRARIES:
         logging.getLogger(other).setLevel(max(level, logging.INFO))
@@ -119,8 +131,39 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
     return {name: value for name, value in vars(record).items() if name not in STANDARD}
 
 
+class _Errors:
+    """Counts errors of one type that were raised at the same place, since the traceback of the first was written."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[float, int]] = {}
+
+    def count(self, record: logging.LogRecord) -> int:
+        """The number of this error, from 1; 0 if `record` has no error."""
+        if not record.exc_info or record.exc_info[1] is None:
+            return 0
+        kind, _, trace = record.exc_info
+        place = hash(
+            (
+                kind.__module__,
+                kind.__qualname__,
+                *((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)),
+            )
+        )
+        since, count = self._known.pop(place, (record.created, 0))
+        if record.created - since > TRACEBACK_SECONDS:
+            since, count = record.created, 0
+        self._known[place] = since, count + 1
+        if len(self._known) > KNOWN_ERRORS:
+            del self._known[next(iter(self._known))]
+        return count + 1
+
+
 class _Json(logging.Formatter):
     """One JSON document a line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._errors = _Errors()
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -130,7 +173,9 @@ class _Json(logging.Formatter):
             "message": record.getMessage(),
             **_extras(record),
         }
-        if record.exc_info:
+        if (count := self._errors.count(record)) > 1:
+            line["occurrences"] = count
+        elif record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         with contextlib.suppress(Exception):
             encoded = msgspec.json.encode(line, enc_hook=str)
@@ -143,9 +188,11 @@ class _Json(logging.Formatter):
 class _Console(logging.Formatter):
     """For people: an aligned line for each reconcile; for other events time, level, message and key=value."""
 
-    def __init__(self, *, colour: bool) -> None:
+    def __init__(self, *, colour: bool, columns: float = math.inf) -> None:
         super().__init__()
         self._colour = colour
+        self._columns = columns
+        self._errors = _Errors()
         self._widths = dict(COLUMNS)
 
     def format(self, record: logging.LogRecord) -> str:
@@ -156,10 +203,22 @@ class _Console(logging.Formatter):
         else:
             level = self._painted(record.levelname.lower(), LEVELS.get(record.levelname, ""))
             extras = ((name, value) for name, value in _extras(record).items() if name not in FOR_MACHINES)
-            pairs = " ".join(f"{self._painted(f'{_text(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
-            line = f"{level} {_text(record.getMessage()):<24} {pairs}".rstrip()
+            line = f"{level} {_text(record.getMessage()):<{MESSAGE}}{self._in_lines(extras)}".rstrip()
         line = f"{self._painted(time, DIM, 0)} {line}"
+        if (count := self._errors.count(record)) > 1:
+            return f"{line}{self._painted(f'; traceback above, occurrence {count}', DIM, 0)}"
         return f"{line}\n{_text(self.formatException(record.exc_info))}" if record.exc_info else line
+
+    def _in_lines(self, extras: Iterable[tuple[str, object]]) -> str:
+        """The pairs, in further lines below the first pair where the terminal ends."""
+        text, used = "", MARGIN
+        for name, value in extras:
+            shown = _shown(value)
+            wanted = len(f" {name}={shown}")
+            if used + wanted > self._columns and used > MARGIN:
+                text, used = f"{text}\n{'':{MARGIN}}", MARGIN
+            text, used = f"{text} {self._painted(f'{_text(name)}=', DIM, 0)}{shown}", used + wanted
+        return text
 
     def _reconcile(self, fields: Mapping[str, Any]) -> str:
         """Object, controller, reasons, duration, next try. A column is as wide as its widest value so far."""

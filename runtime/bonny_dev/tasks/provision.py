@@ -136,5 +136,6 @@ def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
                     "`invoke manifest --local` writes"
                 )
             case _:
-                text = f"cannot {wish}: {error.message if isinstance(error, Refusal) else error}"
+                # The person who reads this wrote the object.
+                text = f"cannot {wish}: {error.whole_message if isinstance(error, Refusal) else error}"
         raise UsageError(text) from error
