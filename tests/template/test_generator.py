@@ -267,7 +267,16 @@ def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project:
         (["Widget", "widgets", "--version", "v2alpha1"], 0, "wrote src/widgets_operator/controllers/widget.py"),
         (["widget", "widgets"], 2, "'widget' is not a kind"),
         (["Widget", "widgets", "--version", "two"], 2, "'two' is not an API version"),
-        (["Widget"], 1, "did not receive"),
+        (["Widget"], 2, "gen-controller needs KIND PLURAL: `invoke --help gen-controller` shows its arguments\n"),
+        (["--help"], 2, "gen-controller needs KIND PLURAL: `invoke --help gen-controller` shows its arguments\n"),
+        (
+            ["Widget", "widgets", "--finaliser"],
+            2,
+            "gen-controller has no option --finaliser: did you mean --finalizer?\n",
+        ),
+        (["Widget", "widgets", "--zzz"], 2, "no option --zzz: `invoke --help gen-controller` shows its arguments\n"),
+        (["Widget", "widgets", "v1"], 2, "gen-controller takes no further argument, and there is no task v1: `invoke"),
+        (["Widget", "widgets", "--version"], 2, "the option --version of gen-controller needs a value: `invoke --help"),
         (
             ["Widget", "widgets", "--short-name", "wd,wg", "--short-name", "wi", "--finalizer"],
             0,
@@ -288,6 +297,31 @@ def test_the_task_ends_with_a_sentence_and_a_code(project: Path, arguments: list
 
     assert (done.returncode, said in (done.stdout if code == 0 else done.stderr)) == (code, True), done
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["gen-controler", "Widget", "widgets"], "there is no task gen-controler: did you mean gen-controller?\n"),
+        (["--help", "gen-controler"], "there is no task gen-controler: did you mean gen-controller?\n"),
+        (["sandbox.strat"], "there is no task sandbox.strat: did you mean sandbox.start?\n"),
+        (["xyz"], "there is no task xyz: `invoke --list` shows all tasks\n"),
+        (["--foo", "lint"], "invoke has no option --foo: `invoke --help` shows its options\n"),
+    ],
+)
+def test_a_misspelt_task_is_answered_with_what_comes_close(project: Path, arguments: list[str], said: str) -> None:
+    command = [sys.executable, "-m", "invoke", *arguments]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_tasks_can_be_imported_by_other_programs(project: Path) -> None:
+    """What is on their command line is none of our business."""
+    command = [sys.executable, "-c", "import tasks; print(tasks.ns.name)", "no-such-task"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it(project: Path) -> None:

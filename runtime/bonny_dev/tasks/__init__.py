@@ -15,6 +15,7 @@ from bonny.errors import UsageError
 
 from ..project import Project
 from . import sandbox
+from .command_line import check_command_line
 from .failure import task
 from .shipping import image, install, lock, pin_tags, uninstall
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # No task has the name of a module of this package: importing the module would replace the task.
 __all__ = [
+    "check_command_line",
     "examine",
     "gen_controller",
     "gen_reconciler",
