@@ -242,6 +242,8 @@ def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Pat
         widgets = kubectl_like(kubeconfig)
         first = widgets.get("example.com/v1", "Widget", "widget-sample")
         assert first is not None
+        managers = [entry["manager"] for entry in first["metadata"]["managedFields"]]
+        assert "kubectl" in managers  # `kubectl apply --server-side` of the sample does not conflict
         widgets.apply({**spec_of(first), "spec": {"size": 7}})
 
         edit(source / CONTROLLER, 'reason="Published"', 'reason="Told"')

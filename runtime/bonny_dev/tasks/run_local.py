@@ -111,6 +111,8 @@ def _provision(operator: Operator, options: Options, config: Config, cluster: Cl
         namespace = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
         applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=namespace))
         print(f"applied {', '.join(applied) or f'nothing: {samples.name}/ holds no YAML'}")
+        if applied:
+            print(f"to change a sample yourself: kubectl apply --server-side --filename {samples.name}/")
     return identity
 
 
