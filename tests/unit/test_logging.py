@@ -234,27 +234,12 @@ def test_an_hour_later_the_traceback_is_written_again(lines: Any) -> None:
 
 
 def test_errors_that_never_repeat_take_no_memory() -> None:
-    known = ours._Errors()
+    formatter = ours._Json()
     for number in range(3 * ours.KNOWN_ERRORS):
         error = type(f"Error{number}", (Exception,), {})()
-        assert known.count(logging.makeLogRecord({"exc_info": (type(error), error, None)})) == 1
+        assert formatter._occurrences(logging.makeLogRecord({"exc_info": (type(error), error, None)})) == 1
 
-    assert len(known._known) == ours.KNOWN_ERRORS
-
-
-def test_a_line_that_is_wider_than_the_terminal_goes_on_below_its_first_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    told = Terminal()
-    configure(LogFormat.CONSOLE, stream=told)
-
-    log.info("started", extra={"operator": "widgets-operator", "cluster": "a" * 30, "watches": "all", "port": 1})
-
-    first, second, third = told.getvalue().splitlines()
-    assert first.endswith("operator=widgets-operator")
-    assert second == f"{'':{ours.MARGIN}} cluster={'a' * 30}"
-    assert third == f"{'':{ours.MARGIN}} watches=all port=1"
-    assert first.index("operator=") == second.index("cluster=")
+    assert len(formatter._known) == ours.KNOWN_ERRORS
 
 
 def test_an_error_of_the_runtime_itself_keeps_its_whole_traceback() -> None:

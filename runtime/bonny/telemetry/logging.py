@@ -15,13 +15,11 @@ import contextlib
 import itertools
 import json
 import logging
-import math
 import os
 import secrets
-import shutil
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextvars import Context, ContextVar
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -30,9 +28,6 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-# Width of a message before its fields, and of everything before the fields: time, level, message.
-MESSAGE: Final = 24
-MARGIN: Final = len("12:34:56") + 1 + 9 + 1 + MESSAGE
 # The attributes of every LogRecord; all others came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -106,10 +101,8 @@ def configure(form: LogFormat, *, level: int = logging.INFO, stream: TextIO | No
     """Write the logs of this process to `stream` (default stderr) in `form`. Called once, by `bonny.main`."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.addFilter(_add_fields)
-    terminal = handler.stream.isatty()
-    colour = terminal and not os.environ.get("NO_COLOR")  # https://no-color.org
-    columns = shutil.get_terminal_size().columns if terminal else math.inf
-    handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour, columns=columns))
+    colour = handler.stream.isatty() and not os.environ.get("NO_COLOR")  # https://no-color.org
+    handler.setFormatter(_Json() if form is LogFormat.JSON else _Console(colour=colour))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for other in LIBRARIES:
         logging.getLogger(other).setLevel(max(level, logging.INFO))
@@ -131,24 +124,20 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
     return {name: value for name, value in vars(record).items() if name not in STANDARD}
 
 
-class _Errors:
+class _Formatter(logging.Formatter):
     """Counts errors of one type that were raised at the same place, since the traceback of the first was written."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._known: dict[int, tuple[float, int]] = {}
 
-    def count(self, record: logging.LogRecord) -> int:
+    def _occurrences(self, record: logging.LogRecord) -> int:
         """The number of this error, from 1; 0 if `record` has no error."""
         if not record.exc_info or record.exc_info[1] is None:
             return 0
         kind, _, trace = record.exc_info
-        place = hash(
-            (
-                kind.__module__,
-                kind.__qualname__,
-                *((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)),
-            )
-        )
+        lines = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace))
+        place = hash((kind.__module__, kind.__qualname__, *lines))
         since, count = self._known.pop(place, (record.created, 0))
         if record.created - since > TRACEBACK_SECONDS:
             since, count = record.created, 0
@@ -158,12 +147,8 @@ class _Errors:
         return count + 1
 
 
-class _Json(logging.Formatter):
+class _Json(_Formatter):
     """One JSON document a line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._errors = _Errors()
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -173,7 +158,7 @@ class _Json(logging.Formatter):
             "message": record.getMessage(),
             **_extras(record),
         }
-        if (count := self._errors.count(record)) > 1:
+        if (count := self._occurrences(record)) > 1:
             line["occurrences"] = count
         elif record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
@@ -185,14 +170,12 @@ class _Json(logging.Formatter):
         return msgspec.json.encode(plain).decode()
 
 
-class _Console(logging.Formatter):
+class _Console(_Formatter):
     """For people: an aligned line for each reconcile; for other events time, level, message and key=value."""
 
-    def __init__(self, *, colour: bool, columns: float = math.inf) -> None:
+    def __init__(self, *, colour: bool) -> None:
         super().__init__()
         self._colour = colour
-        self._columns = columns
-        self._errors = _Errors()
         self._widths = dict(COLUMNS)
 
     def format(self, record: logging.LogRecord) -> str:
@@ -203,22 +186,12 @@ class _Console(logging.Formatter):
         else:
             level = self._painted(record.levelname.lower(), LEVELS.get(record.levelname, ""))
             extras = ((name, value) for name, value in _extras(record).items() if name not in FOR_MACHINES)
-            line = f"{level} {_text(record.getMessage()):<{MESSAGE}}{self._in_lines(extras)}".rstrip()
+            pairs = " ".join(f"{self._painted(f'{_text(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
+            line = f"{level} {_text(record.getMessage()):<24} {pairs}".rstrip()
         line = f"{self._painted(time, DIM, 0)} {line}"
-        if (count := self._errors.count(record)) > 1:
+        if (count := self._occurrences(record)) > 1:
             return f"{line}{self._painted(f'; traceback above, occurrence {count}', DIM, 0)}"
         return f"{line}\n{_text(self.formatException(record.exc_info))}" if record.exc_info else line
-
-    def _in_lines(self, extras: Iterable[tuple[str, object]]) -> str:
-        """The pairs, in further lines below the first pair where the terminal ends."""
-        text, used = "", MARGIN
-        for name, value in extras:
-            shown = _shown(value)
-            wanted = len(f" {name}={shown}")
-            if used + wanted > self._columns and used > MARGIN:
-                text, used = f"{text}\n{'':{MARGIN}}", MARGIN
-            text, used = f"{text} {self._painted(f'{_text(name)}=', DIM, 0)}{shown}", used + wanted
-        return text
 
     def _reconcile(self, fields: Mapping[str, Any]) -> str:
         """Object, controller, reasons, duration, next try. A column is as wide as its widest value so far."""

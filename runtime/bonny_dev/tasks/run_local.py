@@ -59,11 +59,20 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
     config = configured(options, base)
     with cluster_of(options, config) as cluster:
         identity = _provision(operator, options, config, cluster, samples)
-        print(f"watching {config.watched}; Ctrl-C ends it", flush=True)
+        print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
+        logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
         if config.log_level <= logging.INFO:
             # A developer wants to see every reconcile, also when nothing changed.
             logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
         _serve(operator, config, identity)
+
+
+def without_what_was_printed(record: logging.LogRecord) -> bool:
+    """Shorten the line `started`, which would be wider than a terminal; a filter that lets every record pass."""
+    if record.msg == "started":
+        for name in ("cluster", "watches", "schedulers" if vars(record).get("schedulers") == "none" else ""):
+            vars(record).pop(name, None)
+    return True
 
 
 def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
@@ -85,7 +94,7 @@ def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
 
 
 class Sum(msgspec.Struct):
-    """What the runs of one `--reload` used so far, and how that compares with the manifest of the last one."""
+    """The permissions that the runs of one `--reload` used so far, compared with the manifest of the last one."""
 
     used: list[Permission]
     report: str
