@@ -165,7 +165,7 @@ def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Pla
         templates[unit] = "test_sample.py.j2"
     texts = rendered(templates, values)
     check_free(request.kind, "a kind", texts)
-    handler = f" and the handler in {controller.relative_to(project.root)}" if request.controller else ""
+    handler = f"\n  and the handler in {controller.relative_to(project.root)}" if request.controller else ""
     note = f"Next: edit the fields in {api.relative_to(project.root)}{handler}; `invoke test` runs their tests."
     return Plan(root=project.root, texts={**_package(project, request.version), **texts}, notes=(note,))
 
