@@ -15,6 +15,7 @@ from bonny.client.errors import (
     Invalid,
     NotFound,
     NotServed,
+    Refusal,
     ServerError,
     Throttled,
     Unauthorized,
@@ -192,18 +193,20 @@ def test_a_request_that_rbac_refused_names_the_rule_that_is_missing() -> None:
 
 
 def test_a_log_line_quotes_the_object_only_where_a_developer_runs_the_operator() -> None:
-    error = refusal(Failure(422, "Invalid", JOB, None, ()), verb="apply", resource="jobs.batch default/w1")
-    error.add_note("in step ApplyDescendants")
-    assert "hunter2" not in log_text_of(error)
+    def refused() -> Refusal:
+        error = refusal(Failure(422, "Invalid", JOB, None, ()), verb="apply", resource="jobs.batch default/w1")
+        error.add_note("in step ApplyDescendants")
+        return error
 
-    def locally() -> str:
+    def locally() -> Refusal:
         shows_values.set(True)
-        return log_text_of(error)
+        return refused()
 
-    text = contextvars.copy_context().run(locally)
-    assert '"Value":"hunter2"' in text
-    assert text.endswith("; in step ApplyDescendants")
-    assert "hunter2" not in str(error)
+    elsewhere, here = refused(), contextvars.copy_context().run(locally)
+    assert "hunter2" not in f"{log_text_of(elsewhere)} {vars(elsewhere)}"
+    assert '"Value":"hunter2"' in log_text_of(here)
+    assert log_text_of(here).endswith("; in step ApplyDescendants")
+    assert "hunter2" not in str(here)  # as in events and conditions
 
 
 POLICY = "deployments.apps \"w1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"

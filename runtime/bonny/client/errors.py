@@ -45,8 +45,9 @@ class Refusal(ApiError):
     """The API server answered with an error.
 
     `verb` and `resource` describe the request (`apply`, `configmaps default/w1`), `status` and `reason` are the
-    server's, `message` is its text without values of objects, `whole_message` the text with them, which must not leave
-    the developer's own terminal, `retry_after` is its advice in seconds, `causes` are its detailed reasons.
+    server's, `message` is its text without values of objects, `whole_message` the same, or with them where a
+    developer runs the operator (`shows_values`), `retry_after` is its advice in seconds, `causes` are its detailed
+    reasons.
     """
 
     default_message = "see the server's message"
@@ -207,6 +208,10 @@ def without_values(message: str, causes: Sequence[Cause] = ()) -> str:
     return "; ".join(texts if errors and all(phrase for _, phrase in errors) else [*texts, LEFT_OUT])
 
 
+shows_values: Final[ContextVar[bool]] = ContextVar("shows_values", default=False)
+"""Whether errors keep values of objects, for log lines: only where a developer runs the operator at a terminal."""
+
+
 def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
     """The error for a failed request, without values of objects in its text.
 
@@ -220,20 +225,15 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
     if message and (verb not in READS or resource.partition(" ")[0] == "secrets"):
         message = without_values(message, failure.causes)
     error = kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
-    error.whole_message = failure.message
+    if shows_values.get():
+        error.whole_message = failure.message
     return error
-
-
-shows_values: Final[ContextVar[bool]] = ContextVar("shows_values", default=False)
-"""Whether log lines may quote objects: only where a developer runs the operator at a terminal."""
 
 
 def log_text_of(error: BaseException) -> str:
     """The text of `error` with its notes, for the log."""
     text = text_of(error, notes="")
-    if isinstance(error, Refusal) and error.message and shows_values.get():
-        return text.replace(error.message, error.whole_message)
-    return text
+    return text.replace(error.message, error.whole_message) if isinstance(error, Refusal) and error.message else text
 
 
 def missing_rule(*, group: str, plural: str, verbs: tuple[str, ...]) -> str:
