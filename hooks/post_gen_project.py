@@ -51,6 +51,7 @@ for folder in (Path(".github", "workflows"), Path(".github"), Path(".devcontaine
         folder.rmdir()
 
 if TEMPLATE:
-    print("""cd << cookiecutter.operator_slug >> && python3 -m venv .venv && . .venv/bin/activate
-pip install -e '.[dev]'
-invoke gen-controller Widget widgets --version v1""")
+    print("""cd << cookiecutter.operator_slug >> && git init && git add . && git commit -m "Render the template"
+uv sync && . .venv/bin/activate   # without uv: python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[dev]'
+invoke gen-controller Widget widgets --version v1
+invoke run-local --sandbox --apply-samples""")

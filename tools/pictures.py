@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -158,8 +158,21 @@ def run_local(project: Path) -> None:
         terminal.wait_for(" ms", after=at)
         terminal.press(CTRL_C)
         assert terminal.ended() == 0, terminal.text
-        told = terminal.text.rstrip().replace("^C", "\x1b[2m^C\x1b[0m\n")
-        draw("run-local", "invoke run-local", [typed(f"invoke {' '.join(words)}"), *told.splitlines()])
+        lines = terminal.text.partition("^C")[0].rstrip().splitlines()
+        draw("run-local", "invoke run-local", [typed(f"invoke {' '.join(words)}"), *without_restarts(lines)])
+
+
+def without_restarts(lines: list[str]) -> Iterator[str]:
+    """The lines of the first start, and of the others the results."""
+    restarted, cut_here = False, False
+    for line in lines:
+        restarted = restarted or "restarting" in line
+        if not restarted or not line.strip() or "restarting" in line or "WidgetController  default" in line:
+            yield line
+            cut_here = False
+        elif not cut_here:
+            yield LEFT_OUT
+            cut_here = True
 
 
 PATIENCE: Final = """        if axn.tries == 0:

@@ -27,8 +27,8 @@ LEAD: Final = """\
 
 The `invoke` tasks of a rendered repository. They run in any of its folders; `invoke --help TASK` prints the same text.
 
-A task ends with code 0 when it succeeded; with 1 when tests, checks or a program failed, when a check of `doctor`
-failed, or when an argument is missing or unknown; and with 2 when it refused to start, with one sentence on stderr that
+A task ends with code 0 when it succeeded; with 1 when tests, checks or a program failed, or when a check of
+`doctor` failed; and with 2 when it refused to start, for example a misspelt task, with one sentence on stderr that
 names the reason and the remedy.
 
 The generators, whose names begin with `gen-`, add files and never change an existing one. They write all missing files

@@ -535,10 +535,11 @@ class Axn(Generic[V_co]):
     def success_event(self, *, reason: str = "", message: str = "", related: Mapping[str, Any] | None = None) -> None:
         """Register an event of type Normal, emitted if the reconcile succeeds and changed something.
 
-        `reason` is one CamelCase word; default: the action with `Succeeded`. `related` is a second object involved.
+        `reason` is one CamelCase word; default: the handler's name with `Succeeded`. `related` is a second object
+        involved. Reconciles that emit equal events within six minutes are counted in one event.
         Raises: `AlreadyApplied`. RBAC: create and patch on events, always granted.
         """
-        action = self.action.capitalize()
+        action = event_action(self)
         event = Event(
             EventType.NORMAL, reason or f"{action}Succeeded", action, message or f"{action} succeeded", related
         )
@@ -547,9 +548,9 @@ class Axn(Generic[V_co]):
     def failure_event(self, *, reason: str = "", message: str = "", related: Mapping[str, Any] | None = None) -> None:
         """Register an event of type Warning. An exception of a handler is reported without this.
 
-        `reason` is one CamelCase word; default: the action with `Failed`. Raises: `AlreadyApplied`.
+        `reason` is one CamelCase word; default: the handler's name with `Failed`. Raises: `AlreadyApplied`.
         """
-        action = self.action.capitalize()
+        action = event_action(self)
         event = Event(EventType.WARNING, reason or f"{action}Failed", action, message or f"{action} failed", related)
         self._register_event(event, only_if_changed=False)
 
@@ -677,6 +678,15 @@ class Axn(Generic[V_co]):
         self._must_be_open()
         if state in self._states:
             raise AlreadyApplied(f"the {state} of {identify(self.identity)} were already applied: register them before")
+
+
+def event_action(axn: Axn[Any]) -> str:
+    """The action of events that are about a handler: its name, such as `Reconcile`.
+
+    A new object is handled as `add`, and again for its children: equal events of the two are counted as one.
+    """
+    changed = axn.action in (Action.ADD, Action.MODIFY)
+    return "Reconcile" if changed and axn.controller.falls_back(axn.action) else axn.action.capitalize()
 
 
 H = TypeVar("H", bound=Callable[..., object])

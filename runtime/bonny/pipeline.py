@@ -19,7 +19,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from .axn import ReconcileFailure
+from .axn import ReconcileFailure, event_action
 from .calling import add_note, as_failure, call, text_of
 from .client.errors import Forbidden, Invalid, Refusal
 from .engine.reconcile import Reconcile, Step
@@ -57,7 +57,7 @@ class Pipeline:
                 await self._report(axn, error, failed=step)
                 if not isinstance(error, Retry):
                     failure = failure_of(error, notes=(ALSO,))
-                    axn.tell(Event(EventType.WARNING, failure.reason, axn.action.capitalize(), failure.message))
+                    axn.tell(Event(EventType.WARNING, failure.reason, event_action(axn), failure.message))
                 _finish(axn)
                 raise
         _finish(axn)

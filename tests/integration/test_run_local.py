@@ -242,6 +242,8 @@ def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Pat
         widgets = kubectl_like(kubeconfig)
         first = widgets.get("example.com/v1", "Widget", "widget-sample")
         assert first is not None
+        managers = [entry["manager"] for entry in first["metadata"]["managedFields"]]
+        assert "kubectl" in managers  # `kubectl apply --server-side` of the sample does not conflict
         widgets.apply({**spec_of(first), "spec": {"size": 7}})
 
         edit(source / CONTROLLER, 'reason="Published"', 'reason="Told"')
@@ -266,6 +268,12 @@ def test_reload_restarts_only_the_operator_and_ctrl_c_leaves_nothing(source: Pat
         terminal.press(CTRL_C)
         assert terminal.ended() == 0, terminal.text
         assert plain(terminal.text)[at:].count("stopped") == 1
+        # What no run used, summed over the runs: the first one created the ConfigMap, the last one had nothing to do.
+        (report,) = [line for line in plain(terminal.text).splitlines() if line.startswith("permissions ")]
+        unused = plain(terminal.text).partition(report)[2]
+        assert report == "permissions granted but never used this time:"
+        assert "configmaps" in unused
+        assert "create" not in unused
         assert "Traceback" not in terminal.text[terminal.text.rindex("restarting") :]
     Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
 
@@ -378,6 +386,7 @@ def test_a_sample_that_the_api_server_refuses_is_named(run: Run, source: Path, s
         (source / "samples" / "wrong.yaml").unlink()
     assert said.startswith("cannot apply samples/wrong.yaml: ")
     assert "spec.size" in said
+    assert "-1" in said  # the value is in a file of the person who reads this
 
 
 @pytest.mark.parametrize("text", ["{", "- a\n", "kind: Widget\n"])

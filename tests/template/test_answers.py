@@ -195,10 +195,10 @@ def test_the_defaults_of_cookiecutter_json_pass_the_runtimes_checks() -> None:
         check_group("example")
 
 
-def test_the_three_next_commands_are_all_that_is_printed(tmp_path: Path) -> None:
+def test_the_next_commands_are_all_that_is_printed(tmp_path: Path) -> None:
     lines = bake(tmp_path / "bake").said.splitlines()
 
-    assert [shlex.split(line)[0] for line in lines] == ["cd", "pip", "invoke"]
+    assert [shlex.split(line)[0] for line in lines] == ["cd", "uv", "invoke", "invoke"]
 
 
 def test_every_question_is_asked_in_words_and_every_choice_explained() -> None:

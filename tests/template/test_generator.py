@@ -65,6 +65,48 @@ def test_a_file_that_was_removed_comes_back_when_nothing_else_was_touched(projec
     assert state(project) == before
 
 
+def test_a_kind_that_exists_gets_no_other_version_without_being_asked(project: Path) -> None:
+    add(project, WIDGET)
+    before = state(project)
+
+    with pytest.raises(UsageError) as caught:
+        add(project, NewKind(kind="Widget", plural="widgets"))
+
+    assert str(caught.value) == (
+        "Widget exists already, in version v2alpha1: edit src/widgets_operator/api/v2alpha1/widget.py, or add a "
+        "version of it with --version"
+    )
+    assert state(project) == before
+
+
+def test_a_bare_kind_has_neither_the_example_nor_its_fields(project: Path) -> None:
+    files = add(project, NewKind(kind="Widget", plural="widgets", bare=True, finalizer=True))
+
+    texts = "".join(files.texts.values())
+    assert len(files.texts) == 6
+    assert "ConfigMap" not in texts
+    assert "size" not in texts
+    assert "async def finalize" in texts
+
+
+def test_a_kind_without_a_controller_has_api_sample_and_a_test(project: Path) -> None:
+    plan = add(project, NewKind(kind="Widget", plural="widgets", controller=False))
+    further = add(project, NewKind(kind="Widget", plural="widgets", version="v2", controller=False))
+    copied = (project / "samples/widget-v2.yaml").read_text("utf-8")
+
+    assert written(project, plan) == (
+        "samples/widget-v1.yaml",
+        "src/widgets_operator/api/v1/__init__.py",
+        "src/widgets_operator/api/v1/widget.py",
+        "tests/unit/test_widget.py",
+    )
+    assert "  name: widget-sample-v2\n" in copied  # with the first one's name, `kubectl apply` would change that
+    assert "tests/integration/test_widget_v2.py" not in written(project, further)
+    tests = [sys.executable, "-m", "pytest", "-q", "tests/unit/test_widget.py", "tests/unit/test_widget_v2.py"]
+    done = subprocess.run(tests, cwd=project, capture_output=True, text=True, check=False)
+    assert "3 passed" in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize("edited", ["api/v2alpha1/widget.py", "controllers/widget.py"])
 def test_the_same_again_after_an_edit_says_so_and_changes_nothing(project: Path, edited: str) -> None:
     add(project, WIDGET)
@@ -225,7 +267,16 @@ def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project:
         (["Widget", "widgets", "--version", "v2alpha1"], 0, "wrote src/widgets_operator/controllers/widget.py"),
         (["widget", "widgets"], 2, "'widget' is not a kind"),
         (["Widget", "widgets", "--version", "two"], 2, "'two' is not an API version"),
-        (["Widget"], 1, "did not receive"),
+        (["Widget"], 2, "gen-controller needs KIND PLURAL: `invoke --help gen-controller` shows its arguments\n"),
+        (["--help"], 2, "gen-controller needs KIND PLURAL: `invoke --help gen-controller` shows its arguments\n"),
+        (
+            ["Widget", "widgets", "--finaliser"],
+            2,
+            "gen-controller has no option --finaliser: did you mean --finalizer?\n",
+        ),
+        (["Widget", "widgets", "--zzz"], 2, "no option --zzz: `invoke --help gen-controller` shows its arguments\n"),
+        (["Widget", "widgets", "v1"], 2, "gen-controller takes no further argument, and there is no task v1: `invoke"),
+        (["Widget", "widgets", "--version"], 2, "the option --version of gen-controller needs a value: `invoke --help"),
         (
             ["Widget", "widgets", "--short-name", "wd,wg", "--short-name", "wi", "--finalizer"],
             0,
@@ -235,6 +286,8 @@ def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project:
         (["Deployment", "deployments", "--for", "apps/v1/Deployment"], 0, "wrote tests/unit/test_deployment.py"),
         (["Deployment", "deployments", "--for", "apps/v1"], 2, "--for is 'apps/v1': use API version and kind"),
         (["Pod", "pods", "--for", "v1/Pod", "--version", "v1"], 2, "--version is for a kind of your own"),
+        (["Pod", "pods", "--for", "v1/Pod", "--bare"], 2, "--bare and --no-controller are for a kind of your own"),
+        (["Widget", "widgets", "--no-controller", "--finalizer"], 2, "--bare and --finalizer are for a controller"),
         (["Widget", "widgets", "--dry-run"], 0, "+++ b/src/widgets_operator/controllers/widget.py"),
     ],
 )
@@ -244,6 +297,31 @@ def test_the_task_ends_with_a_sentence_and_a_code(project: Path, arguments: list
 
     assert (done.returncode, said in (done.stdout if code == 0 else done.stderr)) == (code, True), done
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["gen-controler", "Widget", "widgets"], "there is no task gen-controler: did you mean gen-controller?\n"),
+        (["--help", "gen-controler"], "there is no task gen-controler: did you mean gen-controller?\n"),
+        (["sandbox.strat"], "there is no task sandbox.strat: did you mean sandbox.start?\n"),
+        (["xyz"], "there is no task xyz: `invoke --list` shows all tasks\n"),
+        (["--foo", "lint"], "invoke has no option --foo: `invoke --help` shows its options\n"),
+    ],
+)
+def test_a_misspelt_task_is_answered_with_what_comes_close(project: Path, arguments: list[str], said: str) -> None:
+    command = [sys.executable, "-m", "invoke", *arguments]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_tasks_can_be_imported_by_other_programs(project: Path) -> None:
+    """What is on their command line is none of our business."""
+    command = [sys.executable, "-c", "import tasks; print(tasks.ns.name)", "no-such-task"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it(project: Path) -> None:

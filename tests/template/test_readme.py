@@ -89,7 +89,7 @@ class Terminal:
 
 
 def render_here(terminal: Terminal, command: str) -> None:
-    name = re.fullmatch(r"cookiecutter gh:\w+/([\w-]+)", command)
+    name = re.fullmatch(r"(?:uvx )?cookiecutter gh:\w+/([\w-]+)", command)
     assert name is not None, command
     project = bake(terminal.folder / "baking").project
     shutil.move(project, terminal.at / project.name)
@@ -112,6 +112,14 @@ def install_by_uv(terminal: Terminal, command: str) -> None:
     if not (terminal.at / ".venv").exists():  # a README that leaves the choice of an environment to its reader
         make_environment(terminal, command)
     uv(terminal.at, *shlex.split(command), "--quiet", "--python", ".venv/bin/python")
+
+
+def sync(terminal: Terminal, _: str) -> None:
+    uv(terminal.at, "sync", "--quiet", "--python", sys.executable)
+
+
+def with_an_author(terminal: Terminal, command: str) -> None:
+    terminal.run(command.replace("git ", "git -c user.name=Ann -c user.email=ann@example.com ", 1))
 
 
 def is_ours(_: Terminal, command: str) -> None:
@@ -182,16 +190,18 @@ RULES = (
     Rule(r"python3 -m venv \.venv", make_environment, "the Python of the tests, and by uv in a moment"),
     Rule(r"\. \.venv/bin/activate", activate, "a shell's own; `Terminal` looks into .venv first"),
     Rule(
-        r"cookiecutter gh:.*",
+        r"(uvx )?cookiecutter gh:.*",
         render_here,
         "no network: this very folder is the template, and nobody answers the questions",
     ),
     Rule(
         r"pip install -e '\.\[dev\]'", install_by_uv, "uv does the same into an environment of the project in seconds"
     ),
+    Rule(r"uv sync", sync, "with the Python of the tests"),
+    Rule(r"git (init|add|commit) ?.*", with_an_author, "git asks for the name of its user"),
     Rule(r"pip install cookiecutter", is_ours, "the test's own environment has it"),
     Rule(
-        r"invoke run-local --sandbox( --apply-samples)?",
+        r"invoke run-local --sandbox --apply-samples",
         watch_and_interrupt,
         "it runs until Ctrl-C, which is sent once it watches",
     ),
@@ -239,7 +249,7 @@ def after_readme(binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFac
 @pytest.mark.server
 def test_every_command_of_the_readme_works(after_readme: Terminal) -> None:
     assert after_readme.at.name == SLUG
-    assert "invoke run-local --sandbox" in after_readme.ran
+    assert "invoke run-local --sandbox --apply-samples" in after_readme.ran
 
 
 @pytest.mark.server

@@ -50,7 +50,7 @@ def test_generated_tests_pass(furnished: Path) -> None:
     done = invoke(furnished, "test", "--unit")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "15 passed" in done.stdout
+    assert "18 passed" in done.stdout
 
 
 def test_generating_only_added_files_and_the_same_again_changes_nothing(
@@ -89,7 +89,7 @@ def test_generated_controllers_work_on_a_real_api_server_with_the_manifests_perm
     done = invoke(furnished, "test")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "23 passed" in done.stdout
+    assert "27 passed" in done.stdout
 
 
 def test_a_check_that_fails_is_the_tasks_exit_code(fresh: Path) -> None:

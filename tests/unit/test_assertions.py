@@ -60,7 +60,7 @@ def test_each_returns_what_it_found(token: Axn[Any]) -> None:
     assert testing.assert_descendant(token, "ConfigMap", "page")["data"] == {"a": "1"}
     assert testing.assert_status(token, size=3)["size"] == 3
     assert testing.assert_condition(token, "Known", None)["reason"] == "Unknown"
-    assert testing.assert_event(token, "Applied", type="Normal", action="Add").message == "3 replicas requested"
+    assert testing.assert_event(token, "Applied", type="Normal", action="Reconcile").message == "3 replicas requested"
     assert testing.assert_requeued(token, after=30) == 30.0
 
 

@@ -196,7 +196,7 @@ def reasons(place: Told) -> list[str]:
 
 
 def test_a_success_is_told_only_if_something_changed() -> None:
-    for wrote, expected in ((True, ["AddSucceeded", "Free"]), (False, ["Free"])):
+    for wrote, expected in ((True, ["ReconcileSucceeded", "Free"]), (False, ["Free"])):
         axn, place = told(wrote=wrote)
         axn.success_event()
         axn.register_event(None, "Normal", "Free", "Add", "whatever happens")
@@ -218,9 +218,25 @@ def test_events_have_the_type_of_what_they_tell_and_the_action() -> None:
     axn.success_event(reason="Grown")
     axn.failure_event(message="too large")
     assert [(event.type, event.reason, event.action, event.message) for event in axn.events] == [
-        ("Normal", "Grown", "Modify", "Modify succeeded"),
-        ("Warning", "ModifyFailed", "Modify", "too large"),
+        ("Normal", "Grown", "Reconcile", "Reconcile succeeded"),
+        ("Warning", "ReconcileFailed", "Reconcile", "too large"),
     ]
+
+
+def test_equal_events_of_a_creation_and_of_what_follows_it_have_one_action() -> None:
+    """Regression: one new object had the same event twice, as Add and as Reconcile."""
+    events = [told(action)[0] for action in (Action.ADD, Action.MODIFY, Action.RECONCILE)]
+    for axn in events:
+        axn.success_event(reason="Published", message="size 3")
+
+    assert len({axn.events[0] for axn in events}) == 1
+
+
+@pytest.mark.parametrize("action", [Action.DELETE, Action.FINALIZE])
+def test_an_event_of_an_end_has_the_action_of_its_own(action: Action) -> None:
+    axn, _ = told(action)
+    axn.success_event()
+    assert axn.events[0].action == action.capitalize()
 
 
 def test_an_event_of_no_known_type_is_refused() -> None:

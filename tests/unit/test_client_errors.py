@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from typing import Any, cast
 
 import pytest
@@ -14,10 +15,13 @@ from bonny.client.errors import (
     Invalid,
     NotFound,
     NotServed,
+    Refusal,
     ServerError,
     Throttled,
     Unauthorized,
+    log_text_of,
     refusal,
+    shows_values,
 )
 from bonny.core.objects import Cause, Failure
 
@@ -56,7 +60,7 @@ def test_the_causes_of_a_refusal_survive_the_cleaning_of_its_message() -> None:
 def said(code: int, message: str, *causes: Cause, resource: str = "jobs.batch default/w1") -> str:
     """What an apply that was refused so says, after the words that are always there."""
     error = refusal(Failure(code, "", message, None, causes), verb="apply", resource=resource)
-    assert str(error) == f"cannot apply {resource} ({code}): {error.message}"
+    assert str(error).partition("; missing rule: ")[0] == f"cannot apply {resource} ({code}): {error.message}"
     return error.message
 
 
@@ -171,6 +175,38 @@ def test_a_refusal_names_fields_and_reasons_and_no_values(causes: list[Cause], t
 )
 def test_texts_of_names_and_amounts_are_repeated(message: str) -> None:
     assert said(403, message) == message
+
+
+def test_a_request_that_rbac_refused_names_the_rule_that_is_missing() -> None:
+    message = (
+        'deployments.apps "w1" is forbidden: User "system:serviceaccount:w:w" cannot patch resource '
+        '"deployments/status" in API group "apps" in the namespace "default"'
+    )
+    error = refusal(Failure(403, "Forbidden", message, None, ()), verb="apply", resource="deployments.apps default/w1")
+
+    assert str(error).endswith(
+        '; missing rule: {"apiGroups": ["apps"], "resources": ["deployments/status"], "verbs": ["patch"]}'
+    )
+    assert "missing rule" not in str(
+        refusal(Failure(403, "Forbidden", "exceeded quota", None, ()), verb="apply", resource="pods default/w1")
+    )
+
+
+def test_a_log_line_quotes_the_object_only_where_a_developer_runs_the_operator() -> None:
+    def refused() -> Refusal:
+        error = refusal(Failure(422, "Invalid", JOB, None, ()), verb="apply", resource="jobs.batch default/w1")
+        error.add_note("in step ApplyDescendants")
+        return error
+
+    def locally() -> Refusal:
+        shows_values.set(True)
+        return refused()
+
+    elsewhere, here = refused(), contextvars.copy_context().run(locally)
+    assert "hunter2" not in f"{log_text_of(elsewhere)} {vars(elsewhere)}"
+    assert '"Value":"hunter2"' in log_text_of(here)
+    assert log_text_of(here).endswith("; in step ApplyDescendants")
+    assert "hunter2" not in str(here)  # as in events and conditions
 
 
 POLICY = "deployments.apps \"w1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"

@@ -146,8 +146,8 @@ def worker_line(level: int, message: str, **extra: object) -> str:
         (
             logging.WARNING,
             "reconcile failed",
-            {"seconds": 1.5, "error": 'two\nlines \x1b[31m"quoted"', "retry_in_seconds": 0.25},
-            'failed    Widgets  n/a             added     1500 ms  two\\nlines \\u001b[31m"quoted"; next try in 0.2 s',
+            {"action": "add", "seconds": 1.5, "error": 'two\nlines \x1b[31m"quoted"', "retry_in_seconds": 0.25},
+            'failed    Widgets  n/a  add        added     1500 ms  two\\nlines \\u001b[31m"quoted"; next try in 0.2 s',
         ),
         (
             logging.INFO,
@@ -195,6 +195,51 @@ def test_a_person_reads_a_traceback_from_their_own_code_on(lines: Any) -> None:
     (line,) = lines()
     assert "bonny/calling.py" in line["exception"]
     assert "in fails" in told.getvalue()
+
+
+def failure(number: int) -> RuntimeError:
+    """An error as handlers raise it, from one of two lines."""
+    try:
+        if number == 1:
+            raise RuntimeError("one")
+        raise RuntimeError("two")
+    except RuntimeError as error:
+        return error
+
+
+@pytest.mark.parametrize("form", list(LogFormat))
+def test_the_traceback_of_an_error_that_repeats_is_written_once(form: LogFormat) -> None:
+    told = io.StringIO()
+    configure(form, stream=told)
+    for number in (1, 1, 2, 1):
+        log.warning("reconcile failed", exc_info=failure(number))
+
+    assert told.getvalue().count("Traceback") == 2
+    assert "occurrence" not in told.getvalue().partition("\n")[0]
+    last = told.getvalue().splitlines()[-1]
+    if form is LogFormat.JSON:
+        assert json.loads(last)["occurrences"] == 3
+    else:
+        assert last.endswith("reconcile failed; traceback above, occurrence 3")
+
+
+def test_an_hour_later_the_traceback_is_written_again(lines: Any) -> None:
+    error = failure(1)
+    for created in (0.0, 1.0, ours.TRACEBACK_SECONDS + 1.0):
+        values = {"msg": "it failed", "levelno": logging.WARNING, "created": created}
+        record = logging.makeLogRecord({**values, "exc_info": (type(error), error, error.__traceback__)})
+        logging.getLogger().handle(record)
+
+    assert ["exception" in line for line in lines()] == [True, False, True]
+
+
+def test_errors_that_never_repeat_take_no_memory() -> None:
+    formatter = ours._Json()
+    for number in range(3 * ours.KNOWN_ERRORS):
+        error = type(f"Error{number}", (Exception,), {})()
+        assert formatter._occurrences(logging.makeLogRecord({"exc_info": (type(error), error, None)})) == 1
+
+    assert len(formatter._known) == ours.KNOWN_ERRORS
 
 
 def test_an_error_of_the_runtime_itself_keeps_its_whole_traceback() -> None:

@@ -17,7 +17,7 @@ from bonny.core import watch
 from bonny.core.store import Delta
 from bonny.engine import stream as stream_module
 from bonny.engine.stream import SECONDS_AT_ONCE, Stream
-from bonny.kinds import Kind
+from bonny.kinds import Kind, Scope
 from tests.support.core import line, page, thing
 from tests.support.peer import Call, Peer
 
@@ -270,3 +270,23 @@ async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_nex
 
     assert stream.error is None
     assert stream.version == 11
+
+
+@pytest.mark.parametrize(
+    ("kind", "then"),
+    [
+        (
+            Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED),
+            "the CRD widgets.example.com is not installed: `invoke install` installs the CRDs of this operator",
+        ),
+        (SECRET, None),
+    ],
+)
+def test_a_kind_that_is_not_served_names_the_crd_to_install(
+    kind: Kind, then: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
+
+    stream._report(None, watch.StreamError(watch.ErrorKind.MISSING, "list", 404, "404 page not found", 0.0))
+
+    assert [vars(line).get("then") for line in caplog.records] == [then]

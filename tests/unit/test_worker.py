@@ -99,6 +99,22 @@ async def test_a_handling_that_is_cancelled_by_the_end_of_a_term_gives_its_key_b
     assert worker.meters.errors == 0, "the object did not fail"
 
 
+async def test_the_line_of_a_failure_has_its_action(caplog: pytest.LogCaptureFixture) -> None:
+    """Regression: its column was empty, so the columns of the console looked broken."""
+
+    async def fails(axn: Axn[Any]) -> None:
+        raise ValueError
+
+    worker = worker_of(fails)
+    await lists(worker.router.primary[0], thing("w1"))
+    work = worker.router.queue.take(now=time.monotonic())
+    assert work is not None
+    await worker._handle(work)
+
+    assert [vars(line)["action"] for line in caplog.records if line.message == "reconcile failed"] == ["add"]
+    assert worker._actions == {}
+
+
 async def test_what_the_report_of_a_failure_raises_leaves_no_key_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it is, and whether it comes before the key was given back or after."""
 

@@ -330,7 +330,7 @@ def events() -> None:
     axn = testing.axn(widget(), version=Widget, action="modify")
     axn.success_event()
     (event,) = axn.events
-    assert (event.reason, event.action) == ("ModifySucceeded", "Modify")
+    assert (event.reason, event.action) == ("ReconcileSucceeded", "Reconcile")
 
 
 def clear_events() -> None:

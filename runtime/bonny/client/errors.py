@@ -16,12 +16,15 @@ ApiError
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Final
 
 import msgspec
 
+from ..calling import text_of
 from ..core.objects import Cause, Failure
 from ..errors import ApiError
 
@@ -42,8 +45,9 @@ class Refusal(ApiError):
     """The API server answered with an error.
 
     `verb` and `resource` describe the request (`apply`, `configmaps default/w1`), `status` and `reason` are the
-    server's, `message` is its text without values of objects, `retry_after` is its advice in seconds, `causes` are its
-    detailed reasons.
+    server's, `message` is its text without values of objects, `whole_message` the same, or with them where a
+    developer runs the operator (`shows_values`), `retry_after` is its advice in seconds, `causes` are its detailed
+    reasons.
     """
 
     default_message = "see the server's message"
@@ -53,7 +57,7 @@ class Refusal(ApiError):
         self.resource = resource
         self.status = failure.code
         self.reason = failure.reason
-        self.message = failure.message
+        self.message = self.whole_message = failure.message
         self.retry_after = failure.retry_after
         self.causes = tuple(cause.reason for cause in failure.causes)
         super().__init__(
@@ -66,7 +70,13 @@ class Unauthorized(Refusal):
 
 
 class Forbidden(Refusal):
-    """403."""
+    """403. Where RBAC refused the request, the text ends with the missing rule, as in `rules` of a controller."""
+
+    def __init__(self, *, verb: str, resource: str, failure: Failure) -> None:
+        super().__init__(verb=verb, resource=resource, failure=failure)
+        if denied := _DENIED.search(failure.message):
+            rule = {"apiGroups": [denied[3]], "resources": [denied[2]], "verbs": [denied[1]]}
+            self.args = (f"{self}; missing rule: {json.dumps(rule)}",)
 
 
 class NotFound(Refusal):
@@ -152,6 +162,9 @@ quantities must match the regular expression
 """
 
 
+_DENIED: Final = re.compile(r'User "[^"]+" cannot (\w+) resource "([^\s"]+)" in API group "([\w.-]*)"', re.ASCII)
+
+
 def _any_of(lines: str) -> str:
     return "|".join(lines.strip().splitlines()).replace("NAME", r"[^\s\"']+")
 
@@ -195,6 +208,10 @@ def without_values(message: str, causes: Sequence[Cause] = ()) -> str:
     return "; ".join(texts if errors and all(phrase for _, phrase in errors) else [*texts, LEFT_OUT])
 
 
+shows_values: Final[ContextVar[bool]] = ContextVar("shows_values", default=False)
+"""Whether errors keep values of objects, for log lines: only where a developer runs the operator at a terminal."""
+
+
 def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
     """The error for a failed request, without values of objects in its text.
 
@@ -207,7 +224,16 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
         kind = NotServed
     if message and (verb not in READS or resource.partition(" ")[0] == "secrets"):
         message = without_values(message, failure.causes)
-    return kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
+    error = kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
+    if shows_values.get():
+        error.whole_message = failure.message
+    return error
+
+
+def log_text_of(error: BaseException) -> str:
+    """The text of `error` with its notes, for the log."""
+    text = text_of(error, notes="")
+    return text.replace(error.message, error.whole_message) if isinstance(error, Refusal) and error.message else text
 
 
 def missing_rule(*, group: str, plural: str, verbs: tuple[str, ...]) -> str:

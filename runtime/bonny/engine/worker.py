@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 
 from ..calling import HandlerTimeout, as_failure, stopping, text_of
 from ..client.api import Client
-from ..client.errors import NotFound, Refusal
+from ..client.errors import NotFound, Refusal, log_text_of
 from ..controller import Controller, Restart
 from ..core.handled import Handled, handled_state
 from ..core.meters import ReconcileCounts
@@ -102,6 +102,9 @@ class Worker:
 
         self.running: dict[asyncio.Task[None], float] = {}
         """Slots with a key, each with the start of its reconcile (monotonic seconds)."""
+
+        self._actions: dict[Key, Action] = {}
+        """The action of each key's reconcile in progress, once it is decided."""
 
         self._alarm: asyncio.TimerHandle | None = None
         self._surroundings = contextvars.copy_context()
@@ -269,6 +272,7 @@ class Worker:
         else:
             queue.done(key, now=time.monotonic())
         finally:
+            self._actions.pop(key, None)
             # The key is given back, however the reconcile ended: after a cancellation this process may lead again.
             if queue.is_working(key):
                 queue.retry(key, now=time.monotonic(), chance=0.0 if self._stopping else random.random())
@@ -361,6 +365,7 @@ class Worker:
         self, action: Action, item: Item, reasons: frozenset[Reason], *, tries: int = 0
     ) -> Reconcile[Any]:
         """Build the axn and pass it through the pipeline."""
+        self._actions[item.key] = action
         began = time.monotonic()
         # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
         decoded = self._decoded(item, action)
@@ -409,7 +414,9 @@ class Worker:
 
     async def _failed(self, work: Work[Key], error: Exception, *, seconds: float) -> None:
         # One line with all notes: they name the step that failed.
-        extra: dict[str, object] = {"controller": self.name, "object": str(work.key), "error": text_of(error, notes="")}
+        extra: dict[str, object] = {"controller": self.name, "object": str(work.key), "error": log_text_of(error)}
+        if work.key in self._actions:
+            extra["action"] = self._actions[work.key].value
         if isinstance(error, HandlerTimeout) and error.thread is not None:
             # A thread cannot be cancelled: it keeps its key and its slot until it returns.
             if not error.thread.done():

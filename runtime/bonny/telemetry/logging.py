@@ -2,7 +2,8 @@
 
 In the console format each reconcile is one aligned line: result, object, reasons, duration. Object bodies and tokens
 never reach a log call. A text of more than 16 Ki characters is logged without its middle. Characters that UTF-8 cannot
-encode are logged as escapes.
+encode are logged as escapes. The traceback of an error is written once in an hour: until then, lines about errors of
+its type that were raised at the same place count them instead.
 
 Every line that is logged during a reconcile names its object, because the worker called `about` before. All lines of
 one reconcile have the same `reconcile_id`, which is unique.
@@ -17,6 +18,7 @@ import logging
 import os
 import secrets
 import sys
+import traceback
 from collections.abc import Mapping
 from contextvars import Context, ContextVar
 from datetime import UTC, datetime
@@ -55,6 +57,9 @@ COLUMNS: Final = {"controller": 0, "object": 0, "action": len("reconcile"), "rea
 WIDEST: Final = 40
 # An error may quote megabytes. The beginning and the end of an error or a traceback say most.
 LONGEST: Final = 16 * 1024
+# Errors repeat with each retry and each object. An hour later their traceback may be out of reach of the reader.
+TRACEBACK_SECONDS: Final = 3600.0
+KNOWN_ERRORS: Final = 100
 # A person at a terminal sees which lines belong together; a log collector needs the fields.
 FOR_MACHINES: Final = frozenset({"reconcile_id", "reasons"})
 
@@ -121,7 +126,30 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
     return {name: value for name, value in vars(record).items() if name not in STANDARD}
 
 
-class _Json(logging.Formatter):
+class _Formatter(logging.Formatter):
+    """Counts errors of one type that were raised at the same place, since the traceback of the first was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[int, tuple[float, int]] = {}
+
+    def _occurrences(self, record: logging.LogRecord) -> int:
+        """The number of this error, from 1; 0 if `record` has no error."""
+        if not record.exc_info or record.exc_info[1] is None:
+            return 0
+        kind, _, trace = record.exc_info
+        lines = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace))
+        place = hash((kind.__module__, kind.__qualname__, *lines))
+        since, count = self._known.pop(place, (record.created, 0))
+        if record.created - since > TRACEBACK_SECONDS:
+            since, count = record.created, 0
+        self._known[place] = since, count + 1
+        if len(self._known) > KNOWN_ERRORS:
+            del self._known[next(iter(self._known))]
+        return count + 1
+
+
+class _Json(_Formatter):
     """One JSON document a line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -132,7 +160,9 @@ class _Json(logging.Formatter):
             "message": record.getMessage(),
             **_extras(record),
         }
-        if record.exc_info:
+        if (count := self._occurrences(record)) > 1:
+            line["occurrences"] = count
+        elif record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         with contextlib.suppress(Exception):
             encoded = msgspec.json.encode(line, enc_hook=str)
@@ -142,7 +172,7 @@ class _Json(logging.Formatter):
         return msgspec.json.encode(plain).decode()
 
 
-class _Console(logging.Formatter):
+class _Console(_Formatter):
     """For people: an aligned line for each reconcile; for other events time, level, message and key=value."""
 
     def __init__(self, *, colour: bool) -> None:
@@ -161,6 +191,8 @@ class _Console(logging.Formatter):
             pairs = " ".join(f"{self._painted(f'{_text(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
             line = f"{level} {_text(record.getMessage()):<24} {pairs}".rstrip()
         line = f"{self._painted(time, DIM, 0)} {line}"
+        if (count := self._occurrences(record)) > 1:
+            return f"{line}{self._painted(f'; traceback above, occurrence {count}', DIM, 0)}"
         return f"{line}\n{_text(self.formatException(record.exc_info))}" if record.exc_info else line
 
     def _reconcile(self, fields: Mapping[str, Any]) -> str:

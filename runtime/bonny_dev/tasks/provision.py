@@ -24,6 +24,8 @@ from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
+# The field manager of `kubectl apply --server-side`, so that a person can go on with it without a conflict.
+KUBECTL: Final = "kubectl"
 # A person waits for the first answer.
 ANSWER_SECONDS: Final = 10.0
 # As kubelets do: tokens of an hour, renewed after four fifths of it.
@@ -65,7 +67,7 @@ async def apply_samples(operator: Operator, cluster: Cluster, folder: Path, *, n
         for document in documents:
             if kind_of(document, kinds).namespaced:
                 document["metadata"].setdefault("namespace", namespace)
-        await _apply(operator, cluster, documents, wish=f"apply {name}")
+        await _apply(operator, cluster, documents, wish=f"apply {name}", manager=KUBECTL)
     return [identify(document) for documents in samples.values() for document in documents]
 
 
@@ -77,10 +79,12 @@ def sample_files(folder: Path) -> dict[str, bytes]:
         raise UsageError(f"the sample {error.filename} cannot be read ({error.strerror}): fix that") from error
 
 
-async def _apply(operator: Operator, cluster: Cluster, documents: Sequence[Resource], *, wish: str) -> None:
+async def _apply(
+    operator: Operator, cluster: Cluster, documents: Sequence[Resource], *, wish: str, manager: str = ""
+) -> None:
     with _explained(wish, cluster):
         async with Client(cluster, user_agent=operator.user_agent, timeout=ANSWER_SECONDS) as client:
-            await install(client, documents, manager=f"{operator.name}/run-local", kinds=kinds_of(operator))
+            await install(client, documents, manager=manager or f"{operator.name}/run-local", kinds=kinds_of(operator))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,5 +140,6 @@ def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
                     "`invoke manifest --local` writes"
                 )
             case _:
-                text = f"cannot {wish}: {error.message if isinstance(error, Refusal) else error}"
+                # The person who reads this wrote the object.
+                text = f"cannot {wish}: {error.whole_message if isinstance(error, Refusal) else error}"
         raise UsageError(text) from error

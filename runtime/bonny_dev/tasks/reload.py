@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
 from bonny.run.config import Config
@@ -25,7 +27,7 @@ from bonny.run.config import Config
 from ..project import Project
 from ..sandbox.guard import Guard
 from ..sandbox.processes import end
-from .run_local import Options, cluster_of, configured
+from .run_local import SUMMED_IN, Options, Sum, cluster_of, configured
 
 WATCHED: Final = ("src", "vendor", "samples")
 SUFFIXES: Final = (".py", ".yaml")
@@ -50,7 +52,8 @@ def run_reloading(project: Project, options: Options) -> None:
     folder = Path(tempfile.gettempdir()) / f"bonny-reload-{secrets.token_hex(6)}"
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with cluster_of(options, config) as cluster, Guard(folder) as guard:
-        environment = dict(os.environ)
+        summed = folder / "permissions.json"
+        environment = {**os.environ, SUMMED_IN: str(summed)}
         if options.sandbox and isinstance(cluster, Kubeconfig):
             environment = {name: value for name, value in environment.items() if name not in OTHER_CLUSTERS}
             environment["KUBECONFIG"] = cluster.files
@@ -64,6 +67,8 @@ def run_reloading(project: Project, options: Options) -> None:
             return guard.popen(command, log_file=None, cwd=project.root, env=environment)
 
         _supervise(project.root, start, samples=options.apply_samples, patience=config.grace + HANGS_SECONDS)
+        if summed.exists():
+            print(msgspec.json.decode(summed.read_bytes(), type=Sum).report, end="", flush=True)
 
 
 def _supervise(root: Path, start: Callable[[bool], subprocess.Popen[bytes]], *, samples: bool, patience: float) -> None:

@@ -8,26 +8,35 @@ source changes (`reload`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from bonny.client.config import Cluster, Kubeconfig, find_cluster, own_namespace
+from bonny.client.errors import shows_values
 from bonny.errors import UsageError
 from bonny.main import defaults, serve
 from bonny.operator import Operator
+from bonny.resource import Resource
 from bonny.run.config import Config, namespaces_of
 from bonny.run.rbac import Permission, needs
 
-from ..manifest.recorder import record_permissions
+from .. import files
+from ..manifest.recorder import PermissionRecorder, record_permissions
 from ..sandbox import Sandbox
 from .provision import Account, apply_samples, install_account, install_crds
 
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
+# Names a file, in the environment of the runs of one `--reload`: what one run did not use, another one may have used.
+SUMMED_IN: Final = "RUN_LOCAL_PERMISSIONS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +52,27 @@ class Options:
 
 def run(operator: Operator, options: Options, *, samples: Path | None = None) -> None:
     """Serve until Ctrl-C. Raises: `UsageError` when there is no cluster, or it does not let us in."""
+    shows_values.set(True)
     base = defaults(operator)
     if options.as_service_account and operator.watch == "namespace":
         base = replace(base, watch_namespaces=(operator.name,))
     config = configured(options, base)
     with cluster_of(options, config) as cluster:
         identity = _provision(operator, options, config, cluster, samples)
-        print(f"watching {config.watched}; Ctrl-C ends it", flush=True)
+        print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
+        logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
         if config.log_level <= logging.INFO:
             # A developer wants to see every reconcile, also when nothing changed.
             logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
         _serve(operator, config, identity)
+
+
+def without_what_was_printed(record: logging.LogRecord) -> bool:
+    """Shorten the line `started`, which would be wider than a terminal; a filter that lets every record pass."""
+    if record.msg == "started":
+        for name in ("cluster", "watches", "schedulers" if vars(record).get("schedulers") == "none" else ""):
+            vars(record).pop(name, None)
+    return True
 
 
 def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
@@ -68,7 +87,25 @@ def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
         # Its tokens were asked for by the administrator, in this process.
         token = Permission(identity.namespace, "", "serviceaccounts/token", (identity.name,), "create")
         recorder.used.discard(token)
-    print(recorder.compared_with(granted), end="", flush=True)
+    if SUMMED_IN in os.environ:
+        _add_up(Path(os.environ[SUMMED_IN]), recorder, granted)
+    else:
+        print(recorder.compared_with(granted), end="", flush=True)
+
+
+class Sum(msgspec.Struct):
+    """The permissions that the runs of one `--reload` used so far, compared with the manifest of the last one."""
+
+    used: list[Permission]
+    report: str
+
+
+def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iterable[Resource]]) -> None:
+    """Add what this run used to the sum in `file`, which is printed after the last run."""
+    with contextlib.suppress(FileNotFoundError):
+        recorder.used.update(msgspec.json.decode(file.read_bytes(), type=Sum).used)
+    summed = Sum(used=sorted(recorder.used), report=str(recorder.compared_with(granted)))
+    files.write(file, msgspec.json.encode(summed).decode())
 
 
 def _provision(operator: Operator, options: Options, config: Config, cluster: Cluster, samples: Path | None) -> Cluster:
@@ -83,6 +120,8 @@ def _provision(operator: Operator, options: Options, config: Config, cluster: Cl
         namespace = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
         applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=namespace))
         print(f"applied {', '.join(applied) or f'nothing: {samples.name}/ holds no YAML'}")
+        if applied:
+            print(f"to change a sample yourself: kubectl apply --server-side --filename {samples.name}/")
     return identity
 
 

@@ -47,7 +47,7 @@ class Boxes(Version):
 
     kind = "Box"
     version = "v1"
-    spec: Box
+    spec: Box = Box()
     status: BoxStatus
 
 
