@@ -1,0 +1,233 @@
+"""Source: the Python module of one version of a definition: its models, and the version class."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from bonny.api import AGE, Version, WithConditions, WithObservedGeneration
+from bonny.api.markers import PRESERVE_UNKNOWN
+from bonny.api.schema import structural
+from bonny.resource import Resource
+
+from .annotations import field_line, instance, rules_of, text
+from .canonical import canonical, canonical_object, shape, without
+from .classes import IMPORTS, Classes
+from .compare import notable
+from .names import field_name
+from .sayable import sayable
+
+_WIDTH: Final = 112
+# As ruff finds a name of a password (S105).
+_SECRET: Final = re.compile(r"(^|_)(pas+wo?r?d|pass(phrase)?|pwd|token|secrete?)(_|$)")
+_MIXINS: Final = (WithConditions, WithObservedGeneration)
+
+
+def module_source(crd: Resource, version: Resource, *, group: str, docs: bool, hub: bool, alone: bool) -> str:
+    """The module of `version`, one of `crd`, not yet formatted.
+
+    `group` is the operator's; with `docs` descriptions become docstrings; `hub` makes it the version that controllers
+    work with; `alone` makes it the stored version, too, whatever the definition says.
+    """
+    kind = crd["spec"]["names"]["kind"]
+    schema = sayable(canonical_object(version["schema"]["openAPIV3Schema"]))
+    writer = _Writer(Classes(kind), docs=docs)
+    lines = [*writer.models(schema), *writer.version(crd, version, schema, group=group, hub=hub, alone=alone)]
+    body = "\n".join(lines)
+    head = f'"""{kind} {version["name"]}: the fields of the spec and of the status, from its definition."""\n\n'
+    if not body.isascii():  # ruff finds letters that look like others
+        head = f"# ruff: noqa: RUF001, RUF002\n{head}"
+    return f"{head}{_imports(body)}\n{body}"
+
+
+class _Writer:
+    def __init__(self, classes: Classes, *, docs: bool) -> None:
+        self._classes = classes
+        self._docs = docs
+
+    def models(self, schema: Resource) -> Iterator[str]:
+        """The models inside the schema of whole objects, and those of spec and status."""
+        fields, kind = schema["properties"], self._classes.kind
+        for name in ("spec", "status"):
+            self._classes.add(fields.get(name, {}), name)
+        # Fields beside spec and status can be models themselves.
+        self._classes.add({"properties": without(fields, "spec", "status")})
+        for name, node in self._classes.models.items():
+            yield from self._model(name, ("Model",), node)
+        if "spec" in fields and _described(fields["spec"]):
+            yield from self._model(f"{kind}Spec", ("Spec",), fields["spec"])
+        if status := _status(schema):
+            mixins = [mixin for mixin in _MIXINS if _has(mixin, status)]
+            rest = {
+                name: child
+                for name, child in status.get("properties", {}).items()
+                if name not in [each for mixin in mixins for each in _schema_of(mixin)["properties"]]
+            }
+            bases = ("Status", *(mixin.__name__ for mixin in mixins))
+            yield from self._model(f"{kind}Status", bases, {**status, "properties": rest})
+
+    def version(
+        self, crd: Resource, version: Resource, schema: Resource, *, group: str, hub: bool, alone: bool
+    ) -> Iterator[str]:
+        """The version class."""
+        kind = self._classes.kind
+        yield f"\n\nclass {kind}(Version):"
+        yield from self._doc(schema, f"A {kind}.")
+        yield ""
+        for name, value in _options(crd, version, group=group, hub=hub, alone=alone):
+            yield f"    {name} = {value}"
+        if rules := rules_of(schema):
+            yield f"    rules = ({', '.join(rules)},)"
+        fields, required = schema["properties"], schema.get("required", ())
+        if "spec" in fields:
+            yield f"    {self._spec(fields['spec'], required='spec' in required)}"
+        if status := _status(schema):
+            default = f" = {instance(f'{kind}Status', status['default'])}" if "default" in status else ""
+            yield f"    status: {kind}Status{default}"
+        if "status" not in (version.get("subresources") or {}) and "status" in fields:
+            yield "    status_subresource = False"
+        yield from self._fields(without(fields, "spec", "status"), required, taken=dir(Version))
+
+    def _spec(self, node: Resource, *, required: bool) -> str:
+        if not _described(node):
+            line = field_line("spec", "spec", {"type": "object", PRESERVE_UNKNOWN: True}, required=True, classes=self._classes)
+            return line if required else f"{line} | None = None"
+        name = f"{self._classes.kind}Spec"
+        if "default" in node:
+            return f"spec: {name} = {instance(name, node['default'])}"
+        return f"spec: {name}" if required else f"spec: {name} | None = None"
+
+    def _model(self, name: str, bases: tuple[str, ...], node: Resource) -> Iterator[str]:
+        options = ['extra="allow"'] if PRESERVE_UNKNOWN in node else []
+        if rules := rules_of(node):
+            options.append(f"rules=({', '.join(rules)},)")
+        if bases[0] == "Status" and node.get("required"):
+            options.append(f"required={tuple(node['required'])!r}")
+        yield f"\n\nclass {name}({', '.join((*bases, *options))}):"
+        lines = [*self._doc(node), *self._fields(node.get("properties", {}), [] if bases[0] == "Status" else node.get("required", ()))]
+        yield from lines or ["    pass"]
+
+    def _fields(self, fields: Resource, required: Sequence[str], taken: Sequence[str] = ()) -> Iterator[str]:
+        names: list[str] = []
+        for wire, node in fields.items():
+            name = field_name(wire, names)
+            names.append(f"{name}_" if name in taken else name)
+            line = field_line(names[-1], wire, node, required=wire in required, classes=self._classes)
+            secret = _SECRET.search(names[-1]) and isinstance(node.get("default"), str)
+            yield ""
+            yield f"    {line}" + ("  # noqa: S105" if secret else "")
+            yield from self._doc({} if self._said(node) else node)
+
+    def _said(self, node: Resource) -> bool:
+        """Whether the docstring of the model of `node` has its description."""
+        models = self._classes.models
+        return any(each.get("description") == node.get("description") for each in models.values() if shape(each) == shape(node))
+
+    def _doc(self, node: Resource, otherwise: str = "") -> Iterator[str]:
+        """The description of `node` as a docstring."""
+        lines = (node.get("description", "") if self._docs else "").strip().expandtabs(4).splitlines()
+        wrapped = [
+            part
+            for line in lines or [otherwise]
+            for part in textwrap.wrap(
+                line,
+                _WIDTH,
+                subsequent_indent=line[: len(line) - len(line.lstrip())],
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            or [""]
+        ]
+        said = "\n".join(wrapped).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+        if said.endswith('"'):
+            said = f'{said[:-1]}\\"'
+        if said:
+            end = "\n" if len(wrapped) > 1 else ""
+            yield from textwrap.indent(f'"""{said}{end}"""', "    ").splitlines()
+
+
+def _options(crd: Resource, version: Resource, *, group: str, hub: bool, alone: bool) -> Iterator[tuple[str, str]]:
+    """The names and values of the options that differ from their default, and of those that every class states."""
+    spec, names = crd["spec"], crd["spec"]["names"]
+    usual = names["kind"].lower()
+    columns = [_column(column) for column in version.get("additionalPrinterColumns") or ()]
+    scale = (version.get("subresources") or {}).get("scale")
+    selectable = [field["jsonPath"] for field in version.get("selectableFields") or ()]
+    options = {
+        "kind": repr(names["kind"]),
+        "plural": repr(names["plural"]),
+        "singular": repr(names["singular"]) if names.get("singular", usual) != usual else "",
+        "version": repr(version["name"]),
+        "group": repr(spec["group"]) if spec["group"] != group else "",
+        "short_names": _tuple(map(repr, names.get("shortNames") or ())),
+        "categories": _tuple(map(repr, names.get("categories") or ())),
+        "scope": f"Scope.{spec['scope'].removesuffix('d').upper()}" if spec["scope"] == "Cluster" else "Scope.NAMESPACED",
+        "storage": repr(version["storage"] or alone),
+        "served": "" if version["served"] or alone else "False",
+        "hub": repr(hub),
+        "deprecated": "True" if version.get("deprecated") else "",
+        "deprecation_warning": text(version.get("deprecationWarning") or "") if version.get("deprecationWarning") else "",
+        "crd_labels": _mapping(notable(crd["metadata"].get("labels"))),
+        "crd_annotations": _mapping(notable(crd["metadata"].get("annotations"))),
+        "scale": _scale(scale) if scale else "",
+        "selectable": _tuple(map(repr, selectable)),
+        "columns": _tuple(columns),
+    }
+    return ((name, value) for name, value in options.items() if value)
+
+
+def _column(column: Resource) -> str:
+    if {key: value for key, value in column.items() if value} == {"name": AGE.name, "type": AGE.type, "jsonPath": AGE.path}:
+        return "AGE"
+    more = "".join(f", {key}={column[key]!r}" for key in ("description", "priority", "format") if column.get(key))
+    return f"Column({column['name']!r}, {column['type']!r}, {column['jsonPath']!r}{more})"
+
+
+def _scale(scale: Resource) -> str:
+    selector = f", selector={scale['labelSelectorPath']!r}" if scale.get("labelSelectorPath") else ""
+    return f"Scale({scale['specReplicasPath']!r}, {scale['statusReplicasPath']!r}{selector})"
+
+
+def _tuple(items: Any) -> str:
+    items = list(items)
+    return f"({', '.join(items)},)" if items else ""
+
+
+def _mapping(items: dict[str, str]) -> str:
+    return repr(items) if items else ""
+
+
+def _described(node: Resource) -> bool:
+    return "properties" in node or PRESERVE_UNKNOWN not in node
+
+
+def _status(schema: Resource) -> Resource | None:
+    """The status; one without fields where only the subresource is declared is added by `canonical_object`."""
+    status: Resource | None = schema["properties"].get("status")
+    return status
+
+
+def _has(mixin: type[Any], status: Resource) -> bool:
+    """Whether the fields of a mixin are in the status as they are."""
+    fields = status.get("properties", {})
+    return all(
+        name in fields and name not in status.get("required", ()) and shape(fields[name]) == shape(child)
+        for name, child in _schema_of(mixin)["properties"].items()
+    )
+
+
+def _schema_of(model: type[Any]) -> Resource:
+    return canonical(structural(model, where=model.__name__))
+
+
+def _imports(body: str) -> str:
+    """The import lines for the names that `body` uses."""
+    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    lines = []
+    for module, names in IMPORTS.items():
+        if needed := sorted(used.intersection(names)):
+            lines.append(f"from {module} import {', '.join(needed)}")
+    return "\n".join(lines) + "\n"
