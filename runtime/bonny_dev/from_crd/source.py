@@ -35,7 +35,7 @@ def module_source(crd: Resource, version: Resource, *, group: str, docs: bool, h
     kind = crd["spec"]["names"]["kind"]
     schema = sayable(canonical_object(version["schema"]["openAPIV3Schema"]))
     writer = _Writer(Classes(kind), docs=docs)
-    lines = [*writer.models(schema), *writer.version(crd, version, schema, group=group, hub=hub, alone=alone)]
+    lines = [*writer.models(version, schema), *writer.version(crd, version, schema, group=group, hub=hub, alone=alone)]
     body = "\n".join(lines)
     head = f'"""{kind} {version["name"]}: the fields of the spec and of the status, from its definition."""\n\n'
     if not body.isascii():  # ruff finds letters that look like others
@@ -48,7 +48,7 @@ class _Writer:
         self._classes = classes
         self._docs = docs
 
-    def models(self, schema: Resource) -> Iterator[str]:
+    def models(self, version: Resource, schema: Resource) -> Iterator[str]:
         """The models inside the schema of whole objects, and those of spec and status."""
         fields, kind = schema["properties"], self._classes.kind
         for name in ("spec", "status"):
@@ -59,7 +59,7 @@ class _Writer:
             yield from self._model(name, ("Model",), node)
         if "spec" in fields and _described(fields["spec"]):
             yield from self._model(f"{kind}Spec", ("Spec",), fields["spec"])
-        if status := _status(schema):
+        if (status := _status(version, schema)) is not None:
             mixins = [mixin for mixin in _MIXINS if _has(mixin, status)]
             rest = {
                 name: child
@@ -84,10 +84,10 @@ class _Writer:
         fields, required = schema["properties"], schema.get("required", ())
         if "spec" in fields:
             yield f"    {self._spec(fields['spec'], required='spec' in required)}"
-        if status := _status(schema):
+        if (status := _status(version, schema)) is not None:
             default = f" = {instance(f'{kind}Status', status['default'])}" if "default" in status else ""
             yield f"    status: {kind}Status{default}"
-        if "status" not in (version.get("subresources") or {}) and "status" in fields:
+        if status is not None and "status" not in (version.get("subresources") or {}):
             yield "    status_subresource = False"
         yield from self._fields(without(fields, "spec", "status"), required, taken=dir(Version))
 
@@ -204,9 +204,10 @@ def _described(node: Resource) -> bool:
     return "properties" in node or PRESERVE_UNKNOWN not in node
 
 
-def _status(schema: Resource) -> Resource | None:
-    """The status; one without fields where only the subresource is declared is added by `canonical_object`."""
-    status: Resource | None = schema["properties"].get("status")
+def _status(version: Resource, schema: Resource) -> Resource | None:
+    """The schema of the status; one without fields where there is the subresource alone."""
+    has_subresource = "status" in (version.get("subresources") or {})
+    status: Resource | None = schema["properties"].get("status", {} if has_subresource else None)
     return status
 
 

@@ -1,0 +1,84 @@
+"""Sample: the smallest object that a schema accepts, for `samples/`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bonny.api import Version
+from bonny.api.markers import EMBEDDED, INT_OR_STRING
+from bonny.api.validation import problems
+from bonny.errors import InvalidObject
+from bonny.resource import Resource
+
+# Tried one after the other where a text has a form of its own.
+_TEXTS: Final = (
+    "example",
+    "Example",
+    "example.com",
+    "https://example.com",
+    "/example",
+    "example/example",
+    "1h",
+    "1",
+    "10.0.0.0/24",
+    "2026-01-01T00:00:00Z",
+    "2026-01-01",
+    "10.0.0.1",
+    "fd00::1",
+    "00000000-0000-4000-8000-000000000000",
+    "ZXhhbXBsZQ==",
+    "* * * * *",
+    "v1",
+    "True",
+    "{}",
+)
+_EMBEDDED: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "example"}}
+
+
+def sample(version: type[Version], group: str) -> tuple[Resource, str]:
+    """An object with the required fields alone; and the sentence of the first problem, empty for an accepted object."""
+    kind = version.as_kind(group)
+    metadata: Resource = {"name": f"{kind.kind.lower()}-sample"}
+    resource = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+    schema = version.schema()
+    fields = schema["properties"]
+    wanted = [name for name in fields if name in schema.get("required", ()) or (name == "spec" and "default" not in fields[name])]
+    resource |= {name: _value(fields[name]) for name in wanted if name != "status"}
+    try:
+        version.check(resource)
+    except InvalidObject as error:
+        return resource, str(error)
+    return resource, ""
+
+
+def _value(schema: Resource) -> Any:
+    if "default" in schema:
+        return schema["default"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "object" if EMBEDDED in schema:
+            return _EMBEDDED
+        case "object":
+            fields = schema.get("properties", {})
+            return {name: _value(fields[name]) for name in schema.get("required", ())}
+        case "array":
+            return [_value(schema["items"])] * schema.get("minItems", 0)
+        case "boolean":
+            return False
+        case "integer" | "number":
+            return _number(schema)
+        case "string":
+            return _text(schema)
+    return _number(schema) if INT_OR_STRING in schema else {}
+
+
+def _number(schema: Resource) -> int:
+    least = int(schema.get("minimum", min(1, schema.get("maximum", 1)))) + int("exclusiveMinimum" in schema)
+    step = int(schema.get("multipleOf", 1))
+    return -(-least // step) * step
+
+
+def _text(schema: Resource) -> str:
+    texts = (*_TEXTS, "a" * schema.get("minLength", 1))
+    return next((text for text in texts if not list(problems(text, schema, ""))), _TEXTS[0])
