@@ -161,10 +161,11 @@ class Axn(Generic[V_co]):
     @property
     def spec(self: Axn[HasSpec[S]]) -> S:
         """The validated spec; for controllers of kinds without a version class, the plain mapping."""
-        if self._version is not None and self._spec is None:
+        if self._version is None:
+            return cast("S", self.resource.get("spec", {}))
+        if self._spec is None:
             self._spec = self._version.spec_of(self.resource)
-        spec: Any = self._spec if self._spec is not None else self.resource.get("spec", {})
-        return cast("S", spec)
+        return cast("S", self._spec)
 
     @property
     def has_conditions(self) -> bool:

@@ -27,6 +27,8 @@ _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
 # The API server refuses CRDs in these groups unless they carry an approval of the Kubernetes project (KEP 1111).
 RESERVED_GROUPS: Final = ("k8s.io", "kubernetes.io")
+APPROVAL: Final = "api-approved.kubernetes.io"
+"""The annotation with that approval."""
 
 # Names that generated modules import from the runtime: a class of the same name would hide the import.
 RESERVED_KINDS: Final = frozenset(
@@ -124,18 +126,22 @@ def check_version(version: str) -> str:
     return version
 
 
-def check_group(group: str) -> str:
-    """An API group for your kinds: a DNS name with a dot, outside the groups of the Kubernetes project."""
+def check_group(group: str, *, approved: bool = False) -> str:
+    """An API group for your kinds: a DNS name with a dot, outside the groups of the Kubernetes project.
+
+    `approved`: its definitions carry the approval of the project.
+    """
     labels = group.split(".")
     if len(labels) < 2 or len(group) > SUBDOMAIN_LENGTH or not all(_is_label(label) for label in labels):
         raise UsageError(
             f"{group!r} is not an API group: use a domain name that you own, lower-case, with at least one dot and "
             f"{SUBDOMAIN_LENGTH} characters at most, for example example.com"
         )
-    if any(group == reserved or group.endswith(f".{reserved}") for reserved in RESERVED_GROUPS):
+    if not approved and any(group == reserved or group.endswith(f".{reserved}") for reserved in RESERVED_GROUPS):
         raise UsageError(
             f"{group!r} cannot be your API group: {' and '.join(RESERVED_GROUPS)} are reserved for the Kubernetes "
-            "project; use a domain name that you own, for example example.com"
+            "project; use a domain name that you own, for example example.com. Approved definitions name the approval "
+            f"in crd_annotations of their class, as {APPROVAL}"
         )
     return group
 

@@ -14,6 +14,7 @@ from .markers import ListAtomic as ListAtomic
 from .markers import ListMap as ListMap
 from .markers import ListSet as ListSet
 from .markers import MapAtomic as MapAtomic
+from .markers import Nullable as Nullable
 from .markers import PreserveUnknown as PreserveUnknown
 from .model import Model as Model
 from .rules import IMMUTABLE as IMMUTABLE
@@ -27,11 +28,13 @@ from .status import Spec as Spec
 from .status import Status as Status
 from .status import WithConditions as WithConditions
 from .status import WithObservedGeneration as WithObservedGeneration
+from .values import Base64 as Base64
 from .values import Duration as Duration
 from .values import Int32 as Int32
 from .values import Int64 as Int64
 from .values import IntOrString as IntOrString
 from .values import Quantity as Quantity
+from .values import base64_value as base64_value
 from .values import duration_seconds as duration_seconds
 from .values import quantity_value as quantity_value
 from .version import AGE as AGE

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import GetJsonSchemaHandler, WithJsonSchema
+from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -23,6 +23,9 @@ LIST_KEYS: Final = "x-kubernetes-list-map-keys"
 LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_TYPE: Final = "x-kubernetes-map-type"
 PRESERVE_UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
+
+EITHER: Final = [{"type": "integer"}, {"type": "string"}]
+"""The only union of a structural schema, that of int-or-string."""
 
 
 class Keywords:
@@ -80,7 +83,14 @@ class Embedded(Keywords):
         super().__init__({EMBEDDED: True, PRESERVE_UNKNOWN: True})
 
 
-class BuiltIn(WithJsonSchema):
+class Nullable(Keywords):
+    """On `X | None` with the default None: null is kept as a value, apart from a field that is left out."""
+
+    def __init__(self) -> None:
+        super().__init__({"nullable": True})
+
+
+class BuiltIn(Keywords):
     """On `dict[str, Any]`: a part of an object that Kubernetes defines, as in `BuiltIn("v1", "PodTemplateSpec")`.
 
     The API server checks and prunes it by the schema in the table (`bonny.api.builtin`), which has no descriptions, and
@@ -90,3 +100,9 @@ class BuiltIn(WithJsonSchema):
 
     def __init__(self, api_version: str, name: str) -> None:
         super().__init__(builtin_schema(api_version, name))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        if schema.get("additionalProperties") is True:  # of dict[str, Any]
+            del schema["additionalProperties"]
+        return schema

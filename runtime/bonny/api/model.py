@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from ..errors import OptionError
 from ..naming import camel_case
+from .patterns import match_as_the_server
 from .rules import RULES, Rule
 
 
@@ -43,6 +44,19 @@ class Model(BaseModel):
         super().__init_subclass__(**keywords)
         inherited = [rule for base in reversed(cls.__bases__) for rule in getattr(base, "__rules__", ())]
         cls.__rules__ = tuple(dict.fromkeys((*inherited, *rules)))
+
+    def __len__(self) -> int:
+        """The number of fields that were given, for `Field(min_length=1)`; a model without any is true all the same."""
+        return len(self.model_fields_set)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        match_as_the_server(handler.resolve_ref_schema(schema), f"class {cls.__qualname__} in {cls.__module__}")
+        return schema
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -10,7 +10,8 @@ the rest with the path of the field, so that nothing is dropped silently:
 - `X | None = None` is an optional field, and null counts as left out. `X | None` without a default, or with another
   one, becomes `nullable`: null is a value.
 - A default becomes a default of the schema, so the API server fills it in; `default_factory` stays on the Python side.
-- `Any` and untyped mappings are refused unless marked with `PreserveUnknown`.
+  The default of a nested model has the fields that were given: `Port()` is `{}`.
+- `Any` and untyped mappings are refused unless marked with `PreserveUnknown`; a model with `extra="allow"` is.
 """
 
 from __future__ import annotations
@@ -21,23 +22,26 @@ from copy import deepcopy
 from functools import cache
 from typing import Any, Final, NoReturn
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import PydanticJsonSchemaWarning
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, PydanticJsonSchemaWarning
+from pydantic_core.core_schema import ChainSchema, StringSchema
 
 from ..errors import OptionError
 from ..resource import Resource, has_all_of
-from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from .markers import EITHER, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from .patterns import WRITTEN
 from .rules import RULES
 from .validation import FORMATS, as_stored
 
 _COMMON: Final = ("type", "format", "description", "nullable", "default", "enum")
-_LIMITS: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
-_SIZES: Final = ("minLength", "maxLength", "pattern", "minItems", "maxItems", "minProperties", "maxProperties")
+LIMITS: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
+LENGTHS: Final = ("minLength", "maxLength")
+SIZES: Final = (*LENGTHS, "pattern", "minItems", "maxItems", "minProperties", "maxProperties")
 _EXTENSIONS: Final = (LIST_TYPE, LIST_KEYS, MAP_TYPE, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN, RULES)
 _CONTENT: Final = ("required", "properties", "additionalProperties", "items", "anyOf")
 # In the order of a manifest.
-_KEPT: Final = (*_COMMON, *_LIMITS, *_SIZES, *_EXTENSIONS, *_CONTENT)
+_KEPT: Final = (*_COMMON, *LIMITS, *SIZES, *_EXTENSIONS, *_CONTENT)
 _DROPPED: Final = frozenset(("title", "examples", "$defs"))
 _FORMATS: Final = {"string": frozenset(FORMATS), "integer": frozenset(("int32", "int64"))}
 _UNION: Final = (
@@ -51,9 +55,28 @@ _REFUSED: Final = {
     "prefixItems": "a structural schema cannot have a tuple: use a list of one type, or an object",
     "propertyNames": "the API server cannot check keys: use dict[str, ...]",
     "patternProperties": "the API server cannot check keys: use dict[str, ...]",
+    "deprecated": "the API server does not know deprecated fields: say it in the description",
 }
 
 _Definitions = Mapping[str, Resource]
+
+
+class _Generator(GenerateJsonSchema):
+    """JSON Schema as pydantic writes it, with what pydantic would leave out or change."""
+
+    def chain_schema(self, schema: ChainSchema) -> JsonSchemaValue:
+        """Add patterns to types that are not plain strings, such as `IntOrString`."""
+        first, *limits = map(self.generate_inner, schema["steps"])
+        for limit in limits:
+            first |= {key: limit[key] for key in ("pattern",) if key in limit}
+        return first
+
+    def str_schema(self, schema: StringSchema) -> JsonSchemaValue:
+        written = schema.get("metadata", {}).get(WRITTEN)
+        return super().str_schema(schema) | ({"pattern": written} if written else {})
+
+    def encode_default(self, dft: Any) -> Any:
+        return TypeAdapter(Any).dump_python(dft, mode="json", by_alias=True, exclude_unset=True)
 
 
 def structural(model: type[BaseModel], *, where: str) -> Resource:
@@ -69,7 +92,7 @@ def _structural(model: type[BaseModel], where: str) -> Resource:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", PydanticJsonSchemaWarning)  # of a default that JSON cannot hold
-            document = model.model_json_schema(mode="validation", by_alias=True)
+            document = model.model_json_schema(mode="validation", schema_generator=_Generator)
     except (PydanticUserError, PydanticJsonSchemaWarning) as error:
         raise OptionError(f"{where} ({model.__name__}) cannot become a schema: {str(error).splitlines()[0]}") from None
     return _convert(document, document.get("$defs", {}), where, ())
@@ -83,8 +106,8 @@ def _convert(node: Resource, definitions: _Definitions, where: str, inside: tupl
         return _convert(_merged(definitions[name], node, but="$ref"), definitions, where, (*inside, name))
     optional = _non_null(node)
     if optional is not None:
-        schema = _convert(_merged(optional, node, but="anyOf"), definitions, where, inside)
-        return schema if node.get("default", ...) is None else ordered(_with_null(schema, where))
+        null = {} if node.get("default", ...) is None else {"nullable": True}
+        return _convert(_merged(optional, node | null, but="anyOf"), definitions, where, inside)
     schema = {
         key: _keyword(key, value, definitions, where, inside) for key, value in node.items() if key not in _DROPPED
     }
@@ -101,7 +124,8 @@ def _merged(inner: Resource, outer: Resource, *, but: str) -> Resource:
 
 def _keyword(key: str, value: Any, definitions: _Definitions, where: str, inside: tuple[str, ...]) -> Any:
     if key == "properties":
-        return {name: _convert(child, definitions, f"{where}.{name}", inside) for name, child in value.items()}
+        above = f"{where} " if where.endswith(":") else f"{where}."
+        return {name: _convert(child, definitions, f"{above}{name}", inside) for name, child in value.items()}
     if key == "items":
         return _convert(value, definitions, f"{where}[]", inside)
     if key == "additionalProperties" and isinstance(value, dict):
@@ -113,10 +137,10 @@ def _spelled(schema: Resource, where: str) -> Resource:
     """The keywords of JSON Schema as Kubernetes spells them."""
     if "default" in schema:
         given = schema.pop("default")
-        default = as_stored(given, schema)
-        if not has_all_of(default, given):
+        stored = as_stored(given, schema)
+        if not has_all_of(stored, given):
             _refuse(where, "its default has fields that the API server would drop: leave them out")
-        schema |= {} if default is None else {"default": default}
+        schema |= {} if stored is None else {"default": _as_given(stored, given, schema)}
     if "const" in schema:
         schema["enum"] = [schema.pop("const")]
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
@@ -124,17 +148,39 @@ def _spelled(schema: Resource, where: str) -> Resource:
             if bound in schema:
                 _refuse(where, f"it has two limits at one end, {bound} and {exclusive}: keep one")
             schema |= {bound: schema[exclusive], exclusive: True}
-    if schema.get("additionalProperties") is False or (
-        schema.get("additionalProperties") and PRESERVE_UNKNOWN in schema
-    ):
+    return _spelled_object(schema) if schema.get("type") == "object" else schema
+
+
+def _spelled_object(schema: Resource) -> Resource:
+    for name in LENGTHS:  # of pydantic, for the number of fields of a model
+        if name in schema:
+            schema[name.replace("Length", "Properties")] = schema.pop(name)
+    other = schema.get("additionalProperties")
+    if other is True and "properties" in schema:  # a model with extra="allow"
+        schema[PRESERVE_UNKNOWN] = True
+    if other is False or (other and PRESERVE_UNKNOWN in schema):
         del schema["additionalProperties"]
     return schema
+
+
+def _as_given(stored: Any, given: Any, schema: Resource) -> Any:
+    """What of a default was given: the API server fills in the rest, but checks rules before it does."""
+    if isinstance(given, dict) and RULES not in schema:
+        fields, other = schema.get("properties", {}), schema.get("additionalProperties") or {}
+        return {
+            name: _as_given(child, given[name], fields.get(name, other))
+            for name, child in stored.items()
+            if name in given
+        }
+    if isinstance(given, list):
+        return [_as_given(*pair, schema.get("items", {})) for pair in zip(stored, given, strict=True)]
+    return stored
 
 
 def _checked(schema: Resource, where: str) -> Resource:
     """The schema, unless a CustomResourceDefinition cannot express it, or would not check a part of it."""
     for key in schema:
-        if key not in _KEPT or (key == "anyOf" and INT_OR_STRING not in schema):
+        if key not in _KEPT or (key == "anyOf" and not (INT_OR_STRING in schema and schema[key] == EITHER)):
             _refuse(
                 where,
                 _REFUSED.get(
@@ -142,7 +188,15 @@ def _checked(schema: Resource, where: str) -> Resource:
                 ),
             )
     if "format" in schema and schema["format"] not in _FORMATS.get(schema.get("type", ""), ()):
-        _refuse(where, f"the API server has no format {schema['format']!r} that means the same: use str with a pattern")
+        _refuse(
+            where,
+            f"the API server has no format {schema['format']!r} that means the same: use Base64 for bytes, Duration "
+            "for a length of time, else str with a pattern",
+        )
+    if "enum" in schema and "nullable" in schema:  # also with null among the values (tried on 1.36)
+        _refuse(
+            where, "the API server refuses null for an enumeration: give it the default None, or a value of its own"
+        )
     if "enum" in schema and "type" not in schema:
         _refuse(where, "the values of an enumeration must be of one type")
     if schema.get("type") == "null":
@@ -156,14 +210,6 @@ def _checked(schema: Resource, where: str) -> Resource:
             "keeps the field unchecked",
         )
     return schema
-
-
-def _with_null(schema: Resource, where: str) -> Resource:
-    if "enum" in schema:  # also with null among the values (tried on 1.36)
-        _refuse(
-            where, "the API server refuses null for an enumeration: give it the default None, or a value of its own"
-        )
-    return {**schema, "nullable": True}
 
 
 def _non_null(node: Resource) -> Resource | None:

@@ -7,9 +7,11 @@ You do not need it for nested objects: derive those from `bonny.api.model.Model`
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from ..errors import OptionError
 from .markers import ListMap
@@ -27,7 +29,24 @@ class Spec(Model):
 
 
 class Status(Model):
-    """The observed state, written by the operator. Every field needs a default: objects start without a status."""
+    """The observed state, written by the operator. Every field needs a default: objects start without a status.
+
+    `class RouteStatus(Status, required=("parents",))` lets the API server refuse a status without these fields (wire
+    names). Every write needs them then, also those of the runtime: give them with `axn.update_status` each time.
+    """
+
+    __required__: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, *, required: tuple[str, ...] = (), **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.__required__ = tuple(dict.fromkeys((*cls.__required__, *required)))
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        if cls.__required__:
+            handler.resolve_ref_schema(schema)["required"] = list(cls.__required__)
+        return schema
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

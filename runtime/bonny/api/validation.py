@@ -14,14 +14,13 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
-from functools import cache
 from typing import Any, Final
 
 import msgspec
-from pydantic_core import SchemaValidator, core_schema
 
 from ..resource import Resource
 from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
+from .patterns import matches
 
 # Go reads a number as an integer of 64 bits, and what does not fit as a float. Floats up to EXACT can count as whole.
 INT64: Final = range(-(2**63), 2**63)
@@ -157,16 +156,6 @@ def _size_problems(size: int, schema: Resource, where: str, keyword: str, things
         yield f"{where}: must have at most {schema[f'max{keyword}']} {things}"
 
 
-def matches(pattern: str, value: str) -> bool:
-    """Whether `value` contains a match of `pattern`, by pydantic's engine, which is the closest to Go's."""
-    return _pattern(pattern).isinstance_python(value)
-
-
-@cache
-def _pattern(pattern: str) -> SchemaValidator:
-    return SchemaValidator(core_schema.str_schema(pattern=pattern))
-
-
 def _is_date(text: str) -> bool:
     try:
         return re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None and date.fromisoformat(text) is not None
@@ -189,6 +178,9 @@ def _is_address(family: Callable[[str], object], text: str) -> bool:
 
 
 FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "byte": lambda text: (
+        re.fullmatch(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}[A-Za-z0-9+/=]=|[A-Za-z0-9+/]{4})", text) is not None
+    ),
     "date": _is_date,
     "date-time": _is_time,
     "ipv4": lambda text: _is_address(ipaddress.IPv4Address, text),

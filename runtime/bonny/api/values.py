@@ -1,26 +1,27 @@
 """Values: types of fields that have a wire form of their own in Kubernetes.
 
-You need it for amounts (`Quantity`), durations (`Duration`), ports that may have a name (`IntOrString`) and integers of
-32 or 64 bits.
+You need it for amounts (`Quantity`), durations (`Duration`), ports that may have a name (`IntOrString`), bytes
+(`Base64`) and integers of 32 or 64 bits.
 You do not need it for times, addresses and UUIDs: annotate with `datetime`, `date`, `IPv4Address`, `IPv6Address`,
 `UUID`.
 
-Quantities and durations stay strings, so that they can be copied into other objects as they were written;
-`quantity_value` and `duration_seconds` convert them.
+Quantities, durations and bytes stay strings, so that they can be copied into other objects as they were written;
+`quantity_value`, `duration_seconds` and `base64_value` convert them.
 """
 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, Strict
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from ..errors import OptionError
-from .markers import INT_OR_STRING, Keywords
-
-_EITHER: Final = {"anyOf": [{"type": "integer"}, {"type": "string"}], INT_OR_STRING: True}
+from .markers import EITHER, INT_OR_STRING, Keywords
 
 # As Kubernetes reads quantities (k8s.io/apimachinery, pkg/api/resource). Exponents of more than 3 digits are useless.
 _QUANTITY: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]{1,3}))?$"
@@ -39,6 +40,18 @@ _DURATION_PARTS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)")
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
+class _Either(Keywords):
+    """The schema of a number or a string, with the limits of the field."""
+
+    def __init__(self) -> None:
+        super().__init__({"anyOf": EITHER, INT_OR_STRING: True})
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        schema.pop("type", None)
+        return schema
+
+
 def _text_of_number(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
@@ -48,15 +61,21 @@ Quantity: TypeAlias = Annotated[
     Strict(),
     Field(pattern=_QUANTITY),
     BeforeValidator(_text_of_number),
-    WithJsonSchema({**_EITHER, "pattern": _QUANTITY}),
+    _Either(),
 ]
-"""An amount as in resource requests: `500m`, `1Gi`. A number on the wire is read as its text."""
+"""An amount as in resource requests: `500m`, `1Gi`. A number on the wire is read as its text.
+
+`Field(pattern=...)` replaces the pattern of the schema.
+"""
 
 Duration: TypeAlias = Annotated[str, Field(pattern=_DURATION)]
 """A duration in Go's format, in hours, minutes, seconds and milliseconds: `1h30m`, `0.5s`, `10ms`."""
 
-IntOrString: TypeAlias = Annotated[int | str, WithJsonSchema(_EITHER)]
-"""A number or a string, such as a port and its name, or `25%`."""
+IntOrString: TypeAlias = Annotated[int | str, _Either()]
+"""A number or a string, such as a port and its name, or `25%`. `Field(pattern=...)` checks strings alone."""
+
+Base64: TypeAlias = Annotated[str, Keywords({"format": "byte"})]
+"""Bytes in base64, never empty, as in a caBundle; `base64_value` decodes them."""
 
 Int32: TypeAlias = Annotated[int, Keywords({"format": "int32"})]
 """An integer of 32 bits. API servers before 1.36 check it only by limits: add `Field(ge=..., le=...)`."""
@@ -87,3 +106,11 @@ def duration_seconds(text: str) -> float:
     if not parts or "".join(map("".join, parts)) != text:
         raise OptionError(f"{text!r} is not a duration: write for example 1h30m or 10s")
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def base64_value(text: str) -> bytes:
+    """The bytes of a `Base64`: `base64_value("aGk=")` is b"hi". Raises: `OptionError` when it is not base64."""
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        raise OptionError("the text is not base64: write for example aGk=") from None

@@ -16,26 +16,36 @@ Elsewhere: schemas of fields (`schema`), CustomResourceDefinitions (`bonny_dev.c
         status: WidgetStatus
         columns = (Column("Size", "integer", ".spec.size"), AGE)
 
-The class is a declaration and is never instantiated: objects stay plain mappings, read by `spec_of` and `status_of`.
+Whether users must give a spec is said as for any field: `spec: WidgetSpec` is required, `spec: WidgetSpec | None =
+None` may be left out, and `spec: WidgetSpec = WidgetSpec()` is filled in by the API server. Other annotations are
+fields beside spec and status. Objects stay plain mappings, read by `spec_of`, `status_of` and `read`.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar, Final, Literal, get_type_hints
+from typing import Any, ClassVar, Final, Literal, Self
 
 import msgspec
 
 from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind, Scope
-from ..naming import check_group, check_kind, check_plural, check_tuple, check_version, names_of
+from ..naming import (
+    APPROVAL,
+    check_group,
+    check_kind,
+    check_plural,
+    check_tuple,
+    check_version,
+    names_of,
+)
 from ..resource import Resource
+from .parts import Parts, parts_of
 from .reading import read
-from .rules import RULES, Rule
-from .schema import ordered, structural
+from .rules import Rule
+from .schema import structural
 from .status import Spec, Status
 from .validation import as_stored, problems
 
@@ -139,6 +149,17 @@ class Version:
     categories: ClassVar[tuple[str, ...]] = ()
     """Groups of kinds for `kubectl get`, such as `all`. Default: none."""
 
+    status_subresource: ClassVar[bool] = True
+    """Whether a status is written on its own. Without it anyone who writes the object writes the status, the operator
+    does not, and has_conditions is False. Default True."""
+
+    crd_labels: ClassVar[Mapping[str, str]] = {}
+    """Labels of the CustomResourceDefinition. Default: none."""
+
+    crd_annotations: ClassVar[Mapping[str, str]] = {}
+    """Annotations of the CustomResourceDefinition. Groups below k8s.io need one: `api-approved.kubernetes.io`, with the
+    address of the approval, or `unapproved` and a reason. Default: none."""
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if not hasattr(cls, "kind"):
@@ -156,7 +177,7 @@ class Version:
             cls.singular = check_plural(cls.singular or names_of(cls.kind).singular)
             check_version(getattr(cls, "version", ""))
             if cls.group is not None:
-                check_group(cls.group)
+                check_group(cls.group, approved=APPROVAL in cls.crd_annotations)
             for name in cls.short_names:
                 check_plural(name, "short name", example="ct")
             for name in cls.categories:
@@ -181,14 +202,14 @@ class Version:
         return Kind(f"{group}/{cls.version}", cls.kind, plural=cls.plural, scope=cls.scope)
 
     @classmethod
-    def spec_model(cls) -> type[Spec]:
-        """The annotation of `spec`. Raises: `OptionError` when it is not a `Spec`."""
-        return _models(cls)[0]
+    def spec_model(cls) -> type[Spec] | None:
+        """The class of `spec`; None without a spec, or with one without a schema. Raises: `OptionError` for others."""
+        return _parts(cls).spec
 
     @classmethod
     def status_model(cls) -> type[Status] | None:
-        """The annotation of `status`; None for a kind without status."""
-        return _models(cls)[1]
+        """The class of `status`, which the operator writes; None for a kind without the status subresource."""
+        return _parts(cls).status if cls.status_subresource else None
 
     @classmethod
     def has_conditions(cls) -> bool:
@@ -203,24 +224,7 @@ class Version:
     @classmethod
     def schema(cls) -> Resource:
         """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
-        label = f"{cls.kind} {cls.version}"
-        spec = structural(cls.spec_model(), where=f"{label}: spec")
-        schema: Resource = {"type": "object"}
-        if cls.__doc__:
-            schema["description"] = inspect.cleandoc(cls.__doc__)
-        if cls.rules:
-            schema[RULES] = [rule.as_keyword() for rule in cls.rules]
-        # Without a default of the spec the API server would not fill in the defaults inside an absent one. Rules see a
-        # default as it is written, before the defaults inside it are filled in.
-        if spec.get("required"):
-            schema["required"] = ["spec"]
-        else:
-            spec = ordered({**spec, "default": as_stored({}, spec) if RULES in spec else {}})
-        schema["properties"] = {"spec": spec}
-        status = cls.status_model()
-        if status is not None:
-            schema["properties"]["status"] = structural(status, where=f"{label}: status")
-        return schema
+        return structural(_parts(cls).model, where=f"{cls.kind} {cls.version}:")
 
     @classmethod
     def check(cls, resource: Mapping[str, Any]) -> Resource:
@@ -236,29 +240,52 @@ class Version:
         return {**given, **stored}
 
     @classmethod
-    def spec_of(cls, resource: Mapping[str, Any]) -> Spec:
-        """The typed spec of `resource`. Raises: `InvalidObject` with the fields, never their content."""
-        return read(cls.spec_model(), resource.get("spec"), where="spec")
+    def spec_of(cls, resource: Mapping[str, Any]) -> Any:
+        """The typed spec of `resource`; a plain mapping if it has no schema; None if it is optional and left out.
+
+        Raises: `InvalidObject` with the fields, never their content.
+        """
+        parts = _parts(cls)
+        given = parts.given("spec", resource)
+        if parts.spec is None or (given is None and parts.spec_is_optional):
+            return given
+        return read(parts.spec, given, where="spec")
 
     @classmethod
     def status_of(cls, resource: Mapping[str, Any]) -> Status | None:
         """The typed status of `resource`; None for a kind without status. Raises: as `spec_of`."""
-        model = cls.status_model()
-        return None if model is None else read(model, resource.get("status"), where="status")
+        parts = _parts(cls)
+        return None if parts.status is None else read(parts.status, parts.given("status", resource), where="status")
+
+    @classmethod
+    def read(cls, resource: Mapping[str, Any]) -> Self:
+        """All fields of `resource`, typed: `WidgetClass.read(resource).value`. Raises: as `spec_of`."""
+        whole, found = read(_parts(cls).model, resource, where=cls.kind), cls()
+        halves = {"spec": cls.spec_of(resource), "status": cls.status_of(resource)}
+        vars(found).update({name: halves.get(name, value) for name, value in whole})
+        return found
 
 
 def _check_names(version: type[Version]) -> None:
     """Raises: `OptionError` for an attribute without effect, most often a misspelt one."""
-    options = {*vars(Version), *Version.__annotations__, "spec", "status"}
     for base in version.__mro__[: version.__mro__.index(Version)]:
         for name in (*vars(base), *base.__annotations__):
             # Functions, properties, nested classes and constants are the user's.
             free = hasattr(type(vars(base).get(name)), "__get__") or isinstance(vars(base).get(name), type)
-            if name not in options and name[0].islower() and not free:
-                meant = ", ".join(get_close_matches(name, sorted(options), n=1))
+            annotation = base.__annotations__.get(name)
+            is_field = annotation is not None and "ClassVar" not in str(annotation)
+            if is_field and name in _OPTIONS and name not in vars(base):
+                raise OptionError(f"{name!r} is an option of versions: a field of this name is `{name}_: ...`")
+            if name in (*_OPTIONS, "spec", "status") or free or not name[0].islower():
+                continue
+            # A field may be a little like an option; with _ at its end it may be as like as it wants.
+            likeness = 0.85 if is_field else 0.6
+            meant = get_close_matches(name, sorted((*_OPTIONS, "spec", "status")), n=1, cutoff=likeness)
+            if not is_field or (meant and not name.endswith("_")):
                 raise OptionError(
-                    f"versions have no {name!r}"
-                    + (f": did you mean {meant!r}?" if meant else ": write constants in capitals, or begin with _")
+                    f"versions have no {name!r}: "
+                    + (f"did you mean {meant[0]!r}? " if meant else "")
+                    + f"A field beside spec is written `{name}: TYPE`, a constant in capitals, or with _ before it"
                 )
 
 
@@ -267,33 +294,11 @@ def _status_has(version: type[Version], field: str) -> bool:
     return model is not None and field in model.model_fields
 
 
-def _models(version: type[Version]) -> tuple[type[Spec], type[Status] | None]:
-    """The classes of spec and status, resolved on first use: they may be defined further down in the module."""
-    if version not in _RESOLVED:
-        _RESOLVED[version] = _resolve(version)
-    return _RESOLVED[version]
+def _parts(version: type[Version]) -> Parts:
+    if version not in _PARTS:
+        _PARTS[version] = parts_of(version, _OPTIONS, version.rules)
+    return _PARTS[version]
 
 
-_RESOLVED: Final[dict[type[Version], tuple[type[Spec], type[Status] | None]]] = {}
-
-
-def _resolve(version: type[Version]) -> tuple[type[Spec], type[Status] | None]:
-    where = f"class {version.__qualname__} in {version.__module__}"
-    try:
-        hints = get_type_hints(version)
-    except NameError as error:
-        raise OptionError(
-            f"{where}: its annotations name {error.name!r}, which is not defined there: import it"
-        ) from None
-    spec, status = hints.get("spec"), hints.get("status")
-    if not (isinstance(spec, type) and issubclass(spec, Spec)):
-        raise OptionError(
-            f"{where}: annotate spec with a class derived from Spec, for example `spec: {version.kind}Spec`"
-        )
-    if status is None:
-        return spec, None
-    if not (isinstance(status, type) and issubclass(status, Status)):
-        raise OptionError(
-            f"{where}: annotate status with a class derived from Status, for example `status: {version.kind}Status`"
-        )
-    return spec, status
+_OPTIONS: Final = {*vars(Version), *Version.__annotations__}
+_PARTS: Final[dict[type[Version], Parts]] = {}

@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 
 from bonny.api.markers import INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
+from bonny.api.schema import LENGTHS, LIMITS, SIZES
 from bonny.api.validation import EXACT, problems
 from bonny.api.version import Version
 from bonny.errors import OptionError
@@ -24,11 +25,23 @@ _ELEMENT: Final = re.compile(
 )
 # Escapes that Go and Rust read alike: themselves, control characters, code points, general categories.
 _ESCAPE: Final = re.compile(
-    r"\\([^0-9A-Za-z<>]|[aftnrvAz]|x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[pP]([LMNPSZC]|\{[LMNPSZC][a-z]?\}))"
+    r"\\([^0-9A-Za-z<>]|[aftnrvAzdDsSwW]|x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[pP]([LMNPSZC]|\{[LMNPSZC][a-z]?\}))"
 )
 _GROUP: Final = re.compile(r"\(\?(P?<\w+>|[imsU]*(-[imsU]+)?)")
 # Go's regexp refuses more repetitions than this.
 _REPETITIONS: Final = 1000
+
+
+# The limits of each type. A model cannot count the characters of a time or an address.
+_BELONGS: Final = {
+    "string": (*LENGTHS, "pattern"),
+    "integer": LIMITS,
+    "number": LIMITS,
+    "array": ("minItems", "maxItems"),
+    "object": ("minProperties", "maxProperties"),
+    INT_OR_STRING: ("pattern",),
+    "string with a format": ("pattern",),
+}
 
 
 def checked_schema(version: type[Version]) -> Resource:
@@ -43,6 +56,7 @@ def checked_schema(version: type[Version]) -> Resource:
 def check(schema: Resource, where: str, *, correlated: bool = True) -> None:
     """Raises: `OptionError` naming the path of the field. `correlated`: the server knows what its value was before."""
     _check_rules(schema, where, correlated=correlated)
+    _check_limits(schema, where)
     _check_value(schema, where)
     if LIST_TYPE in schema:
         _check_list(schema, where)
@@ -95,6 +109,16 @@ def _typed(schema: Resource) -> bool:
     """Whether rules can speak of it: its content has a type all the way down."""
     inner = schema.get("items", schema.get("additionalProperties"))
     return INT_OR_STRING in schema or ("type" in schema and (inner is None or _typed(inner)))
+
+
+def _check_limits(schema: Resource, where: str) -> None:
+    """The API server ignores a limit of another type."""
+    name = INT_OR_STRING if INT_OR_STRING in schema else schema.get("type", "any")
+    if name == "string" and schema.get("format", "byte") != "byte":
+        name = "string with a format"
+    for key in (*LIMITS, *SIZES):
+        if key in schema and key not in _BELONGS.get(name, ()):
+            _refuse(where, f"the limit {key} does not belong to a value of type {name}: leave it out")
 
 
 def _check_value(schema: Resource, where: str) -> None:

@@ -82,7 +82,8 @@ def _definition(versions: Set, default_group: str) -> Resource:
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{hub.plural}.{group}"},
+        "metadata": {"name": f"{hub.plural}.{group}"}
+        | _without_empty(labels=dict(hub.crd_labels), annotations=dict(hub.crd_annotations)),
         "spec": {
             "group": group,
             "names": _names(hub),
@@ -117,7 +118,7 @@ def _only(versions: Set, flag: str, group: str) -> type[Version]:
 
 def _agree(version: type[Version], hub: type[Version]) -> None:
     """Refuse versions of a kind that differ in something that all of them share."""
-    for name in ("plural", "singular", "scope", "short_names", "categories"):
+    for name in ("plural", "singular", "scope", "short_names", "categories", "crd_labels", "crd_annotations"):
         if getattr(version, name) != getattr(hub, name):
             raise OptionError(
                 f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"

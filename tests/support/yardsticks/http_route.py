@@ -197,7 +197,7 @@ class RouteRule(
 ):
     backend_refs: Annotated[list[BackendReference], Field(max_length=16)] | None = None
     filters: Filters | None = None
-    matches: Annotated[list[Match], Field(max_length=8)] = Field([Match()])
+    matches: Annotated[list[Match], Field(max_length=8)] = Field([Match(path=PathMatch())])
 
 
 class HTTPRouteSpec(Spec):
@@ -212,7 +212,7 @@ class ParentStatus(Model):
     parent_ref: ParentReference
 
 
-class HTTPRouteStatus(Status):
+class HTTPRouteStatus(Status, required=("parents",)):
     parents: Annotated[list[ParentStatus], Field(max_length=32)] | None = None
 
 

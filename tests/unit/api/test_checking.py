@@ -84,7 +84,7 @@ def test_markers_become_the_keywords_of_kubernetes(annotation: Any, keywords: Re
         (Annotated[float, Field(ge=0, gt=1)], "", "two limits at one end, minimum and exclusiveMinimum: keep one"),
         (Annotated[float, Field(multiple_of=0.1)], "", r"the limit 0\.1 is not a whole number"),
         (Annotated[int, Field(le=2**63 - 1)], "", "is not a whole number of up to 53 bits"),
-        (Annotated[str, Field(pattern=r"^\d+$")], "", r"'\\\\d' in the pattern .* means something else"),
+        (Annotated[str, Field(pattern=r"^\bx$")], "", r"'\\\\b' in the pattern .* means something else"),
         (Annotated[str, Field(pattern=r"^(a{1000}){2}$")], "", r"'\{2\}' in the pattern"),
     ],
 )
@@ -138,9 +138,7 @@ def test_a_pattern_that_means_the_same_to_both_engines_is_kept(pattern: str) -> 
     assert schema_of(Annotated[str, Field(pattern=pattern)])["pattern"] == pattern
 
 
-@pytest.mark.parametrize(
-    "pattern", [r"\w", r"\s", r"[\d]", r"\b", "[a&&b]", "[[a]b]", "[a--b]", r"\p{Greek}", "a{1001}"]
-)
+@pytest.mark.parametrize("pattern", [r"\b", "[a&&b]", "[[a]b]", "[a--b]", r"\p{Greek}", "a{1001}"])
 def test_a_pattern_that_means_two_things_is_refused(pattern: str) -> None:
     with pytest.raises(OptionError, match="means something else to the API server, or nothing"):
         schema_of(Annotated[str, Field(pattern=pattern)])

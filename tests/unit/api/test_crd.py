@@ -36,7 +36,7 @@ class Widget(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: WidgetSpec
+    spec: WidgetSpec = WidgetSpec()
     status: WidgetStatus
     columns = (Column("Size", "integer", ".spec.size", description="How big.", priority=1), AGE)
     rules = (Rule("self.spec.size < 50", message="too big"),)

@@ -221,7 +221,7 @@ class Ranged(Version):
 
     kind = "Ranged"
     version = "v1"
-    spec: RangeSpec
+    spec: RangeSpec = RangeSpec()
 
 
 def test_a_spec_with_rules_has_a_default_that_they_can_look_at() -> None:

@@ -55,7 +55,7 @@ class Widget(Version):
     scope = Scope.CLUSTER
     storage = True
     hub = True
-    spec: WidgetSpec
+    spec: WidgetSpec = WidgetSpec()
     status: WidgetStatus
 
 
