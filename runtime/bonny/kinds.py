@@ -163,6 +163,11 @@ def builtin(api_version: str, kind: str) -> tuple[str, Scope] | None:
     return None if entry is None else (entry[0], Scope(entry[1]))
 
 
+def builtin_kinds() -> list[tuple[str, str]]:
+    """API version and kind of everything that Kubernetes serves by default."""
+    return [(api_version, kind) for api_version, kinds in _table().items() for kind in kinds]
+
+
 def resource_scope(group: str, resource: str) -> Scope | None:
     """The scope of a built-in resource as RBAC rules name it, such as `pods/log`; None for other resources."""
     plural = resource.partition("/")[0]

@@ -81,6 +81,8 @@ GENERATED = (
     "gen-controller Fleet fleets --cluster-scoped --group fleets.example.org",
     f"gen-controller W{'x' * 58} w{'x' * 62}",
     "gen-controller Deployment deployments --for apps/v1/Deployment --finalizer",
+    "gen-controller Job jobs --bare --finalizer",
+    "gen-controller EvictionPolicy evictionpolicies --no-controller",
     "gen-task stale-reports",
     "gen-reconciler MapCounter",
 )

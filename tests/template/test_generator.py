@@ -65,6 +65,48 @@ def test_a_file_that_was_removed_comes_back_when_nothing_else_was_touched(projec
     assert state(project) == before
 
 
+def test_a_kind_that_exists_gets_no_other_version_without_being_asked(project: Path) -> None:
+    add(project, WIDGET)
+    before = state(project)
+
+    with pytest.raises(UsageError) as caught:
+        add(project, NewKind(kind="Widget", plural="widgets"))
+
+    assert str(caught.value) == (
+        "Widget exists already, in version v2alpha1: edit src/widgets_operator/api/v2alpha1/widget.py, or add a "
+        "version of it with --version"
+    )
+    assert state(project) == before
+
+
+def test_a_bare_kind_has_neither_the_example_nor_its_fields(project: Path) -> None:
+    files = add(project, NewKind(kind="Widget", plural="widgets", bare=True, finalizer=True))
+
+    texts = "".join(files.texts.values())
+    assert len(files.texts) == 6
+    assert "ConfigMap" not in texts
+    assert "size" not in texts
+    assert "async def finalize" in texts
+
+
+def test_a_kind_without_a_controller_has_api_sample_and_a_test(project: Path) -> None:
+    plan = add(project, NewKind(kind="Widget", plural="widgets", controller=False))
+    further = add(project, NewKind(kind="Widget", plural="widgets", version="v2", controller=False))
+    copied = (project / "samples/widget-v2.yaml").read_text("utf-8")
+
+    assert written(project, plan) == (
+        "samples/widget-v1.yaml",
+        "src/widgets_operator/api/v1/__init__.py",
+        "src/widgets_operator/api/v1/widget.py",
+        "tests/unit/test_widget.py",
+    )
+    assert "  name: widget-sample-v2\n" in copied  # with the first one's name, `kubectl apply` would change that
+    assert "tests/integration/test_widget_v2.py" not in written(project, further)
+    tests = [sys.executable, "-m", "pytest", "-q", "tests/unit/test_widget.py", "tests/unit/test_widget_v2.py"]
+    done = subprocess.run(tests, cwd=project, capture_output=True, text=True, check=False)
+    assert "3 passed" in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize("edited", ["api/v2alpha1/widget.py", "controllers/widget.py"])
 def test_the_same_again_after_an_edit_says_so_and_changes_nothing(project: Path, edited: str) -> None:
     add(project, WIDGET)
@@ -235,6 +277,8 @@ def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project:
         (["Deployment", "deployments", "--for", "apps/v1/Deployment"], 0, "wrote tests/unit/test_deployment.py"),
         (["Deployment", "deployments", "--for", "apps/v1"], 2, "--for is 'apps/v1': use API version and kind"),
         (["Pod", "pods", "--for", "v1/Pod", "--version", "v1"], 2, "--version is for a kind of your own"),
+        (["Pod", "pods", "--for", "v1/Pod", "--bare"], 2, "--bare and --no-controller are for a kind of your own"),
+        (["Widget", "widgets", "--no-controller", "--finalizer"], 2, "--bare and --finalizer are for a controller"),
         (["Widget", "widgets", "--dry-run"], 0, "+++ b/src/widgets_operator/controllers/widget.py"),
     ],
 )

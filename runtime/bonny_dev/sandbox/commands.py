@@ -2,19 +2,28 @@
 
 A started sandbox is known by a folder `.sandbox` in the project: `lock` is held as long as it runs (the kernel lets go
 of it however the process ends, so a stale state is recognised), `state.json` says how to reach it.
+
+In the background a process of its own runs the sandbox (`python -m bonny_dev.sandbox.commands FOLDER HOURS`), with its
+output in `.sandbox/log`. No terminal bounds its life, so it ends by itself: after its hours, or when `.sandbox` is
+deleted. The watchdog of the sandbox guards that process as any other.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from bonny.errors import UsageError
 
 from .. import files
 from .binaries import find_or_build
@@ -28,6 +37,8 @@ CHECK_SECONDS: Final = 1.0
 # A stop takes well under a second; afterwards SIGKILL does it, and the watchdog cleans up.
 STOP_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.05
+# Long enough for a day's work. A forgotten sandbox holds several hundred MB of memory.
+HOURS: Final = 12.0
 # Prints at once, also into a pipe.
 SAY: Final = partial(print, flush=True)
 
@@ -41,18 +52,51 @@ class RunningSandbox:
     kubeconfig: str
 
     def lines(self) -> list[str]:
-        """How to reach the sandbox."""
-        return [
-            f"  API server: {self.url}",
-            f"  kubeconfig: {self.kubeconfig}",
-            "Try:",
-            f"  kubectl --kubeconfig {self.kubeconfig} get namespaces",
-            f"  kubectl --kubeconfig {self.kubeconfig} create configmap hello --from-literal=greeting=hi",
-        ]
+        """Commands that reach the sandbox."""
+        return [f"  export KUBECONFIG={self.kubeconfig}", "  kubectl get namespaces"]
 
 
-def start(root: Path | None = None, *, port: int = 0, say: Progress = SAY) -> None:
-    """Run a sandbox in the foreground until Ctrl-C, SIGTERM or `stop`; one for each project folder `root`.
+def start(root: Path | None = None, *, hours: float = HOURS, say: Progress = SAY) -> None:
+    """Start a sandbox in the background and return when it is ready; one for each project folder `root`.
+
+    It runs until `stop`, for `hours` at most (default 12), and ends when the folder `.sandbox` is deleted.
+    Default root: the current folder. When one runs already, its lines are printed and nothing is started.
+    Raises: `UsageError` when the binaries cannot be had; `SandboxError`, with the output of the process, when it fails.
+    """
+    home = project_folder(root)
+    if not is_stopped(home):
+        _say_running(home, say)
+        return
+    find_or_build(say)  # here, because it may take minutes
+    log = home / "log"
+    folder = Path(__file__).parents[2]  # of both packages
+    command = [sys.executable, "-P", "-m", "bonny_dev.sandbox.commands", str(home.parent.resolve()), str(hours)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            start_new_session=True,  # closing the terminal does not end it
+        )
+    try:
+        while not (home / "state.json").exists() and process.poll() is None:
+            time.sleep(POLL_SECONDS)
+    except BaseException:
+        process.terminate()
+        raise
+    if not (home / "state.json").exists():
+        raise SandboxError(f"the sandbox did not start; its output:\n{log.read_text(encoding='utf-8')}".rstrip())
+    say(f"The sandbox is ready. It runs until `invoke sandbox.stop`, for {hours:g} hours at most.")
+    for line in running_state(home).lines():
+        say(line)
+
+
+def run(root: Path | None = None, *, port: int = 0, hours: float = math.inf, say: Progress = SAY) -> None:
+    """Run a sandbox in this process until Ctrl-C, SIGTERM, `stop`, `hours` (default: no limit), or until the folder
+    `.sandbox` is deleted; one for each project folder `root`.
 
     Default root: the current folder. When one runs already, its lines are printed and nothing is started.
     Raises: `UsageError` as `Sandbox.start`; `SandboxError` when a server stops by itself.
@@ -60,9 +104,7 @@ def start(root: Path | None = None, *, port: int = 0, say: Progress = SAY) -> No
     home = project_folder(root)
     lock = try_lock(home / "lock")
     if lock is None:
-        say("A sandbox is already running in this project:")
-        for line in running_state(home).lines():
-            say(line)
+        _say_running(home, say)
         return
     state_file = home / "state.json"
     try:
@@ -72,15 +114,22 @@ def start(root: Path | None = None, *, port: int = 0, say: Progress = SAY) -> No
         with Sandbox(port=port, progress=say) as sandbox:
             state = RunningSandbox(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
             files.write(state_file, json.dumps(asdict(state)))
-            say("The sandbox is ready: etcd and kube-apiserver.")
-            for line in [*state.lines(), "Ctrl-C, or `invoke sandbox.stop` in another terminal, ends it."]:
+            say("The sandbox is ready. Ctrl-C, or `invoke sandbox.stop` in another terminal, ends it.")
+            for line in state.lines():
                 say(line)
-            watch(sandbox)
+            watch(sandbox, home, seconds=hours * 3600)
+            say("The sandbox ended by itself: its time was over, or its folder was deleted.")
     except KeyboardInterrupt:
         say("The sandbox is stopped.")
     finally:
         state_file.unlink(missing_ok=True)
         os.close(lock)
+
+
+def _say_running(home: Path, say: Progress) -> None:
+    say("A sandbox is already running in this project:")
+    for line in running_state(home).lines():
+        say(line)
 
 
 def stop(root: Path | None = None, *, say: Progress = SAY) -> None:
@@ -117,9 +166,10 @@ def fetch(*, say: Progress = SAY) -> None:
         say(f"  {program}")
 
 
-def watch(sandbox: Sandbox) -> None:
-    """Return never; raise `SandboxError` when a server ended by itself."""
-    while True:
+def watch(sandbox: Sandbox, home: Path, *, seconds: float) -> None:
+    """Return after `seconds`, or when `home` is deleted. Raises: `SandboxError` when a server ended by itself."""
+    ends = time.monotonic() + seconds
+    while home.exists() and time.monotonic() < ends:
         for server in (sandbox.etcd, sandbox.apiserver):
             if not server.running:
                 raise server.failure("stopped by itself")
@@ -142,3 +192,10 @@ def running_state(home: Path) -> RunningSandbox:
         raise SandboxError(
             f"the sandbox of {home.parent} is just starting or stopping: try again in a moment"
         ) from error
+
+
+if __name__ == "__main__":
+    try:
+        run(Path(sys.argv[1]), hours=float(sys.argv[2]))
+    except UsageError as error:
+        sys.exit(str(error))

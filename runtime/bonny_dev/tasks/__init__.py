@@ -51,12 +51,14 @@ DRY_RUN = "show what would be written, as a diff, and write nothing"
     help={
         "kind": "kind in CamelCase: Widget; with --for the name of the controller",
         "plural": "plural of the kind in lower case: widgets",
-        "version": "v1, v1beta1, v2alpha1 (default v1)",
+        "version": "v1, v1beta1, v2alpha1 (default v1, for a new kind)",
         "cluster_scoped": "objects of the kind have no namespace",
         "short_name": "short name for kubectl; repeat it, or separate several with commas",
         "group": "API group, if not the operator's own",
         "for": "an existing kind, such as apps/v1/Deployment: add a controller for it, and no API",
         "finalizer": "add a finalizer: the controller cleans up before an object is deleted",
+        "bare": "leave out the example, which publishes a field in a ConfigMap",
+        "no_controller": "add only the API, a sample and a test, for a kind that other code reads",
         "dry_run": DRY_RUN,
     },
 )
@@ -70,6 +72,8 @@ def gen_controller(
     group: str = "",
     for_: str = "",
     finalizer: bool = False,
+    bare: bool = False,
+    no_controller: bool = False,
     dry_run: bool = False,
 ) -> None:
     """Add a kind: API, controller, sample and tests; or, with another --version, a version of an existing kind."""
@@ -77,14 +81,20 @@ def gen_controller(
 
     if version and for_:
         raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
+    if for_ and (bare or no_controller):
+        raise UsageError("--bare and --no-controller are for a kind of your own: leave them out with --for")
+    if no_controller and (bare or finalizer):
+        raise UsageError("--bare and --finalizer are for a controller: leave them out, or leave out --no-controller")
     request = generate.NewKind(
         kind=kind,
         plural=plural,
-        version=version or "v1",
+        version=version,
         cluster_scoped=cluster_scoped,
         short_names=tuple(name.strip() for names in short_name or () for name in names.split(",")),
         group=group,
         finalizer=finalizer,
+        controller=not no_controller,
+        bare=bare,
     )
     project = Project.at(Path(c.root))
     plan = parts.plan_controller_of(project, request, for_) if for_ else generate.plan_kind(project, request)

@@ -23,6 +23,8 @@ from .survey import ApiVersion, api_versions_in, assignments
 
 # A successor is not deprecated because its predecessor is.
 NOT_COPIED: Final = ("deprecated", "deprecation_warning")
+# The name in the metadata of an object, as the generators write it.
+NAME: Final = re.compile(r"^(metadata:\n(?: .*\n)*?  name: )([a-z0-9.-]+)$", re.MULTILINE)
 
 
 class Edit(NamedTuple):
@@ -60,7 +62,10 @@ def hub_of(project: Project, versions: Sequence[ApiVersion]) -> ApiVersion:
 
 
 def copied_sample(path: Path, hub: ApiVersion, version: str, *, group: str) -> str:
-    """The hub's sample under another version. Raises: `UsageError` when there is none."""
+    """The hub's sample under another version and name: applied to one cluster, the two are two objects.
+
+    Raises: `UsageError` when there is none.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:
@@ -71,7 +76,7 @@ def copied_sample(path: Path, hub: ApiVersion, version: str, *, group: str) -> s
         raise UsageError(
             f"{path} has no object of {given}, and the sample of {version} would be made from it: write one there"
         )
-    return copied
+    return NAME.sub(lambda match: f"{match[1]}{match[2].removesuffix(f'-{hub.version}')}-{version}", copied)
 
 
 def copied_module(hub: ApiVersion, version: str) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.naming import check_group, check_kind, check_plural, check_version
@@ -23,18 +23,24 @@ from .another_version import copied_module, copied_sample, hub_of
 from .plan import Plan, check_finalizes, check_free, formatted, rendered
 from .survey import ApiVersion, api_versions, api_versions_in, group_of_operator
 
+FIRST_VERSION: Final = "v1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKind:
-    """The options of gen-controller. An empty `group` is the group of the operator, or of the kind's other versions."""
+    """The options of gen-controller. An empty `group` is the group of the operator, or of the kind's other versions; an
+    empty `version` is v1, of a kind that is new."""
 
     kind: str
     plural: str
-    version: str = "v1"
+    version: str = ""
     cluster_scoped: bool = False
     short_names: tuple[str, ...] = ()
     group: str = ""
     finalizer: bool = False
+    controller: bool = True
+    bare: bool = False
+    """Without the example, which publishes a field in a ConfigMap."""
 
 
 def plan_kind(project: Project, request: NewKind) -> Plan:
@@ -42,10 +48,11 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
 
     Raises: `UsageError` when the names cannot be used, or the kind or version exists and says something else.
     """
-    _check_names(request)
     operator_group = group_of_operator(project)
     existing = api_versions(project)
     siblings = [version for version in existing if version.kind == request.kind]
+    request = replace(request, version=request.version or _first_version(project, siblings))
+    _check_names(request)
     group = request.group or (siblings[0].group if siblings else None) or operator_group
     for other in existing:
         if other.kind == request.kind:
@@ -60,6 +67,7 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
         "own_group": group if group != operator_group else "",
         "cluster_scoped": siblings[0].cluster_scoped if siblings else request.cluster_scoped,
         "short_names": siblings[0].short_names if siblings else request.short_names,
+        "bare": request.bare or not request.controller,
         "package": project.package,
         "module": snake_case(request.kind),
         "label": request.kind.lower(),
@@ -75,6 +83,17 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
             "was generated, so nothing was written: edit that file, or choose another --version"
         )
     return plan
+
+
+def _first_version(project: Project, siblings: Sequence[ApiVersion]) -> str:
+    """The version of a new kind. Raises: `UsageError` when the kind exists, and only in other versions."""
+    names = [version.version for version in siblings]
+    if siblings and FIRST_VERSION not in names:
+        kind, where = siblings[0].kind, siblings[0].path.relative_to(project.root)
+        raise UsageError(
+            f"{kind} exists already, in version {', '.join(names)}: edit {where}, or add a version of it with --version"
+        )
+    return FIRST_VERSION
 
 
 def _check_names(request: NewKind) -> None:
@@ -132,23 +151,22 @@ def _served_names(kind: str, plural: str, short_names: Sequence[str]) -> set[str
 
 
 def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Plan:
-    """API, controller, sample and tests of a kind."""
+    """API, sample and tests of a kind, and its controller if it is wanted."""
     module, tests = values["module"], project.root / "tests"
     api = project.source / "api" / request.version / f"{module}.py"
     controller = project.source / "controllers" / f"{module}.py"
-    templates = {
-        api: "api.py.j2",
-        controller: "controller.py.j2",
-        _sample(project, values, request.version): "sample.yaml.j2",
-        tests / "unit" / f"test_{module}.py": "test_unit.py.j2",
-        tests / "integration" / f"test_{module}.py": "test_integration.py.j2",
-    }
+    templates = {api: "api.py.j2", _sample(project, values, request.version): "sample.yaml.j2"}
+    unit, integration = (tests / level / f"test_{module}.py" for level in ("unit", "integration"))
+    if request.controller:
+        suffix = "_bare" if request.bare else ""
+        templates[controller] = f"controller{suffix}.py.j2"
+        templates |= {unit: f"test_unit{suffix}.py.j2", integration: f"test_integration{suffix}.py.j2"}
+    else:
+        templates[unit] = "test_sample.py.j2"
     texts = rendered(templates, values)
     check_free(request.kind, "a kind", texts)
-    note = (
-        f"Next: edit the fields in {api.relative_to(project.root)} and the handler in "
-        f"{controller.relative_to(project.root)}; `invoke test` runs their tests."
-    )
+    handler = f" and the handler in {controller.relative_to(project.root)}" if request.controller else ""
+    note = f"Next: edit the fields in {api.relative_to(project.root)}{handler}; `invoke test` runs their tests."
     return Plan(root=project.root, texts={**_package(project, request.version), **texts}, notes=(note,))
 
 
@@ -163,7 +181,9 @@ def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], v
     tests, name = project.root / "tests", f"test_{values['module']}_{version}.py"
     api = project.source / "api" / version / f"{module}.py"
     values = {**values, "hub": hub.version, "hub_module": hub.path.stem, "hub_package": hub.path.parent.name}
-    templates = {tests / "unit" / name: "test_conversion.py.j2", tests / "integration" / name: "test_version.py.j2"}
+    templates = {tests / "unit" / name: "test_conversion.py.j2"}
+    if request.controller:
+        templates[tests / "integration" / name] = "test_version.py.j2"
     texts = rendered(templates, values)
     texts[api] = formatted(copied_module(hub, version), api, package=project.package)
     old = _sample(project, values, hub.version)

@@ -7,6 +7,7 @@ folder of the controllers, where the operator discovers them.
 from __future__ import annotations
 
 import builtins
+import difflib
 import keyword
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from bonny.errors import UsageError
-from bonny.kinds import Scope, builtin
+from bonny.kinds import Scope, builtin, builtin_kinds
 from bonny.naming import check_dns_label, check_kind, check_plural, module_to_kind
 
 from ..naming import snake_case
@@ -68,6 +69,8 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
         where = own[0].path.relative_to(project.root)
         raise UsageError(f"{kind} is a kind of this operator ({where}): leave out --for, it has its controller")
     served = builtin(api_version, kind)
+    if served is None and _is_of_kubernetes(api_version):
+        raise UsageError(f"--for is {of}, which is not a kind of Kubernetes: {_suggestion(of)}")
     if served and served[0] != request.plural:
         raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: say that in place of {request.plural}")
     if served and request.cluster_scoped and served[1] is Scope.NAMESPACED:
@@ -79,6 +82,20 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
         "builtin": served is not None,
         "cluster_scoped": request.cluster_scoped if served is None else served[1] is Scope.CLUSTER,
     }
+
+
+def _is_of_kubernetes(api_version: str) -> bool:
+    """Whether only Kubernetes itself can serve the group: that of a CRD has a dot."""
+    group = api_version.rpartition("/")[0]
+    return "." not in group or any(
+        builtin_version.rpartition("/")[0] == group for builtin_version, _ in builtin_kinds()
+    )
+
+
+def _suggestion(of: str) -> str:
+    names = {f"{api_version}/{kind}".lower(): f"{api_version}/{kind}" for api_version, kind in builtin_kinds()}
+    close = difflib.get_close_matches(of.lower(), names, n=1, cutoff=0.8)
+    return f"did you mean {names[close[0]]}?" if close else "see `kubectl api-resources` for its API version and kind"
 
 
 def plan_task(project: Project, name: str) -> Plan:

@@ -9,12 +9,15 @@ from invoke.context import Context
 from .failure import task
 
 
-@task()
-def start(c: Context) -> None:
-    """Start etcd and kube-apiserver, keep them running and print how to reach them."""
+@task(help={"foreground": "stay in this terminal, and run until Ctrl-C"})
+def start(c: Context, foreground: bool = False) -> None:
+    """Start etcd and kube-apiserver in the background, for 12 hours at most, and print how to reach them."""
     from bonny_dev.sandbox import commands
 
-    commands.start(Path(c.root))
+    if foreground:
+        commands.run(Path(c.root))
+    else:
+        commands.start(Path(c.root))
 
 
 @task()

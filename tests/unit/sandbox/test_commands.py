@@ -48,7 +48,32 @@ def test_starting_where_one_runs_prints_its_lines_and_starts_nothing(tmp_path: P
         os.close(lock)
 
     assert said[0] == "A sandbox is already running in this project:"
-    assert "  kubectl --kubeconfig /tmp/bonny-sandbox-x/kubeconfig get namespaces" in said
+    assert said[1:] == ["  export KUBECONFIG=/tmp/bonny-sandbox-x/kubeconfig", "  kubectl get namespaces"]
+
+
+class Server:
+    running = True
+
+
+class Servers:
+    etcd = apiserver = Server()
+
+
+def test_a_sandbox_ends_when_its_hours_are_over(tmp_path: Path) -> None:
+    commands.watch(Servers(), tmp_path, seconds=0.0)  # type: ignore[arg-type]  only its servers are used
+
+
+def test_a_sandbox_that_cannot_start_in_the_background_shows_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "find_or_build", lambda _: {})
+    for name in ("TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER"):
+        monkeypatch.setenv(name, str(tmp_path / "missing"))
+
+    with pytest.raises(UsageError, match=r"(?s)the sandbox did not start; its output:\n.*TEST_ASSET_ETCD"):
+        commands.start(tmp_path, say=lambda _: None)
+
+    assert not (tmp_path / ".sandbox" / "state.json").exists()
 
 
 def test_a_sandbox_that_is_just_starting_is_one_sentence(tmp_path: Path) -> None:
