@@ -12,7 +12,6 @@ from bonny.api.markers import (
     LIST_KEYS,
     LIST_TYPE,
     MAP_TYPE,
-    PRESERVE_UNKNOWN,
 )
 from bonny.api.rules import RULES
 from bonny.naming import camel_case
@@ -97,9 +96,7 @@ def _type(node: Resource, classes: Classes) -> _Type:
     typed = _base(node, classes)
     if LIST_TYPE in node:
         keys = ", ".join(map(repr, node.get(LIST_KEYS, ())))
-        typed.markers.append(
-            {"map": f"ListMap({keys})", "set": "ListSet()", "atomic": "ListAtomic()"}[node[LIST_TYPE]]
-        )
+        typed.markers.append({"map": f"ListMap({keys})", "set": "ListSet()", "atomic": "ListAtomic()"}[node[LIST_TYPE]])
     if MAP_TYPE in node and built_in(node) is None:
         typed.markers.append("MapAtomic()")
     if not is_model(node):

@@ -42,7 +42,12 @@ class Classes:
 
     def add(self, schema: Resource, *path: str) -> None:
         """Name the shapes inside of `schema`, breadth first: of two that want a name, the outer one gets it."""
-        taken = {self.kind, f"{self.kind}Spec", f"{self.kind}Status", *(name for names in IMPORTS.values() for name in names)}
+        taken = {
+            self.kind,
+            f"{self.kind}Spec",
+            f"{self.kind}Status",
+            *(name for names in IMPORTS.values() for name in names),
+        }
         level = [(path, schema)]
         while level:
             for way, node in level:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from bonny.resource import Resource
 
-from .canonical import canonical_object, undescribed
+from .canonical import canonical_object, undescribed, without
 
 # Notes of tools: controller-gen, kubectl, helm.
 _NOTES: Final = (
@@ -29,7 +29,7 @@ _NOTES: Final = (
 def differences(original: Resource, ours: Resource) -> list[str]:
     """A sentence for each difference, beginning with the version and the path; none for equal definitions.
 
-    `v1 .spec.size: minimum 1, not 0` means that `ours` has 1, and `original` 0.
+    `v1 .spec.size: minimum is 1, not 0` means that `ours` has 1, and `original` 0.
     """
     one, other = _comparable(original), _comparable(ours)
     found = list(_compared(one["definition"], other["definition"], "definition"))
@@ -87,13 +87,13 @@ def _comparable_version(version: Resource) -> Resource:
 
 
 def _compared_versions(one: Resource, other: Resource, name: str) -> Iterator[str]:
-    yield from _compared(*({key: each[key] for key in each if key != "schema"} for each in (one, other)), name)
+    yield from _compared(without(one, "schema"), without(other, "schema"), name)
     yield from _schemas(one["schema"], other["schema"], f"{name} ")
 
 
 def _schemas(one: Resource, other: Resource, where: str) -> Iterator[str]:
     content = ("properties", "items", "additionalProperties")
-    yield from _compared(*({key: each[key] for key in each if key not in content} for each in (one, other)), where)
+    yield from _compared(without(one, *content), without(other, *content), where)
     fields, others = one.get("properties", {}), other.get("properties", {})
     for sentence, names in (("lacks", fields.keys() - others.keys()), ("adds", others.keys() - fields.keys())):
         if names:
@@ -101,11 +101,11 @@ def _schemas(one: Resource, other: Resource, where: str) -> Iterator[str]:
     for name in (name for name in fields if name in others):
         yield from _schemas(fields[name], others[name], f"{where}.{name}")
     for key, suffix in (("items", "[]"), ("additionalProperties", ".*")):
-        inner = one.get(key), other.get(key)
-        if isinstance(inner[0], dict) and isinstance(inner[1], dict):
-            yield from _schemas(*inner, f"{where}{suffix}")
+        before, after = one.get(key), other.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _schemas(before, after, f"{where}{suffix}")
         else:
-            yield from _compared({key: inner[0]}, {key: inner[1]}, where)
+            yield from _compared({key: before}, {key: after}, where)
 
 
 def _compared(one: Resource, other: Resource, where: str) -> Iterator[str]:

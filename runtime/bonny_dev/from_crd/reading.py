@@ -6,9 +6,7 @@ Definitions are read as the API server's own tools read YAML: a time is a text, 
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,9 +19,9 @@ from bonny.errors import UsageError
 from bonny.resource import Resource
 
 from ..install import CRD
+from .checking import NAME, at, checked
 from .compare import notable
 
-_NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _FILE: Final = (".yaml", ".yml", ".json")
 
 
@@ -51,7 +49,7 @@ def read_crd(source: str, *, kind: str = "", context: str = "") -> tuple[Resourc
             return parse_crd(source, path.read_text(encoding="utf-8"), kind=kind)
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{source} cannot be read ({error}): name a YAML file with a definition") from error
-    if not _NAME.fullmatch(source) or source.endswith(_FILE):
+    if not NAME.fullmatch(source) or source.endswith(_FILE):
         raise UsageError(
             f"there is no file {source}: name one, - for the standard input, or a definition in the cluster, such as "
             "certificates.cert-manager.io"
@@ -62,27 +60,27 @@ def read_crd(source: str, *, kind: str = "", context: str = "") -> tuple[Resourc
         if entries := notable(found["metadata"].get(key)):
             metadata[key] = entries
     plain = {"apiVersion": CRD.api_version, "kind": CRD.kind, "metadata": metadata, "spec": found["spec"]}
-    return _checked(source, plain), yaml.safe_dump(plain, sort_keys=False, width=120)
+    return checked(source, plain), yaml.safe_dump(plain, sort_keys=False, width=120)
 
 
 def parse_crd(where: str, text: str, *, kind: str = "") -> tuple[Resource, str]:
     """The definition in the YAML `text`, and its own part of the text. Raises: `UsageError`."""
     try:
-        documents = [document for document in yaml.load_all(text, _Loader) if document is not None]  # noqa: S506
+        documents = [document for document in yaml.load_all(text, _Loader) if document is not None]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" at line {mark.line + 1}" if mark else ""
         raise UsageError(f"{where} is not valid YAML{line} ({getattr(error, 'problem', error)}): correct it") from None
     items = [item for each in documents for item in (_items(each) if isinstance(each, dict) else (each,))]
     found = [item for item in items if isinstance(item, dict) and item.get("kind") == CRD.kind]
-    named = [each for each in found if kind in ("", _at(each, "spec", "names", "kind"))]
+    named = [each for each in found if kind in ("", at(each, "spec", "names", "kind"))]
     if not found:
         kinds = ", ".join(sorted({str(item.get("kind")) if isinstance(item, dict) else "no object" for item in items}))
         raise UsageError(f"{where} has no CustomResourceDefinition, but {kinds or 'nothing'}: name a file with one")
     if len(named) != 1:
-        kinds = ", ".join(str(_at(each, "spec", "names", "kind")) for each in found)
+        kinds = ", ".join(str(at(each, "spec", "names", "kind")) for each in found)
         raise UsageError(f"{where} has the definitions of {kinds}: choose one, such as --kind {kinds.split(',')[0]}")
-    crd = _checked(where, named[0])
+    crd = checked(where, named[0])
     return crd, text if len(items) == 1 else yaml.safe_dump(crd, sort_keys=False, width=120)
 
 
@@ -90,39 +88,8 @@ def _items(document: Resource) -> list[Any]:
     return document["items"] if isinstance(document.get("items"), list) else [document]
 
 
-def _at(value: Any, *path: str) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _checked(where: str, crd: Resource) -> Resource:
-    """Raises: `UsageError` when it lacks what every definition has."""
-    if crd.get("apiVersion") != CRD.api_version:
-        raise UsageError(
-            f"{where} is a definition of {crd.get('apiVersion')}, which no supported Kubernetes serves: convert it to "
-            f"{CRD.api_version}"
-        )
-    versions = _at(crd, "spec", "versions")
-    names = [("metadata", "name"), ("spec", "group"), ("spec", "scope"), ("spec", "names", "kind")]
-    for path in [*names, ("spec", "names", "plural")]:
-        if not isinstance(_at(crd, *path), str):
-            raise UsageError(f"{where} has no {'.'.join(path)}, which every definition has: add it")
-    if not isinstance(versions, list) or not versions:
-        raise UsageError(f"{where} has no spec.versions: add one")
-    for version in versions:
-        if not isinstance(_at(version, "schema", "openAPIV3Schema", "properties"), dict):
-            raise UsageError(
-                f"{where} has no schema with fields in version {_at(version, 'name')}, so there is nothing to make "
-                "classes from: add schema.openAPIV3Schema"
-            )
-        if missing := [key for key in ("name", "served", "storage") if key not in version]:
-            raise UsageError(f"{where} has no {missing[0]} in version {_at(version, 'name')}: add it")
-    return crd
-
-
 async def _from_cluster(name: str, context: str) -> Resource:
-    async with Client(find_cluster(context=context)) as client:
+    async with Client(find_cluster(context=context or None), user_agent="bonny-from-crd") as client:
         try:
             return await client.get(CRD, name)
         except NotFound as error:

@@ -42,7 +42,11 @@ def sample(version: type[Version], group: str) -> tuple[Resource, str]:
     resource = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
     schema = version.schema()
     fields = schema["properties"]
-    wanted = [name for name in fields if name in schema.get("required", ()) or (name == "spec" and "default" not in fields[name])]
+    wanted = [
+        name
+        for name in fields
+        if name in schema.get("required", ()) or (name == "spec" and "default" not in fields[name])
+    ]
     resource |= {name: _value(fields[name]) for name in wanted if name != "status"}
     try:
         version.check(resource)
@@ -56,21 +60,17 @@ def _value(schema: Resource) -> Any:
         return schema["default"]
     if "enum" in schema:
         return schema["enum"][0]
-    match schema.get("type"):
-        case "object" if EMBEDDED in schema:
-            return _EMBEDDED
-        case "object":
-            fields = schema.get("properties", {})
-            return {name: _value(fields[name]) for name in schema.get("required", ())}
-        case "array":
-            return [_value(schema["items"])] * schema.get("minItems", 0)
-        case "boolean":
-            return False
-        case "integer" | "number":
-            return _number(schema)
-        case "string":
-            return _text(schema)
-    return _number(schema) if INT_OR_STRING in schema else {}
+    if schema.get("type") == "object":
+        fields = schema.get("properties", {})
+        given = _EMBEDDED if EMBEDDED in schema else {}
+        return given | {name: _value(fields[name]) for name in schema.get("required", ()) if name not in given}
+    if schema.get("type") == "array":
+        return [_value(schema["items"])] * schema.get("minItems", 0)
+    if schema.get("type") == "string":
+        return _text(schema)
+    if schema.get("type") == "boolean":
+        return False
+    return _number(schema) if "type" in schema or INT_OR_STRING in schema else {}
 
 
 def _number(schema: Resource) -> int:

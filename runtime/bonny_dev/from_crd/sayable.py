@@ -70,6 +70,8 @@ def sayable(schema: Resource) -> Resource:
     for key in _TRIED:
         if key in node and not _accepted({"type": kind, key: node[key]}):
             node = without(node, key)
+    if node.get(LIST_TYPE, "atomic") not in ("atomic", "set", "map") or (LIST_TYPE in node and kind != "array"):
+        node = without(node, LIST_TYPE, LIST_KEYS)
     if RULES in node:
         node[RULES] = [rule for rule in node[RULES] if _accepted({**without(node, RULES), RULES: [rule]})]
     return node

@@ -93,7 +93,9 @@ class _Writer:
 
     def _spec(self, node: Resource, *, required: bool) -> str:
         if not _described(node):
-            line = field_line("spec", "spec", {"type": "object", PRESERVE_UNKNOWN: True}, required=True, classes=self._classes)
+            line = field_line(
+                "spec", "spec", {"type": "object", PRESERVE_UNKNOWN: True}, required=True, classes=self._classes
+            )
             return line if required else f"{line} | None = None"
         name = f"{self._classes.kind}Spec"
         if "default" in node:
@@ -107,7 +109,10 @@ class _Writer:
         if bases[0] == "Status" and node.get("required"):
             options.append(f"required={tuple(node['required'])!r}")
         yield f"\n\nclass {name}({', '.join((*bases, *options))}):"
-        lines = [*self._doc(node), *self._fields(node.get("properties", {}), [] if bases[0] == "Status" else node.get("required", ()))]
+        lines = [
+            *self._doc(node),
+            *self._fields(node.get("properties", {}), [] if bases[0] == "Status" else node.get("required", ())),
+        ]
         yield from lines or ["    pass"]
 
     def _fields(self, fields: Resource, required: Sequence[str], taken: Sequence[str] = ()) -> Iterator[str]:
@@ -124,7 +129,9 @@ class _Writer:
     def _said(self, node: Resource) -> bool:
         """Whether the docstring of the model of `node` has its description."""
         models = self._classes.models
-        return any(each.get("description") == node.get("description") for each in models.values() if shape(each) == shape(node))
+        return any(
+            each.get("description") == node.get("description") for each in models.values() if shape(each) == shape(node)
+        )
 
     def _doc(self, node: Resource, otherwise: str = "") -> Iterator[str]:
         """The description of `node` as a docstring."""
@@ -164,12 +171,16 @@ def _options(crd: Resource, version: Resource, *, group: str, hub: bool, alone: 
         "group": repr(spec["group"]) if spec["group"] != group else "",
         "short_names": _tuple(map(repr, names.get("shortNames") or ())),
         "categories": _tuple(map(repr, names.get("categories") or ())),
-        "scope": f"Scope.{spec['scope'].removesuffix('d').upper()}" if spec["scope"] == "Cluster" else "Scope.NAMESPACED",
+        "scope": f"Scope.{spec['scope'].removesuffix('d').upper()}"
+        if spec["scope"] == "Cluster"
+        else "Scope.NAMESPACED",
         "storage": repr(version["storage"] or alone),
         "served": "" if version["served"] or alone else "False",
         "hub": repr(hub),
         "deprecated": "True" if version.get("deprecated") else "",
-        "deprecation_warning": text(version.get("deprecationWarning") or "") if version.get("deprecationWarning") else "",
+        "deprecation_warning": text(version.get("deprecationWarning") or "")
+        if version.get("deprecationWarning")
+        else "",
         "crd_labels": _mapping(notable(crd["metadata"].get("labels"))),
         "crd_annotations": _mapping(notable(crd["metadata"].get("annotations"))),
         "scale": _scale(scale) if scale else "",
@@ -180,7 +191,11 @@ def _options(crd: Resource, version: Resource, *, group: str, hub: bool, alone: 
 
 
 def _column(column: Resource) -> str:
-    if {key: value for key, value in column.items() if value} == {"name": AGE.name, "type": AGE.type, "jsonPath": AGE.path}:
+    if {key: value for key, value in column.items() if value} == {
+        "name": AGE.name,
+        "type": AGE.type,
+        "jsonPath": AGE.path,
+    }:
         return "AGE"
     more = "".join(f", {key}={column[key]!r}" for key in ("description", "priority", "format") if column.get(key))
     return f"Column({column['name']!r}, {column['type']!r}, {column['jsonPath']!r}{more})"
