@@ -42,6 +42,12 @@ class Model(BaseModel):
 
     def __init_subclass__(cls, *, rules: tuple[Rule, ...] = (), **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        for name, annotation in vars(cls).get("__annotations__", {}).items():
+            if name[0] != "_" and hasattr(Model, name) and "ClassVar" not in str(annotation):
+                raise OptionError(
+                    f"class {cls.__qualname__} in {cls.__module__}: every model has {name!r} already: call the field "
+                    f"{name}_, which is {camel_case(name)} on the wire"
+                )
         inherited = [rule for base in reversed(cls.__bases__) for rule in getattr(base, "__rules__", ())]
         cls.__rules__ = tuple(dict.fromkeys((*inherited, *rules)))
 

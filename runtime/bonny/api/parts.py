@@ -1,6 +1,6 @@
 """Parts: the fields of whole objects, as the annotations of a version class say them.
 
-Internal: `Version` reads them on first use, because spec and status may be defined further down in the module.
+Internal: `bonny.api.version.parts` has those of each class.
 """
 
 from __future__ import annotations

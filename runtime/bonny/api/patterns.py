@@ -76,7 +76,7 @@ def _translate(schema: dict[str, Any], where: str) -> None:
             "look-around and references to groups, which Go does not have, or as a Rule"
         ) from None
     schema["pattern"] = _translated(pattern)
-    schema["metadata"] = {**schema.get("metadata", {}), WRITTEN: pattern}
+    schema["metadata"] = {WRITTEN: pattern, **schema.get("metadata", {})}  # of a schema that is used again, the first
 
 
 def _translated(pattern: str) -> str:

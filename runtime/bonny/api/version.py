@@ -204,12 +204,12 @@ class Version:
     @classmethod
     def spec_model(cls) -> type[Spec] | None:
         """The class of `spec`; None without a spec, or with one without a schema. Raises: `OptionError` for others."""
-        return _parts(cls).spec
+        return parts(cls).spec
 
     @classmethod
     def status_model(cls) -> type[Status] | None:
         """The class of `status`, which the operator writes; None for a kind without the status subresource."""
-        return _parts(cls).status if cls.status_subresource else None
+        return parts(cls).status if cls.status_subresource else None
 
     @classmethod
     def has_conditions(cls) -> bool:
@@ -224,7 +224,7 @@ class Version:
     @classmethod
     def schema(cls) -> Resource:
         """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
-        return structural(_parts(cls).model, where=f"{cls.kind} {cls.version}:")
+        return structural(parts(cls).model, where=f"{cls.kind} {cls.version}:")
 
     @classmethod
     def check(cls, resource: Mapping[str, Any]) -> Resource:
@@ -245,22 +245,22 @@ class Version:
 
         Raises: `InvalidObject` with the fields, never their content.
         """
-        parts = _parts(cls)
-        given = parts.given("spec", resource)
-        if parts.spec is None or (given is None and parts.spec_is_optional):
+        its = parts(cls)
+        given = its.given("spec", resource)
+        if its.spec is None or (given is None and its.spec_is_optional):
             return given
-        return read(parts.spec, given, where="spec")
+        return read(its.spec, given, where="spec")
 
     @classmethod
     def status_of(cls, resource: Mapping[str, Any]) -> Status | None:
         """The typed status of `resource`; None for a kind without status. Raises: as `spec_of`."""
-        parts = _parts(cls)
-        return None if parts.status is None else read(parts.status, parts.given("status", resource), where="status")
+        its = parts(cls)
+        return None if its.status is None else read(its.status, its.given("status", resource), where="status")
 
     @classmethod
     def read(cls, resource: Mapping[str, Any]) -> Self:
         """All fields of `resource`, typed: `WidgetClass.read(resource).value`. Raises: as `spec_of`."""
-        whole, found = read(_parts(cls).model, resource, where=cls.kind), cls()
+        whole, found = read(parts(cls).model, resource, where=cls.kind), cls()
         halves = {"spec": cls.spec_of(resource), "status": cls.status_of(resource)}
         vars(found).update({name: halves.get(name, value) for name, value in whole})
         return found
@@ -294,7 +294,8 @@ def _status_has(version: type[Version], field: str) -> bool:
     return model is not None and field in model.model_fields
 
 
-def _parts(version: type[Version]) -> Parts:
+def parts(version: type[Version]) -> Parts:
+    """The fields of `version`, resolved on first use: their classes may be defined further down in the module."""
     if version not in _PARTS:
         _PARTS[version] = parts_of(version, _OPTIONS, version.rules)
     return _PARTS[version]

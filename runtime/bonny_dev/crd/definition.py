@@ -17,6 +17,7 @@ from bonny.errors import OptionError
 from bonny.resource import Resource
 
 from .checking import checked_schema, field_at
+from .types import check_types
 
 Set: TypeAlias = list[type[Version]]
 """All versions of one kind."""
@@ -76,6 +77,8 @@ def _definition(versions: Set, default_group: str) -> Resource:
         raise OptionError(
             f"{_place(hub)} is the hub and not served, so the operator could not read it: set served = True"
         )
+    for version in versions:
+        check_types(version)
     for version in versions:
         _agree(version, hub)
     group = hub.group or default_group
