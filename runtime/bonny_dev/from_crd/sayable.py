@@ -68,7 +68,7 @@ def sayable(schema: Resource) -> Resource:
     if node.get("format", "byte") != "byte" and kind == "string":
         node = without(node, *SIZES["string"])
     for key in _TRIED:
-        if key in node and not _accepted({"type": kind, key: node[key]}):
+        if key in node and not _accepted({each: node[each] for each in ("type", INT_OR_STRING, key) if each in node}):
             node = without(node, key)
     if node.get(LIST_TYPE, "atomic") not in ("atomic", "set", "map") or (LIST_TYPE in node and kind != "array"):
         node = without(node, LIST_TYPE, LIST_KEYS)

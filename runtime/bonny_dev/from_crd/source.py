@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -21,8 +20,6 @@ from .names import field_name
 from .sayable import sayable
 
 _WIDTH: Final = 112
-# As ruff finds a name of a password (S105).
-_SECRET: Final = re.compile(r"(^|_)(pas+wo?r?d|pass(phrase)?|pwd|token|secrete?)(_|$)")
 _MIXINS: Final = (WithConditions, WithObservedGeneration)
 
 
@@ -38,8 +35,6 @@ def module_source(crd: Resource, version: Resource, *, group: str, docs: bool, h
     lines = [*writer.models(version, schema), *writer.version(crd, version, schema, group=group, hub=hub, alone=alone)]
     body = "\n".join(lines)
     head = f'"""{kind} {version["name"]}: the fields of the spec and of the status, from its definition."""\n\n'
-    if not body.isascii():  # ruff finds letters that look like others
-        head = f"# ruff: noqa: RUF001, RUF002\n{head}"
     return f"{head}{_imports(body)}\n{body}"
 
 
@@ -121,9 +116,8 @@ class _Writer:
             name = field_name(wire, names)
             names.append(f"{name}_" if name in taken else name)
             line = field_line(names[-1], wire, node, required=wire in required, classes=self._classes)
-            secret = _SECRET.search(names[-1]) and isinstance(node.get("default"), str)
             yield ""
-            yield f"    {line}" + ("  # noqa: S105" if secret else "")
+            yield f"    {line}"
             yield from self._doc({} if self._said(node) else node)
 
     def _said(self, node: Resource) -> bool:
@@ -208,7 +202,7 @@ def _scale(scale: Resource) -> str:
 
 def _tuple(items: Any) -> str:
     items = list(items)
-    return f"({', '.join(items)},)" if items else ""
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})" if items else ""
 
 
 def _mapping(items: dict[str, str]) -> str:

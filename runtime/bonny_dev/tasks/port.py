@@ -22,7 +22,7 @@ from ..from_crd.reading import parse_crd
 from ..from_crd.sample import sample
 from ..naming import snake_case
 from ..project import Project
-from .plan import Plan, formatted, rendered
+from .plan import Plan, complaints, formatted, rendered
 from .survey import api_versions, group_of_operator
 
 
@@ -53,7 +53,7 @@ def plan_port(project: Project, crd: Resource, text: str, request: Request) -> P
         version=request.version,
         keep=request.keep,
         docs=request.docs,
-        formatted=lambda source: formatted(source, project.source / "kind.py", package=project.package),
+        formatted=lambda source: _formatted(project, source),
     )
     resource, problem = sample(ported.hub_class, group)
     file = f"{kind.lower()}-{ported.hub}.yaml"
@@ -93,6 +93,14 @@ def changes(project: Project, crd: Resource) -> list[str] | None:
 def kept(project: Project, crd: Resource) -> Path:
     """The file of a definition in the repository."""
     return project.root / "tests" / "crds" / f"{crd['metadata']['name']}.yaml"
+
+
+def _formatted(project: Project, source: str) -> str:
+    """As the repository's formatter wants it; what its linter says of names and texts in a definition is silenced."""
+    path = project.source / "kind.py"
+    text = formatted(source, path, package=project.package)
+    codes = ", ".join(sorted(complaints(text, path)))
+    return f"# ruff: noqa: {codes}\n{text}" if codes else text
 
 
 def _modules(project: Project, ported: Port, folder: str, module: str) -> dict[Path, str]:
