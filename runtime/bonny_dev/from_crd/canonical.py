@@ -38,7 +38,8 @@ _WITHOUT_EFFECT: Final = {
     "description": "",
     RULES: [],
 }
-_OF_EVERY_OBJECT: Final = {"apiVersion": "string", "kind": "string", "metadata": "object"}
+OF_EVERY_OBJECT: Final = {"apiVersion": "string", "kind": "string", "metadata": "object"}
+"""The fields that every object has, and their types."""
 
 
 def canonical(schema: Resource) -> Resource:
@@ -50,8 +51,6 @@ def canonical(schema: Resource) -> Resource:
         node["pattern"] = QUANTITY
     if RULES in node:
         node[RULES] = [_rule(rule) for rule in node[RULES]]
-    if node.get("default") is not None:
-        node["default"] = as_stored(node["default"], node)
     fields = node.get("properties", {})
     # A field with a default is there before the server looks for required ones.
     node["required"] = sorted(name for name in node.get("required", ()) if "default" not in fields.get(name, {}))
@@ -61,7 +60,7 @@ def canonical(schema: Resource) -> Resource:
 def canonical_object(schema: Resource) -> Resource:
     """The canonical form of the schema of whole objects, without the fields that every object has."""
     node = canonical(schema)
-    plain = {name: {"type": kind} for name, kind in _OF_EVERY_OBJECT.items()}
+    plain = {name: {"type": kind} for name, kind in OF_EVERY_OBJECT.items()}
     fields = {
         name: child
         for name, child in node.get("properties", {}).items()
@@ -71,6 +70,12 @@ def canonical_object(schema: Resource) -> Resource:
     }
     required = [name for name in node.get("required", ()) if name not in plain]
     return without(node, "required") | {"properties": fields} | ({"required": required} if required else {})
+
+
+def filled(schema: Resource) -> Resource:
+    """A copy in which each default is as the server stores it, with the defaults inside of it."""
+    node = mapped(schema, filled)
+    return node | {"default": as_stored(node["default"], node)} if "default" in node else node
 
 
 def mapped(schema: Resource, function: Callable[[Resource], Resource]) -> Resource:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from bonny.resource import Resource
 
-from .canonical import canonical_object, undescribed, without
+from .canonical import canonical_object, filled, undescribed, without
 
 # Notes of tools: controller-gen, kubectl, helm.
 _NOTES: Final = (
@@ -58,14 +58,12 @@ def _comparable(crd: Resource) -> Resource:
             "annotations": notable(metadata.get("annotations")),
             "group": spec["group"],
             "scope": spec["scope"],
-            "names": {
-                "kind": names["kind"],
-                "plural": names["plural"],
-                "singular": names.get("singular") or names["kind"].lower(),
-                "listKind": names.get("listKind") or f"{names['kind']}List",
-                "shortNames": names.get("shortNames") or [],
-                "categories": names.get("categories") or [],
-            },
+            "kind": names["kind"],
+            "plural": names["plural"],
+            "singular": names.get("singular") or names["kind"].lower(),
+            "listKind": names.get("listKind") or f"{names['kind']}List",
+            "shortNames": names.get("shortNames") or [],
+            "categories": names.get("categories") or [],
             "conversion": {} if conversion.get("strategy") == "None" else conversion,
         },
         "versions": {version["name"]: _comparable_version(version) for version in spec["versions"]},
@@ -82,7 +80,7 @@ def _comparable_version(version: Resource) -> Resource:
         "subresources": version.get("subresources") or {},
         "selectableFields": [each["jsonPath"] for each in version.get("selectableFields") or []],
         "columns": [{key: value for key, value in column.items() if value} for column in columns],
-        "schema": canonical_object(undescribed(version["schema"]["openAPIV3Schema"])),
+        "schema": filled(canonical_object(undescribed(version["schema"]["openAPIV3Schema"]))),
     }
 
 

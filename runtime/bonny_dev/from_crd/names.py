@@ -20,7 +20,7 @@ _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z
 
 def field_name(wire: str, taken: Container[str] = ()) -> str:
     """The attribute for the field `wire`: `maxSize` gives `max_size`, `class` gives `class_`."""
-    name = re.sub(r"\W|_+", "_", _WORD.sub("_", wire), flags=re.ASCII).strip("_").lower() or "field"
+    name = re.sub(r"[\W_]+", "_", _WORD.sub("_", wire), flags=re.ASCII).strip("_").lower() or "field"
     if name[0].isdigit():
         name = f"field_{name}"
     if keyword.iskeyword(name) or name in _TYPES | _HARD_TO_READ or hasattr(Model, name):

@@ -13,7 +13,7 @@ from bonny.api.schema import structural
 from bonny.resource import Resource
 
 from .annotations import field_line, instance, rules_of, text
-from .canonical import canonical, canonical_object, shape, without
+from .canonical import OF_EVERY_OBJECT, canonical, canonical_object, shape, without
 from .classes import IMPORTS, Classes
 from .compare import notable
 from .names import field_name
@@ -31,6 +31,7 @@ def module_source(crd: Resource, version: Resource, *, group: str, docs: bool, h
     """
     kind = crd["spec"]["names"]["kind"]
     schema = sayable(canonical_object(version["schema"]["openAPIV3Schema"]))
+    schema["properties"] = without(schema["properties"], *OF_EVERY_OBJECT)
     writer = _Writer(Classes(kind), docs=docs)
     lines = [*writer.models(version, schema), *writer.version(crd, version, schema, group=group, hub=hub, alone=alone)]
     body = "\n".join(lines)
@@ -112,13 +113,17 @@ class _Writer:
 
     def _fields(self, fields: Resource, required: Sequence[str], taken: Sequence[str] = ()) -> Iterator[str]:
         names: list[str] = []
+        described = self._docs
         for wire, node in fields.items():
             name = field_name(wire, names)
             names.append(f"{name}_" if name in taken else name)
             line = field_line(names[-1], wire, node, required=wire in required, classes=self._classes)
-            yield ""
+            doc = list(self._doc({} if self._said(node) else node))
+            if doc or described:
+                yield ""
             yield f"    {line}"
-            yield from self._doc({} if self._said(node) else node)
+            yield from doc
+            described = bool(doc)
 
     def _said(self, node: Resource) -> bool:
         """Whether the docstring of the model of `node` has its description."""
