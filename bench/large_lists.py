@@ -60,7 +60,7 @@ class Fleet(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: FleetSpec
+    spec: FleetSpec = FleetSpec()
     status: FleetStatus
 
 

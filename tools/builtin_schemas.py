@@ -23,10 +23,13 @@ from bonny.api.values import IntOrString, Quantity
 from tools.asked import Server, from_options, lines
 
 TABLE = Path(__file__).resolve().parent.parent / "runtime" / "bonny" / "api" / "builtin_schemas.json"
-DOCUMENTS = {"io.k8s.api.core.v1": "api/v1", "io.k8s.api.batch.v1": "apis/batch/v1"}
 VERSIONS = {
     "io.k8s.api.core.v1": "v1",
+    "io.k8s.api.apps.v1": "apps/v1",
+    "io.k8s.api.autoscaling.v2": "autoscaling/v2",
     "io.k8s.api.batch.v1": "batch/v1",
+    "io.k8s.api.networking.v1": "networking.k8s.io/v1",
+    "io.k8s.api.rbac.v1": "rbac.authorization.k8s.io/v1",
     "io.k8s.apimachinery.pkg.apis.meta.v1": "meta/v1",
 }
 ROOTS = (
@@ -34,6 +37,16 @@ ROOTS = (
     ("io.k8s.api.core.v1", "ServiceSpec"),
     ("io.k8s.api.core.v1", "ObjectReference"),
     ("io.k8s.api.core.v1", "SecretReference"),
+    ("io.k8s.api.core.v1", "PersistentVolumeClaim"),
+    ("io.k8s.api.apps.v1", "DaemonSetSpec"),
+    ("io.k8s.api.apps.v1", "DeploymentSpec"),
+    ("io.k8s.api.apps.v1", "StatefulSetSpec"),
+    ("io.k8s.api.autoscaling.v2", "HorizontalPodAutoscalerSpec"),
+    ("io.k8s.api.networking.v1", "IngressSpec"),
+    ("io.k8s.api.networking.v1", "NetworkPolicySpec"),
+    ("io.k8s.api.rbac.v1", "PolicyRule"),
+    ("io.k8s.api.rbac.v1", "RoleRef"),
+    ("io.k8s.api.rbac.v1", "Subject"),
     ("io.k8s.api.batch.v1", "JobTemplateSpec"),
 )
 KEPT = (
@@ -48,6 +61,15 @@ KEPT = (
 )
 # The formats that the API server checks and that everybody reads alike.
 FORMATS = ("int32", "int64", "date-time")
+# Their Go types contain a LocalObjectReference, which is atomic. controller-gen says so of the whole, and the OpenAPI
+# document does not; a custom resource should merge as those of other operators do.
+ATOMIC = (
+    "ConfigMapEnvSource",
+    "ConfigMapProjection",
+    "ConfigMapVolumeSource",
+    "SecretEnvSource",
+    "SecretProjection",
+)
 # Of the metadata of a template, what people write; the rest belongs to stored objects.
 METADATA_FIELDS = ("annotations", "finalizers", "generateName", "labels", "name", "namespace")
 SPECIAL = {
@@ -68,6 +90,8 @@ def table(definitions: dict[str, Schema]) -> dict[str, dict[str, Schema]]:
         api_version, name = _short(full)
         if name not in made.setdefault(api_version, {}):
             made[api_version][name] = structural(definitions[full], waiting)
+            if name in ATOMIC:
+                made[api_version][name]["x-kubernetes-map-type"] = "atomic"
     return made
 
 
@@ -118,7 +142,8 @@ def _short(full: str) -> tuple[str, str]:
 def fetch(server: Server) -> dict[str, Schema]:
     """The definitions of the documents that the roots are in."""
     definitions: dict[str, Schema] = {}
-    for path in DOCUMENTS.values():
+    documents = {"api/v1", *(f"apis/{version}" for version in VERSIONS.values() if "/" in version)} - {"apis/meta/v1"}
+    for path in sorted(documents):
         definitions |= server.get(f"/openapi/v3/{path}")["components"]["schemas"]
     return definitions
 

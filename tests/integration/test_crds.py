@@ -96,7 +96,7 @@ class ThingV2(Version):
     hub = True
     short_names = ("th",)
     categories = ("things",)
-    spec: ThingSpec
+    spec: ThingSpec = ThingSpec()
     status: ThingStatus
     columns = (Column("Size", "integer", ".spec.size", description="How big.", priority=1), AGE)
     rules = (Rule("self.spec.size < 50 || self.spec.colour == 'red'", message="blue things are small"),)
@@ -109,7 +109,7 @@ class ThingV1(Version):
     version = "v1"
     short_names = ("th",)
     categories = ("things",)
-    spec: ThingSpec
+    spec: ThingSpec = ThingSpec()
     status: ThingStatus
     rules = ThingV2.rules
 

@@ -45,7 +45,7 @@ class Gate(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: GateSpec
+    spec: GateSpec = GateSpec()
     status: GateStatus
 
 

@@ -85,7 +85,7 @@ class Anything(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: AnythingSpec
+    spec: AnythingSpec = AnythingSpec()
     status: AnythingStatus
 
 

@@ -48,7 +48,7 @@ class Gate(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: GateSpec
+    spec: GateSpec = GateSpec()
     status: GateStatus
 
 
@@ -60,7 +60,7 @@ class Park(Version):
     scope = Scope.CLUSTER
     storage = True
     hub = True
-    spec: GateSpec
+    spec: GateSpec = GateSpec()
 
 
 class GateController(Controller[Any]):

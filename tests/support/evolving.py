@@ -77,7 +77,7 @@ class GearV1(Version):
     version = "v1alpha1"
     storage = True
     hub = True
-    spec: GearSpec
+    spec: GearSpec = GearSpec()
     status: GearStatus
 
 
@@ -87,7 +87,7 @@ class OldGear(Version):
     kind = "Gear"
     version = "v1alpha1"
     deprecated = True
-    spec: GearSpec
+    spec: GearSpec = GearSpec()
     status: GearStatus
 
 
@@ -98,7 +98,7 @@ class Gear(Version):
     version = "v2alpha1"
     storage = True
     hub = True
-    spec: GearSpec
+    spec: GearSpec = GearSpec()
     status: GearStatus
 
 

@@ -42,7 +42,7 @@ class Grain(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: GrainSpec
+    spec: GrainSpec = GrainSpec()
     status: GrainStatus
 
 
@@ -54,7 +54,7 @@ class Beacon(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: GrainSpec
+    spec: GrainSpec = GrainSpec()
     status: GrainStatus
 
 

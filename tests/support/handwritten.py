@@ -57,7 +57,7 @@ class Widget(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: WidgetSpec
+    spec: WidgetSpec = WidgetSpec()
     status: WidgetStatus
     columns = (Column("Size", "integer", ".spec.size"), AGE)
 
@@ -81,7 +81,7 @@ class Region(Version):
     scope = Scope.CLUSTER
     storage = True
     hub = True
-    spec: RegionSpec
+    spec: RegionSpec = RegionSpec()
     status: RegionStatus
 
 

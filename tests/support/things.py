@@ -43,7 +43,7 @@ class Thing(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: ThingSpec
+    spec: ThingSpec = ThingSpec()
     status: ThingStatus
 
 

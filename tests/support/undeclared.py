@@ -26,7 +26,7 @@ class Door(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: DoorSpec
+    spec: DoorSpec = DoorSpec()
 
 
 class DoorController(Controller[Door]):

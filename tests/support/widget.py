@@ -23,7 +23,7 @@ class Widget(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: WidgetSpec
+    spec: WidgetSpec = WidgetSpec()
     status: WidgetStatus
 
 

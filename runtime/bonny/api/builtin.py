@@ -3,13 +3,15 @@
 You need it to see the schema of `BuiltIn("v1", "PodTemplateSpec")`.
 
 The table, `builtin_schemas.json`, was generated from an API server's own OpenAPI document. It holds the types that
-custom resources usually embed, with everything inside them: pod templates, jobs, services, volume claims, selectors.
+custom resources usually embed, with everything inside them: pod templates, the specs of workloads, services, ingresses,
+network policies and autoscalers, volume claims, selectors, rules of RBAC.
 Other types can be kept whole and unchecked with `PreserveUnknown`.
 """
 
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -25,8 +27,11 @@ def builtin_schema(api_version: str, name: str) -> Resource:
     """
     types = _table().get(api_version, {})
     if name not in types:
+        there = {f"{version} {one}" for version in _table() for one in _table()[version]}
+        close = get_close_matches(f"{api_version} {name}", sorted(there), n=3)
+        meant = f"did you mean {' or '.join(close)}? " if close else ""
         has = ", ".join(sorted(types)) if types else f"nothing of {api_version}, but {', '.join(sorted(_table()))}"
-        raise OptionError(f"the table of built-in types has no {name} of {api_version}: it has {has}")
+        raise OptionError(f"the table of built-in types has no {name} of {api_version}: {meant}It has {has}")
     schema: Resource = _expanded(types[name])
     return schema
 

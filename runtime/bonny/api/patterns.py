@@ -56,7 +56,8 @@ def _on_text_alone(step: Any) -> Any:
     """A step that pydantic made of a pattern on a type other than str, without its `TypeError` for numbers."""
     if step["type"] != "function-wrap" or step["schema"]["type"] != "str":
         return step
-    return core_schema.no_info_wrap_validator_function(_text_alone, step["schema"])
+    written = core_schema.simple_ser_schema("any")  # as the value is: numbers, too
+    return core_schema.no_info_wrap_validator_function(_text_alone, step["schema"], serialization=written)
 
 
 def _text_alone(value: Any, check: Callable[[Any], Any]) -> Any:

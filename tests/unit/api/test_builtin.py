@@ -32,7 +32,12 @@ def test_what_everybody_embeds_is_there() -> None:
         ("v1", "ServiceSpec"),
         ("v1", "Toleration"),
         ("v1", "Volume"),
+        ("v1", "PersistentVolumeClaim"),
+        ("apps/v1", "DeploymentSpec"),
+        ("autoscaling/v2", "MetricSpec"),
         ("batch/v1", "JobTemplateSpec"),
+        ("networking.k8s.io/v1", "NetworkPolicyPeer"),
+        ("rbac.authorization.k8s.io/v1", "PolicyRule"),
         ("meta/v1", "LabelSelector"),
     ):
         assert builtin_schema(api_version, name)["type"] == "object", name
@@ -47,8 +52,16 @@ def test_changing_a_schema_does_not_change_the_table() -> None:
 @pytest.mark.parametrize(
     ("api_version", "name", "why"),
     [
-        ("v1", "PodTemplte", "the table of built-in types has no PodTemplte of v1: it has .*PodTemplateSpec"),
-        ("apps/v9", "X", "has no X of apps/v9: it has nothing of apps/v9, but batch/v1, meta/v1, v1"),
+        (
+            "v1",
+            "PodTemplte",
+            "the table of built-in types has no PodTemplte of v1: did you mean v1 PodTemplateSpec.* It has .*PodSpec",
+        ),
+        (
+            "apps/v9",
+            "X",
+            "has no X of apps/v9: .*It has nothing of apps/v9, but apps/v1, autoscaling/v2, batch/v1, meta/v1, .*, v1",
+        ),
     ],
 )
 def test_a_type_that_is_not_there_is_refused_with_what_is(api_version: str, name: str, why: str) -> None:
