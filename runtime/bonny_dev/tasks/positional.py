@@ -37,3 +37,4 @@ class _Instead(Argument):
         for other in self.others:
             if not other.got_value:
                 other.set_value("")
+                other.raw_value = None  # so that it can still be given as an option
