@@ -164,7 +164,7 @@ def test_one_of_several_kinds_and_versions_is_chosen(project: Path, tmp_path: Pa
         ("gen-controller Widget widgets --keep spec", "--keep, --no-docs and --context are for --from-crd: add it"),
         ("gen-api Widget widgets --foreign", "--foreign, --keep, --no-docs and --context are for --from-crd: add it"),
         (
-            "gen-api --from-crd gadgets.yaml",
+            "gen-api --from-crd {folder}/gadgets.yaml",
             "Gadget exists already (src/widgets_operator/api/v1/gadget.py), so nothing",
         ),
     ],

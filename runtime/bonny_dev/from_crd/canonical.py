@@ -72,10 +72,14 @@ def canonical_object(schema: Resource) -> Resource:
     return without(node, "required") | {"properties": fields} | ({"required": required} if required else {})
 
 
-def filled(schema: Resource) -> Resource:
-    """A copy in which each default is as the server stores it, with the defaults inside of it."""
-    node = mapped(schema, filled)
-    return node | {"default": as_stored(node["default"], node)} if "default" in node else node
+def comparable(schema: Resource) -> Resource:
+    """A copy in which each default is as the server stores it, with those inside of it, and values have an order."""
+    node = mapped(schema, comparable)
+    if "default" in node:
+        node["default"] = as_stored(node["default"], node)
+    if "enum" in node:
+        node["enum"] = sorted(node["enum"], key=str)
+    return node
 
 
 def mapped(schema: Resource, function: Callable[[Resource], Resource]) -> Resource:

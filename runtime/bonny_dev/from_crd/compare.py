@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from bonny.resource import Resource
 
-from .canonical import canonical_object, filled, undescribed, without
+from .canonical import canonical_object, comparable, undescribed, without
 
 # Notes of tools: controller-gen, kubectl, helm.
 _NOTES: Final = (
@@ -80,7 +80,7 @@ def _comparable_version(version: Resource) -> Resource:
         "subresources": version.get("subresources") or {},
         "selectableFields": [each["jsonPath"] for each in version.get("selectableFields") or []],
         "columns": [{key: value for key, value in column.items() if value} for column in columns],
-        "schema": filled(canonical_object(undescribed(version["schema"]["openAPIV3Schema"]))),
+        "schema": comparable(canonical_object(undescribed(version["schema"]["openAPIV3Schema"]))),
     }
 
 

@@ -77,6 +77,7 @@ def test_a_change_is_named_with_its_place(change: Change, said: str) -> None:
     [
         lambda d, v, f: f["volume"].update(description="Another text."),
         lambda d, v, f: f["class"].update(nullable=False),
+        lambda d, v, f: f["water"]["enum"].reverse(),
         lambda d, v, f: f["rock"].update({"x-kubernetes-map-type": "granular"}),
         lambda d, v, f: f["port"].pop("anyOf"),
         lambda d, v, f: f["lid"].update(default={"open": True}),
