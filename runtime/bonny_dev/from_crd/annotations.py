@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from bonny.api import IMMUTABLE
-from bonny.api.markers import (
-    EMBEDDED,
-    INT_OR_STRING,
-    LIST_KEYS,
-    LIST_TYPE,
-    MAP_TYPE,
-)
+from bonny.api import IMMUTABLE, Rule
+from bonny.api.markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE
 from bonny.api.rules import RULES
 from bonny.naming import camel_case
 from bonny.resource import Resource
@@ -87,9 +81,7 @@ def _call(function: str, first: str, rule: Resource) -> str:
     return f"{function}({', '.join((text(first), *(f'{name}={text(value)}' for name, value in options.items())))})"
 
 
-_SNAKE: Final = {
-    camel_case(name): name for name in ("message", "message_expression", "reason", "field_path", "optional_old_self")
-}
+_SNAKE: Final = {camel_case(each.name): each.name for each in fields(Rule)}
 
 
 def _type(node: Resource, classes: Classes) -> _Type:

@@ -21,13 +21,7 @@ from ..install import CRD
 NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 """The name of a definition: plural and group."""
 
-_TEXTS: Final = (
-    ("metadata", "name"),
-    ("spec", "group"),
-    ("spec", "scope"),
-    ("spec", "names", "kind"),
-    ("spec", "names", "plural"),
-)
+_TEXTS: Final = ("metadata.name", "spec.group", "spec.scope", "spec.names.kind", "spec.names.plural")
 _VALUES: Final[dict[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("type", "format", "description", "pattern", LIST_TYPE, MAP_TYPE), str),
     **dict.fromkeys(("minimum", "maximum", "multipleOf"), (int, float)),
@@ -46,8 +40,8 @@ def checked(where: str, crd: Resource) -> Resource:
             f"{CRD.api_version}"
         )
     for path in _TEXTS:
-        if not isinstance(at(crd, *path), str):
-            raise UsageError(f"{where} has no {'.'.join(path)}, which every definition has: add it")
+        if not isinstance(at(crd, *path.split(".")), str):
+            raise UsageError(f"{where} has no {path}, which every definition has: add it")
     name, spec = crd["metadata"]["name"], crd["spec"]
     check_kind(spec["names"]["kind"])
     check_plural(spec["names"]["plural"])

@@ -27,7 +27,7 @@ IMPORTS: Final = {
     "uuid": ("UUID",),
     "bonny.api": tuple(name for name in dir(bonny.api) if name[0].isupper()),
 }
-"""What a generated module can import."""
+"""The names that a generated module can import, by module."""
 
 
 @dataclass

@@ -11,26 +11,9 @@ from bonny.errors import InvalidObject
 from bonny.resource import Resource
 
 # Tried one after the other where a text has a form of its own.
-_TEXTS: Final = (
-    "example",
-    "Example",
-    "example.com",
-    "https://example.com",
-    "/example",
-    "example/example",
-    "1h",
-    "1",
-    "10.0.0.0/24",
-    "2026-01-01T00:00:00Z",
-    "2026-01-01",
-    "10.0.0.1",
-    "fd00::1",
-    "00000000-0000-4000-8000-000000000000",
-    "ZXhhbXBsZQ==",
-    "* * * * *",
-    "v1",
-    "True",
-    "{}",
+_TEXTS: Final = tuple(
+    "example Example example.com https://example.com /example example/example 1h 1 10.0.0.0/24 2026-01-01T00:00:00Z "
+    "2026-01-01 10.0.0.1 fd00::1 00000000-0000-4000-8000-000000000000 ZXhhbXBsZQ== @daily v1 True {}".split()  # noqa: SIM905
 )
 _EMBEDDED: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "example"}}
 

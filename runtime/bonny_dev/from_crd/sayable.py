@@ -1,6 +1,6 @@
 """Sayable: the part of a schema that version classes can say.
 
-What is left out, such as `oneOf`, is found again by comparing the definition made of the classes with the original.
+A comparison of the definition made of the classes with the original finds again everything that is left out here.
 """
 
 from __future__ import annotations

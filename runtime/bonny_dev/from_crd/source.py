@@ -7,12 +7,14 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from jinja2 import Environment, PackageLoader
+
 from bonny.api import AGE, Version, WithConditions, WithObservedGeneration
 from bonny.api.markers import PRESERVE_UNKNOWN
 from bonny.api.schema import structural
 from bonny.resource import Resource
 
-from .annotations import field_line, instance, rules_of, text
+from .annotations import field_line, instance, rules_of
 from .canonical import OF_EVERY_OBJECT, canonical, canonical_object, shape, without
 from .classes import IMPORTS, Classes
 from .compare import notable
@@ -20,6 +22,10 @@ from .names import field_name
 from .sayable import sayable
 
 _WIDTH: Final = 112
+_TEMPLATES: Final = Environment(  # noqa: S701  (Python, not HTML)
+    loader=PackageLoader("bonny_dev", "scaffold"), trim_blocks=True, lstrip_blocks=True
+)
+_TEMPLATES.filters |= {"repr": repr, "tuple": tuple}
 _MIXINS: Final = (WithConditions, WithObservedGeneration)
 
 
@@ -45,7 +51,7 @@ class _Writer:
         self._docs = docs
 
     def models(self, version: Resource, schema: Resource) -> Iterator[str]:
-        """The models inside the schema of whole objects, and those of spec and status."""
+        """The models inside the schema of whole objects, then the spec and the status."""
         fields, kind = schema["properties"], self._classes.kind
         for name in ("spec", "status"):
             self._classes.add(fields.get(name, {}), name)
@@ -69,14 +75,21 @@ class _Writer:
         self, crd: Resource, version: Resource, schema: Resource, *, group: str, hub: bool, alone: bool
     ) -> Iterator[str]:
         """The version class."""
-        kind = self._classes.kind
-        yield f"\n\nclass {kind}(Version):"
-        yield from self._doc(schema, f"A {kind}.")
-        yield ""
-        for name, value in _options(crd, version, group=group, hub=hub, alone=alone):
-            yield f"    {name} = {value}"
-        if rules := rules_of(schema):
-            yield f"    rules = ({', '.join(rules)},)"
+        spec, metadata, kind = crd["spec"], crd["metadata"], self._classes.kind
+        yield "\n\n" + _TEMPLATES.get_template("version_from_crd.py.j2").render(
+            names=spec["names"],
+            doc="\n".join(self._doc(schema, f"A {kind}.")),
+            version=version,
+            group=spec["group"] if spec["group"] != group else "",
+            scope=spec["scope"],
+            alone=alone,
+            hub=hub,
+            labels=notable(metadata.get("labels")),
+            annotations=notable(metadata.get("annotations")),
+            scale=(version.get("subresources") or {}).get("scale"),
+            age=(AGE.name, AGE.type, AGE.path),
+            rules=rules_of(schema),
+        )
         fields, required = schema["properties"], schema.get("required", ())
         if "spec" in fields:
             yield f"    {self._spec(fields['spec'], required='spec' in required)}"
@@ -85,7 +98,9 @@ class _Writer:
             yield f"    status: {kind}Status{default}"
         if status is not None and "status" not in (version.get("subresources") or {}):
             yield "    status_subresource = False"
-        yield from self._fields(without(fields, "spec", "status"), required, taken=dir(Version))
+        yield from self._fields(
+            without(fields, "spec", "status"), required, taken=[*dir(Version), *Version.__annotations__]
+        )
 
     def _spec(self, node: Resource, *, required: bool) -> str:
         if not _described(node):
@@ -153,65 +168,6 @@ class _Writer:
         if said:
             end = "\n" if len(wrapped) > 1 else ""
             yield from textwrap.indent(f'"""{said}{end}"""', "    ").splitlines()
-
-
-def _options(crd: Resource, version: Resource, *, group: str, hub: bool, alone: bool) -> Iterator[tuple[str, str]]:
-    """The names and values of the options that differ from their default, and of those that every class states."""
-    spec, names = crd["spec"], crd["spec"]["names"]
-    usual = names["kind"].lower()
-    columns = [_column(column) for column in version.get("additionalPrinterColumns") or ()]
-    scale = (version.get("subresources") or {}).get("scale")
-    selectable = [field["jsonPath"] for field in version.get("selectableFields") or ()]
-    options = {
-        "kind": repr(names["kind"]),
-        "plural": repr(names["plural"]),
-        "singular": repr(names["singular"]) if names.get("singular", usual) != usual else "",
-        "version": repr(version["name"]),
-        "group": repr(spec["group"]) if spec["group"] != group else "",
-        "short_names": _tuple(map(repr, names.get("shortNames") or ())),
-        "categories": _tuple(map(repr, names.get("categories") or ())),
-        "scope": f"Scope.{spec['scope'].removesuffix('d').upper()}"
-        if spec["scope"] == "Cluster"
-        else "Scope.NAMESPACED",
-        "storage": repr(version["storage"] or alone),
-        "served": "" if version["served"] or alone else "False",
-        "hub": repr(hub),
-        "deprecated": "True" if version.get("deprecated") else "",
-        "deprecation_warning": text(version.get("deprecationWarning") or "")
-        if version.get("deprecationWarning")
-        else "",
-        "crd_labels": _mapping(notable(crd["metadata"].get("labels"))),
-        "crd_annotations": _mapping(notable(crd["metadata"].get("annotations"))),
-        "scale": _scale(scale) if scale else "",
-        "selectable": _tuple(map(repr, selectable)),
-        "columns": _tuple(columns),
-    }
-    return ((name, value) for name, value in options.items() if value)
-
-
-def _column(column: Resource) -> str:
-    if {key: value for key, value in column.items() if value} == {
-        "name": AGE.name,
-        "type": AGE.type,
-        "jsonPath": AGE.path,
-    }:
-        return "AGE"
-    more = "".join(f", {key}={column[key]!r}" for key in ("description", "priority", "format") if column.get(key))
-    return f"Column({column['name']!r}, {column['type']!r}, {column['jsonPath']!r}{more})"
-
-
-def _scale(scale: Resource) -> str:
-    selector = f", selector={scale['labelSelectorPath']!r}" if scale.get("labelSelectorPath") else ""
-    return f"Scale({scale['specReplicasPath']!r}, {scale['statusReplicasPath']!r}{selector})"
-
-
-def _tuple(items: Any) -> str:
-    items = list(items)
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})" if items else ""
-
-
-def _mapping(items: dict[str, str]) -> str:
-    return repr(items) if items else ""
 
 
 def _described(node: Resource) -> bool:
