@@ -27,7 +27,7 @@ class Workspace(Version):
     version = "v1"
     storage = True
     hub = True
-    spec: WorkspaceSpec = WorkspaceSpec()
+    spec: WorkspaceSpec
     status: WorkspaceStatus
 
 

@@ -62,7 +62,7 @@ KEPT = (
 # The formats that the API server checks and that everybody reads alike.
 FORMATS = ("int32", "int64", "date-time")
 # Their Go types contain a LocalObjectReference, which is atomic. controller-gen says so of the whole, and the OpenAPI
-# document does not; a custom resource should merge as those of other operators do.
+# document does not; a custom resource should merge like the ones of other operators.
 ATOMIC = (
     "ConfigMapEnvSource",
     "ConfigMapProjection",

@@ -1,6 +1,6 @@
 """Parts: the fields of whole objects, as the annotations of a version class say them.
 
-Internal: `bonny.api.version.parts` has those of each class.
+Internal: `bonny.api.version.parts` keeps them for each class.
 """
 
 from __future__ import annotations

@@ -37,11 +37,13 @@ def matches(pattern: str, value: str) -> bool:
 
 
 def match_as_the_server(schema: Any, where: str) -> None:
-    """Change the core schema of a model: translate its patterns, and check those of an `IntOrString` on text alone.
+    """Change the core schema of a model: translate its patterns; the pattern of an `IntOrString` checks text alone.
 
     Nested models are left out: they have been changed already. Raises: `OptionError` for a pattern that is not one.
     """
-    for child in schema.values() if isinstance(schema, dict) else schema:
+    for name, child in schema.items() if isinstance(schema, dict) else enumerate(schema):
+        if name == "default" and schema.get("type") == "default":
+            continue  # a value of the user's
         if isinstance(child, dict) and child.get("type") == "model":
             continue
         if isinstance(child, dict) and child.get("type") == "chain":

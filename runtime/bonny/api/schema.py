@@ -164,7 +164,7 @@ def _spelled_object(schema: Resource) -> Resource:
 
 
 def _as_given(stored: Any, given: Any, schema: Resource) -> Any:
-    """What of a default was given: the API server fills in the rest, but checks rules before it does."""
+    """The given fields of a default: the API server fills in the rest, but checks rules before it does."""
     if isinstance(given, dict) and RULES not in schema:
         fields, other = schema.get("properties", {}), schema.get("additionalProperties") or {}
         return {

@@ -32,7 +32,7 @@ class Status(Model):
     """The observed state, written by the operator. Every field needs a default: objects start without a status.
 
     `class RouteStatus(Status, required=("parents",))` lets the API server refuse a status without these fields (wire
-    names). Every write needs them then, also those of the runtime: give them with `axn.update_status` each time.
+    names). Every write needs them then, also a write of the runtime: give them with `axn.update_status` each time.
     """
 
     __required__: ClassVar[tuple[str, ...]] = ()

@@ -32,15 +32,7 @@ import msgspec
 
 from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind, Scope
-from ..naming import (
-    APPROVAL,
-    check_group,
-    check_kind,
-    check_plural,
-    check_tuple,
-    check_version,
-    names_of,
-)
+from ..naming import APPROVAL, check_group, check_kind, check_plural, check_tuple, check_version, names_of
 from ..resource import Resource
 from .parts import Parts, parts_of
 from .reading import read

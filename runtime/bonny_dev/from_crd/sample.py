@@ -12,8 +12,8 @@ from bonny.resource import Resource
 
 # Tried one after the other where a text has a form of its own.
 _TEXTS: Final = tuple(
-    "example Example example.com https://example.com /example example/example 1h 1 10.0.0.0/24 2026-01-01T00:00:00Z "
-    "2026-01-01 10.0.0.1 fd00::1 00000000-0000-4000-8000-000000000000 ZXhhbXBsZQ== @daily v1 True {}".split()  # noqa: SIM905
+    "example Example example.com https://example.com /example example/example 1h 1 10.0.0.0/24 2026-01-01T00:00:00Z "  # noqa: SIM905
+    "2026-01-01 10.0.0.1 fd00::1 00000000-0000-4000-8000-000000000000 ZXhhbXBsZQ== @daily v1 True {}".split()
 )
 _EMBEDDED: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "example"}}
 
