@@ -53,3 +53,8 @@ def _table() -> dict[str, dict[str, Resource]]:
     text = files(__package__).joinpath("builtin_schemas.json").read_text(encoding="utf-8")
     table: dict[str, dict[str, Resource]] = json.loads(text)
     return table
+
+
+def builtin_types() -> list[tuple[str, str]]:
+    """API version and name of every type in the table."""
+    return [(api_version, name) for api_version, types in _table().items() for name in types]

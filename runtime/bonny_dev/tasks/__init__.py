@@ -5,9 +5,9 @@ You need it in tasks.py only. Imports at the top are light, so that `invoke --li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from invoke.context import Context
 
@@ -17,6 +17,7 @@ from ..project import Project
 from . import sandbox
 from .command_line import check_command_line
 from .failure import task
+from .positional import FromCrd
 from .shipping import image, install, lock, pin_tags, uninstall
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_command_line",
     "examine",
+    "gen_api",
     "gen_controller",
     "gen_reconciler",
     "gen_scheduler",
@@ -48,20 +50,34 @@ __all__ = [
 DRY_RUN = "show what would be written, as a diff, and write nothing"
 
 
+FROM_CRD = {
+    "from_crd": "the definition of the kind: a file, - for the standard input, or its name in the cluster",
+    "keep": "path of a field to keep as it is, and not describe: spec.template; repeat it (with --from-crd)",
+    "no_docs": "write no docstrings (with --from-crd)",
+    "context": "context of your kubeconfig (with --from-crd; default: the current one)",
+}
+OF_DEFINITION = "with --from-crd the definition says all of the kind: leave out its names and options"
+NEW_KIND = {
+    "plural": "plural of the kind in lower case: widgets",
+    "version": "v1, v1beta1, v2alpha1 (default v1, for a new kind; with --from-crd all versions)",
+    "cluster_scoped": "objects of the kind have no namespace",
+    "short_name": "short name for kubectl; repeat it, or separate several with commas",
+    "group": "API group, if not the operator's own",
+    "dry_run": DRY_RUN,
+}
+
+
 @task(
-    iterable=["short_name"],
+    klass=FromCrd,
+    iterable=["short_name", "keep"],
     help={
         "kind": "kind in CamelCase: Widget; with --for the name of the controller",
-        "plural": "plural of the kind in lower case: widgets",
-        "version": "v1, v1beta1, v2alpha1 (default v1, for a new kind)",
-        "cluster_scoped": "objects of the kind have no namespace",
-        "short_name": "short name for kubectl; repeat it, or separate several with commas",
-        "group": "API group, if not the operator's own",
         "for": "an existing kind, such as apps/v1/Deployment: add a controller for it, and no API",
         "finalizer": "add a finalizer: the controller cleans up before an object is deleted",
         "bare": "leave out the example, which publishes a field in a ConfigMap",
-        "no_controller": "add only the API, a sample and a test, for a kind that other code reads",
-        "dry_run": DRY_RUN,
+        "no_controller": "add only the API, a sample and a test, as gen-api does",
+        **NEW_KIND,
+        **FROM_CRD,
     },
 )
 def gen_controller(
@@ -77,10 +93,21 @@ def gen_controller(
     bare: bool = False,
     no_controller: bool = False,
     dry_run: bool = False,
-) -> None:
+    from_crd: str = "",
+    keep: list[str] | None = None,
+    no_docs: bool = False,
+    context: str = "",
+) -> int:
     """Add a kind: API, controller, sample and tests; or, with another --version, a version of an existing kind."""
     from . import generate, parts
 
+    if from_crd:
+        if plural or cluster_scoped or short_name or group or for_ or finalizer or bare:
+            raise UsageError(OF_DEFINITION)
+        options = {"version": version, "keep": keep or (), "docs": not no_docs, "controller": not no_controller}
+        return _port(c, from_crd, kind, context, options, dry_run=dry_run)
+    if keep or no_docs or context:
+        raise UsageError("--keep, --no-docs and --context are for --from-crd: add it, or leave them out")
     if version and for_:
         raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
     if for_ and (bare or no_controller):
@@ -101,6 +128,70 @@ def gen_controller(
     project = Project.at(Path(c.root))
     plan = parts.plan_controller_of(project, request, for_) if for_ else generate.plan_kind(project, request)
     _carry_out(plan, dry_run=dry_run)
+    return 0
+
+
+@task(
+    klass=FromCrd,
+    iterable=["short_name", "keep"],
+    help={
+        "kind": "kind in CamelCase: Widget; with --from-crd one of several in a file",
+        "foreign": "the kind is another operator's: no part of the manifest here (with --from-crd)",
+        **NEW_KIND,
+        **FROM_CRD,
+    },
+)
+def gen_api(
+    c: Context,
+    kind: str,
+    plural: str,
+    version: str = "",
+    cluster_scoped: bool = False,
+    short_name: list[str] | None = None,
+    group: str = "",
+    dry_run: bool = False,
+    from_crd: str = "",
+    keep: list[str] | None = None,
+    no_docs: bool = False,
+    context: str = "",
+    foreign: bool = False,
+) -> int:
+    """Add a kind without a controller: API, sample and test, for a kind that other code reads."""
+    if not from_crd:
+        if foreign or keep or no_docs or context:
+            raise UsageError("--foreign, --keep, --no-docs and --context are for --from-crd: add it, or leave them out")
+        options: dict[str, Any] = {
+            "cluster_scoped": cluster_scoped,
+            "short_name": short_name,
+            "group": group,
+            "dry_run": dry_run,
+        }
+        gen_controller.body(c, kind, plural, version=version, no_controller=True, **options)
+        return 0
+    if plural or cluster_scoped or short_name or group:
+        raise UsageError(OF_DEFINITION)
+    wanted: dict[str, Any] = {"version": version, "keep": keep or (), "docs": not no_docs, "foreign": foreign}
+    return _port(c, from_crd, kind, context, wanted | {"controller": False}, dry_run=dry_run)
+
+
+def _port(c: Context, source: str, kind: str, context: str, options: Mapping[str, Any], *, dry_run: bool) -> int:
+    """Write the files for a definition, or print how it differs from the one that was kept: code 1 if it does."""
+    from ..from_crd.reading import read_crd
+    from . import port
+
+    project = Project.at(Path(c.root))
+    crd, text = read_crd(source, kind=kind, context=context)
+    changes = port.changes(project, crd)
+    if changes is None:
+        _carry_out(port.plan_port(project, crd, text, port.Request(**options)), dry_run=dry_run)
+        return 0
+    kept = port.kept(project, crd).relative_to(project.root)
+    if changes:
+        print(f"{source} differs from {kept}, and nothing was changed:", *(f"  {each}" for each in changes), sep="\n")
+        print(f"Next: put it in the place of {kept}, and change the classes until `invoke test --unit` passes.")
+    else:
+        print(f"nothing to do: {source} says the same as {kept}")
+    return int(bool(changes))
 
 
 @task(help={"name": "name of the task in lower case: stale-reports", "dry_run": DRY_RUN})

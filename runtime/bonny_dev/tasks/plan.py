@@ -12,6 +12,7 @@ import ast
 import builtins
 import difflib
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -99,6 +100,25 @@ def formatted(text: str, path: Path, *, package: str) -> str:
         done = subprocess.run(line, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
         text = done.stdout if done.returncode == 0 else text
     return text
+
+
+def complaints(text: str, path: Path) -> set[str]:
+    """The codes of the rules that the linter of `path`'s repository finds broken in `text`; none without ruff."""
+    if importlib.util.find_spec("ruff") is None:
+        return set()
+    line = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--quiet",
+        "--output-format=json",
+        "--stdin-filename",
+        str(path),
+        "-",
+    ]
+    done = subprocess.run(line, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
+    return {str(each["code"]) for each in json.loads(done.stdout or "[]")}
 
 
 def check_free(name: str, what: str, texts: Mapping[Path, str]) -> None:

@@ -79,7 +79,9 @@ def _parsed(path: Path) -> ast.Module:
 def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
-    for _, name, value in assignments(node):
+    for statement, name, value in assignments(node):
+        if isinstance(statement, ast.AnnAssign) and "ClassVar" not in ast.unparse(statement.annotation):
+            continue  # a field of a model, which can be called kind or version, too
         lines[name] = value.lineno
         if isinstance(value, ast.Attribute):  # scope = Scope.CLUSTER
             values[name] = value.attr

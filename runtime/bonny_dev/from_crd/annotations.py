@@ -1,0 +1,179 @@
+"""Annotations: a field of a schema as a line of Python: its type, its markers and its default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+from bonny.api import IMMUTABLE, Rule
+from bonny.api.markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE
+from bonny.api.rules import RULES
+from bonny.naming import camel_case
+from bonny.resource import Resource
+
+from .canonical import QUANTITY
+from .classes import Classes, is_condition, is_model
+from .cover import built_in
+from .names import leads_back
+from .sayable import BOUNDS, INTEGER_TYPES, SIZES, STRING_TYPES
+
+_SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+_PARSED: Final = {
+    "datetime": "datetime.fromisoformat({})",
+    "date": "date.fromisoformat({})",
+    "UUID": "UUID({})",
+    "IPv4Address": "IPv4Address({})",
+    "IPv6Address": "IPv6Address({})",
+}
+
+
+@dataclass
+class _Type:
+    """A type, its markers, and the arguments of its `Field`."""
+
+    base: str
+    markers: list[str] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{name}={text(value)}" for name, value in self.options.items())
+        markers = [*self.markers, *([f"Field({options})"] if options else [])]
+        return f"Annotated[{', '.join((self.base, *markers))}]" if markers else self.base
+
+
+def field_line(name: str, wire: str, node: Resource, *, required: bool, classes: Classes) -> str:
+    """The line `name: type = default` of a model, or of a version."""
+    typed, default = _type(node, classes), ""
+    if "default" in node:
+        default = _default(node, classes)
+        if node.get(INT_OR_STRING) and typed.base == "Quantity" and type(node["default"]) is int:
+            typed.options["json_schema_extra"] = {"default": node["default"]}
+            default = repr(str(node["default"]))
+    elif not required and "nullable" not in node and node.get("type") == "array":
+        default = "Field(default_factory=list)"
+    elif not required and "nullable" not in node and "additionalProperties" in node:
+        default = "Field(default_factory=dict)"
+    elif not required:
+        default = "None"
+    if (default == "None" or "nullable" in node) and typed.base != "Any":
+        typed = _Type(f"{typed} | None", ["Nullable()"] if default == "None" and "nullable" in node else [])
+    if not leads_back(name, wire):
+        typed.options["alias"] = wire
+    return f"{name}: {typed}" + (f" = {default}" if default else "")
+
+
+def rules_of(node: Resource) -> list[str]:
+    """The rules on `node` as expressions."""
+    return [
+        "IMMUTABLE" if rule == IMMUTABLE.as_keyword() else _call("Rule", rule["rule"], rule)
+        for rule in node.get(RULES, ())
+    ]
+
+
+def text(value: Any) -> str:
+    """A value of JSON in Python; a text with backslashes is raw where it can be."""
+    raw = isinstance(value, str) and "\\" in value and value.isprintable() and not value.endswith("\\")
+    return f'r"{value}"' if raw and '"' not in value else repr(value)
+
+
+def _call(function: str, first: str, rule: Resource) -> str:
+    options = {_SNAKE[key]: value for key, value in rule.items() if key != "rule"}
+    return f"{function}({', '.join((text(first), *(f'{name}={text(value)}' for name, value in options.items())))})"
+
+
+_SNAKE: Final = {camel_case(each.name): each.name for each in fields(Rule)}
+
+
+def _type(node: Resource, classes: Classes) -> _Type:
+    typed = _base(node, classes)
+    if LIST_TYPE in node:
+        keys = ", ".join(map(repr, node.get(LIST_KEYS, ())))
+        typed.markers.append({"map": f"ListMap({keys})", "set": "ListSet()", "atomic": "ListAtomic()"}[node[LIST_TYPE]])
+    if MAP_TYPE in node and built_in(node) is None:
+        typed.markers.append("MapAtomic()")
+    if not is_model(node):
+        typed.markers += rules_of(node)
+    return typed
+
+
+def _base(node: Resource, classes: Classes) -> _Type:
+    if INT_OR_STRING in node:
+        if node.get("pattern") == QUANTITY:
+            return _Type("Quantity")
+        return _Type("IntOrString", options={"pattern": node["pattern"]} if "pattern" in node else {})
+    sizes = dict(zip(("min_length", "max_length"), SIZES.get(node.get("type", ""), ()), strict=False))
+    sized = {option: node[key] for option, key in sizes.items() if key in node}
+    match node.get("type"):
+        case "array":
+            return _Type(f"list[{_item(node['items'], classes)}]", options=sized)
+        case "object":
+            return _object(node, classes, sized)
+        case "string" | "integer" | "number" | "boolean":
+            return _scalar(node, sized)
+    return _Type("Any", ["PreserveUnknown()"])
+
+
+def _object(node: Resource, classes: Classes, sized: dict[str, Any]) -> _Type:
+    if is_model(node):
+        return _Type(classes.name_of(node), ["Embedded()"] if EMBEDDED in node else [], sized)
+    if is_condition(node):
+        return _Type("Condition", options=sized)
+    if "additionalProperties" in node:
+        return _Type(f"dict[str, {_item(node['additionalProperties'], classes)}]", options=sized)
+    if EMBEDDED in node:
+        return _Type("dict[str, Any]", ["Embedded()"], sized)
+    known = built_in(node)
+    marker = "PreserveUnknown()" if known is None else f"BuiltIn({known.api_version!r}, {known.name!r})"
+    return _Type("dict[str, Any]", [marker], sized)
+
+
+def _scalar(node: Resource, sized: dict[str, Any]) -> _Type:
+    base = _SCALARS[node["type"]]
+    if "enum" in node:
+        base = f"Literal[{', '.join(map(repr, node['enum']))}]"
+    elif "format" in node:
+        base = (STRING_TYPES if node["type"] == "string" else INTEGER_TYPES)[node["format"]]
+    limits = ("minLength", "maxLength", "pattern", *BOUNDS)
+    if "enum" in node or base in _PARSED:  # pydantic limits no values of these
+        beside = (*limits, *(["format"] if "enum" in node else []))
+        extra = {key: node[key] for key in beside if key in node}
+        return _Type(base, options={"json_schema_extra": extra} if extra else {})
+    options = {"pattern": node["pattern"]} if "pattern" in node else {}
+    for name, exclusive, within, beyond in (
+        ("minimum", "exclusiveMinimum", "ge", "gt"),
+        ("maximum", "exclusiveMaximum", "le", "lt"),
+    ):
+        if name in node:
+            options[beyond if exclusive in node else within] = node[name]
+    if "multipleOf" in node:
+        options["multiple_of"] = node["multipleOf"]
+    return _Type(base, options={**sized, **options})
+
+
+def _item(node: Resource, classes: Classes) -> str:
+    typed = _type(node, classes)
+    nullable = "nullable" in node and typed.base != "Any"
+    return f"{typed} | None" if nullable else str(typed)
+
+
+def _default(node: Resource, classes: Classes) -> str:
+    return _value(node["default"], node, classes)
+
+
+def _value(value: Any, node: Resource, classes: Classes) -> str:
+    """A value of `node`, an expression that has its type."""
+    if isinstance(value, dict) and (is_model(node) or is_condition(node)):
+        return instance("Condition" if is_condition(node) else classes.name_of(node), value)
+    if isinstance(value, dict) and isinstance(other := node.get("additionalProperties"), dict):
+        return f"{{{', '.join(f'{key!r}: {_value(each, other, classes)}' for key, each in value.items())}}}"
+    if isinstance(value, list) and "items" in node:
+        return f"[{', '.join(_value(each, node['items'], classes) for each in value)}]"
+    parsed = _PARSED.get(STRING_TYPES.get(node.get("format", ""), "")) if "enum" not in node else None
+    return parsed.format(repr(value)) if parsed and isinstance(value, str) else repr(value)
+
+
+def instance(model: str, value: Resource) -> str:
+    """The expression for a `value` of a model, by its wire names; not strict, because times are texts in it."""
+    if not value:
+        return f"{model}()"
+    return f"{model}.model_validate({value!r}, strict=False)"

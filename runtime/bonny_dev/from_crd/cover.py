@@ -1,0 +1,88 @@
+"""Cover: finds the built-in type that can stand for a part of a definition.
+
+A type of Kubernetes is taken where it is equal to the original, or where the original is large and every field of it,
+at any depth, is in the type, which then refuses nothing that the original accepts. Names alone decide nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, NamedTuple
+
+from bonny.api import Condition
+from bonny.api.builtin import builtin_schema, builtin_types
+from bonny.api.markers import LIST_KEYS, LIST_TYPE, MAP_TYPE
+from bonny.api.schema import structural
+from bonny.resource import Resource
+
+from .canonical import canonical, shape, without
+
+# Equal to a type by accident are only smaller objects.
+_FEWEST_EQUAL: Final = 3
+# From this many fields on it is better to have Kubernetes' own type, with what newer releases added to it.
+_LARGE: Final = 20
+# A difference in one of these refuses no object that has only fields of the original; comparing names it.
+_MAY_DIFFER: Final = ("description", "default", "format", "required", "properties", "items", "additionalProperties")
+_MARKS: Final = (LIST_TYPE, LIST_KEYS, MAP_TYPE)
+
+
+class BuiltInType(NamedTuple):
+    """A type in the table of `bonny.api.builtin`."""
+
+    api_version: str
+    name: str
+
+
+def built_in(node: Resource) -> BuiltInType | None:
+    """The built-in type for `node`, a canonical schema of an object; the one with the fewest fields of several."""
+    size = _fields(node)
+    if node.get("type") != "object" or "properties" not in node or size < _FEWEST_EQUAL:
+        return None
+    if equal := _by_shape().get(shape(node, "default", "nullable")):
+        return equal
+    covering = [each for each, schema in _types().items() if size >= _LARGE and _covers(schema, node)]
+    return min(covering, key=lambda each: _fields(_types()[each]), default=None)
+
+
+@cache
+def condition_shape() -> str:
+    """The shape of the Condition that all of Kubernetes shares."""
+    return shape(canonical(structural(Condition, where="Condition")))
+
+
+def _covers(schema: Resource, node: Resource) -> bool:
+    fields, others = node.get("properties", {}), schema.get("properties", {})
+    limits = [without(each, "nullable", *_MAY_DIFFER, *_MARKS) for each in (schema, node)]
+    return (
+        limits[0] == limits[1]
+        and not ("nullable" in node and "nullable" not in schema)
+        and fields.keys() <= others.keys()
+        and set(schema.get("required", ())) <= set(node.get("required", ()))
+        and all(_covers(others[name], fields[name]) for name in fields)
+        and all(
+            (key in node) == (key in schema) and _covers(schema[key], node[key])
+            for key in ("items", "additionalProperties")
+            if key in node or key in schema
+        )
+    )
+
+
+def _fields(schema: Resource) -> int:
+    """How many fields there are, at any depth."""
+    inner = [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)]
+    fields = schema.get("properties", {})
+    return len(fields) + sum(map(_fields, (*fields.values(), *inner)))
+
+
+@cache
+def _types() -> dict[BuiltInType, Resource]:
+    return {BuiltInType(*each): canonical(builtin_schema(*each)) for each in builtin_types()}
+
+
+@cache
+def _by_shape() -> dict[str, BuiltInType]:
+    """The types of which there is one alone with that content."""
+    found: dict[str, list[BuiltInType]] = {}
+    for each, schema in _types().items():
+        found.setdefault(shape(schema), []).append(each)
+    return {content: each[0] for content, each in found.items() if len(each) == 1}

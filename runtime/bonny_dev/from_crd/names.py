@@ -1,0 +1,64 @@
+"""Names: what fields and classes are called in Python, from the names in a definition."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Container, Sequence
+from typing import Final
+
+from bonny.api import Model
+from bonny.naming import RESERVED_KINDS, camel_case
+
+# As annotations use them: below a field of such a name, they would mean the field.
+_TYPES: Final = frozenset(("str", "int", "float", "bool", "list", "dict", "datetime", "date"))
+_HARD_TO_READ: Final = frozenset("lIO")  # ruff, E741
+# Before a capital, but `IPs` is one word.
+_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
+
+
+def field_name(wire: str, taken: Container[str] = ()) -> str:
+    """The attribute for the field `wire`: `maxSize` gives `max_size`, `class` gives `class_`."""
+    name = re.sub(r"[\W_]+", "_", _WORD.sub("_", wire), flags=re.ASCII).strip("_").lower() or "field"
+    if name[0].isdigit():
+        name = f"field_{name}"
+    if keyword.iskeyword(name) or name in _TYPES | _HARD_TO_READ or hasattr(Model, name):
+        name = f"{name}_"
+    while name in taken:
+        name = f"{name}_2"
+    return name
+
+
+def leads_back(name: str, wire: str) -> bool:
+    """Whether a field needs no `alias`."""
+    return camel_case(name) == wire
+
+
+def class_name(path: Sequence[str], taken: Container[str]) -> str:
+    """A free name for the class at a path of wire names: by the last of them, by more of them on a clash.
+
+    `[]` and `*` stand for the items of the list or mapping before them, which give their singular.
+    """
+    words: list[str] = []
+    for part in path:
+        if part in ("[]", "*"):
+            words[-1] = _singular(words[-1])
+        else:
+            words.append("".join(word[:1].upper() + word[1:] for word in re.split(r"[\W_]+", part, flags=re.ASCII)))
+    names = ["".join(words[start:]) for start in range(len(words) - 1, -1, -1)]
+    names += [f"{names[-1]}{number}" for number in range(2, 1000)]
+    return next(name for name in map(_importable, names) if name not in taken)
+
+
+def _importable(name: str) -> str:
+    free = name.isidentifier() and name not in RESERVED_KINDS and not hasattr(builtins, name)
+    return name if free else f"A{name}"
+
+
+def _singular(word: str) -> str:
+    if re.search("[^aeiou]ies$", word):
+        return f"{word[:-3]}y"
+    if re.search("(ss|sh|ch|x)es$", word):
+        return word[:-2]
+    return word[:-1] if re.search("[^su]s$", word) else word

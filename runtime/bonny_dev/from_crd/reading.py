@@ -1,0 +1,98 @@
+"""Reading: the CustomResourceDefinition in a file, on standard input or in a cluster.
+
+Definitions are read as the API server's own tools read YAML: a time is a text, and so is `=`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from bonny.client.api import Client
+from bonny.client.config import find_cluster
+from bonny.client.errors import NotFound
+from bonny.errors import UsageError
+from bonny.resource import Resource
+
+from ..install import CRD
+from .checking import NAME, at, checked
+from .compare import notable
+
+_FILE: Final = (".yaml", ".yml", ".json")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without types that JSON does not have."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":value"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_crd(source: str, *, kind: str = "", context: str = "") -> tuple[Resource, str]:
+    """The definition at `source`, a file, `-` for standard input, or a name in the cluster; and its YAML.
+
+    `kind` chooses one of several in a file; `context` is one of the kubeconfig.
+    Raises: `UsageError` in a sentence when there is none that can be used; `ApiError` when the cluster does not answer.
+    """
+    path = Path(source)
+    if source == "-":
+        return parse_crd("the standard input", sys.stdin.read(), kind=kind)
+    if path.is_file():
+        try:
+            return parse_crd(source, path.read_text(encoding="utf-8"), kind=kind)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{source} cannot be read ({error}): name a YAML file with a definition") from error
+    if not NAME.fullmatch(source) or source.endswith(_FILE):
+        raise UsageError(
+            f"there is no file {source}: name one, - for the standard input, or a definition in the cluster, such as "
+            "certificates.cert-manager.io"
+        )
+    found = asyncio.run(_from_cluster(source, context))
+    metadata = {"name": found["metadata"]["name"]}
+    for key in ("labels", "annotations"):
+        if entries := notable(found["metadata"].get(key)):
+            metadata[key] = entries
+    plain = {"apiVersion": CRD.api_version, "kind": CRD.kind, "metadata": metadata, "spec": found["spec"]}
+    return checked(source, plain), yaml.safe_dump(plain, sort_keys=False, width=120)
+
+
+def parse_crd(where: str, text: str, *, kind: str = "") -> tuple[Resource, str]:
+    """The definition in the YAML `text`, and its own part of the text. Raises: `UsageError`."""
+    try:
+        documents = [document for document in yaml.load_all(text, _Loader) if document is not None]
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
+        raise UsageError(f"{where} is not valid YAML{line} ({getattr(error, 'problem', error)}): correct it") from None
+    items = [item for each in documents for item in (_items(each) if isinstance(each, dict) else (each,))]
+    found = [item for item in items if isinstance(item, dict) and item.get("kind") == CRD.kind]
+    named = [each for each in found if kind in ("", at(each, "spec", "names", "kind"))]
+    if not found:
+        kinds = ", ".join(sorted({str(item.get("kind")) if isinstance(item, dict) else "no object" for item in items}))
+        raise UsageError(f"{where} has no CustomResourceDefinition, but {kinds or 'nothing'}: name a file with one")
+    if len(named) != 1:
+        kinds = ", ".join(str(at(each, "spec", "names", "kind")) for each in found)
+        raise UsageError(f"{where} has the definitions of {kinds}: choose one, such as --kind {kinds.split(',')[0]}")
+    crd = checked(where, named[0])
+    return crd, text if len(items) == 1 else yaml.safe_dump(crd, sort_keys=False, width=120)
+
+
+def _items(document: Resource) -> list[Any]:
+    return document["items"] if isinstance(document.get("items"), list) else [document]
+
+
+async def _from_cluster(name: str, context: str) -> Resource:
+    async with Client(find_cluster(context=context or None), user_agent="bonny-from-crd") as client:
+        try:
+            return await client.get(CRD, name)
+        except NotFound as error:
+            raise UsageError(
+                f"the cluster has no definition {name}, and there is no such file: see `kubectl get crds`"
+            ) from error
