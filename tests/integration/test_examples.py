@@ -158,8 +158,17 @@ class Stage:
         for made in self._made.values():
             place = made["metadata"].get("namespace") or ""
             like = (made["apiVersion"], made["kind"], made["metadata"]["name"])
-            self.eventually(lambda like=like, place=place: self.get(*like, namespace=place) is None)
+            self.eventually(lambda like=like, place=place: self.is_gone(*like, namespace=place))
         self.eventually(lambda: not self.writes(since=time.monotonic() - QUIET_SECONDS))
+
+    def is_gone(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> bool:
+        """Whether there is no such object. Deleted volumes go meanwhile, as with the controllers of Kubernetes."""
+        for volume in self.sandbox.items("v1", "PersistentVolume"):
+            if "deletionTimestamp" in volume["metadata"]:
+                self.patch(
+                    f"/api/v1/persistentvolumes/{volume['metadata']['name']}", {"metadata": {"finalizers": None}}
+                )
+        return self.get(api_version, kind, name, namespace=namespace) is None
 
     def for_periods(self, number: int) -> None:
         """Return when every sample was handled so many times more."""
@@ -475,7 +484,7 @@ def test_the_groups_of_a_workspace_come_in_order_and_go_with_it(stage: Stage) ->
         assert not any("ownerReferences" in child["metadata"] for child in children)
 
         stage.delete(other)
-        stage.eventually(lambda: stage.get("workspaces.example.com/v1", "Workspace", "other") is None)
+        stage.eventually(lambda: stage.is_gone("workspaces.example.com/v1", "Workspace", "other"))
         for child in children:
             metadata = child["metadata"]
             left = stage.get("v1", child["kind"], metadata["name"], namespace=metadata.get("namespace", ""))

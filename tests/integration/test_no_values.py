@@ -18,6 +18,7 @@ from bonny import Axn, Controller, Owned, Resource
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import LEFT_OUT, Refusal
+from bonny.errors import ADVICE
 from bonny.kinds import Kind
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
@@ -277,7 +278,8 @@ def namespace(sandbox: Sandbox) -> Iterator[str]:
 
 
 TEXTS = {
-    "changed": "cannot apply jobs.batch {0}/denied (422): spec.template: Invalid: field is immutable; also: ",
+    "changed": "cannot apply jobs.batch {0}/denied (422): spec.template: Invalid: field is immutable; "
+    "advice: recreate=True would replace it, which deletes it and what it holds",
     "policy": 'cannot apply configmaps {0}/denied (422): configmaps "denied" is forbidden: ValidatingAdmissionPolicy '
     "'quoting' with binding 'quoting' denied request; " + LEFT_OUT,
     "quota": 'cannot apply secrets {0}/denied (403): secrets "denied" is forbidden: exceeded quota: none, requested: '
@@ -292,9 +294,12 @@ def events_of(sandbox: Sandbox, namespace: str) -> list[str]:
 
 
 def is_told(sandbox: Sandbox, namespace: str, name: str, text: str) -> bool:
-    """In the status, and in an event."""
+    """In the status, with advice for the author, and in an event without it."""
     status = said_of(sandbox.get(*THING, name, namespace=namespace))
-    return all(any(each.startswith(text) for each in place) for place in ([status], events_of(sandbox, namespace)))
+    fact, _, _ = text.partition(f"; {ADVICE}")
+    return status.startswith(text) and any(
+        note.startswith(fact) and ADVICE not in note for note in events_of(sandbox, namespace)
+    )
 
 
 def test_a_refused_child_is_reported_without_the_password_that_it_holds(

@@ -159,7 +159,7 @@ def test_an_update_brings_the_second_package_and_tests_with_former_names_pass(
     run(cruft, "update", "--skip-apply-ask", "--checkout", NEW, cwd=root)
 
     assert checksums(root / "vendor/bonny_dev")
-    assert "from bonny_dev.tasks import sandbox" in (root / "tasks.py").read_text("utf-8")
+    assert "from bonny_dev.tasks import check_command_line, sandbox" in (root / "tasks.py").read_text("utf-8")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for words in (["pytest", "tests/unit"], ["invoke", "update-runtime", "--ref", NEW], ["pytest", "tests/unit"]):
         done = subprocess.run(

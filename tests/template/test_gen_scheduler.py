@@ -102,7 +102,7 @@ def test_a_scheduler_named_like_a_word_of_python_gets_an_importable_module(proje
     [
         (["cheap-node"], 0, "wrote src/widgets_operator/controllers/cheap_node.py"),
         (["CheapNode"], 2, "'CheapNode' is not a scheduler name"),
-        ([], 1, "did not receive"),
+        ([], 2, "gen-scheduler needs NAME"),
     ],
 )
 def test_the_task_ends_with_a_sentence_and_a_code(project: Path, arguments: list[str], code: int, said: str) -> None:

@@ -80,8 +80,9 @@ def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
     for statement, name, value in assignments(node):
-        if isinstance(statement, ast.AnnAssign) and "ClassVar" not in ast.unparse(statement.annotation):
-            continue  # a field of a model, which can be called kind or version, too
+        annotation = ast.unparse(statement.annotation) if isinstance(statement, ast.AnnAssign) else "ClassVar"
+        if name in ("kind", "version") and "ClassVar" not in annotation:
+            continue  # a field of a model may have these names, too
         lines[name] = value.lineno
         if isinstance(value, ast.Attribute):  # scope = Scope.CLUSTER
             values[name] = value.attr
