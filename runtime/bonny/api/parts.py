@@ -16,8 +16,8 @@ from ..errors import OptionError
 from .model import Model
 from .status import Spec, Status
 
-# Every object has these.
-_TAKEN: Final = ("apiVersion", "kind", "metadata")
+TAKEN: Final = ("apiVersion", "kind", "metadata")
+"""Fields that every object has. No version describes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def parts_of(version: type, options: Collection[str], rules: Any) -> Parts:
     fields |= {"__doc__": version.__doc__, "__module__": version.__module__, "__cls_kwargs__": {"rules": rules}}
     model: type[Model] = create_model(version.__qualname__, __base__=Model, **fields)
     for name, field in model.model_fields.items():
-        if field.alias in _TAKEN:
+        if field.alias in TAKEN:
             raise OptionError(f"{where}: {name} is {field.alias} on the wire, which every object has: leave it out")
     return Parts(model, spec, status)
 

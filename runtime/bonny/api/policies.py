@@ -19,17 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from ..errors import OptionError
 from ..kinds import Kind
-from ..naming import check_dns_label, is_qualified_name
 from .version import Version
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
-
-OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE")
-ACTIONS: Final = ("Deny", "Warn", "Audit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +48,6 @@ class Validation:
 
     reason: Literal["Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge"] = "Invalid"
     """The machine-readable reason, and with it the HTTP code. Default `Invalid` (422)."""
-
-    def __post_init__(self) -> None:
-        if not (self.message or self.message_expression):
-            raise OptionError(f"the validation {self.expression!r} has no message: say what the user must change")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +112,6 @@ class Policy:
     failure_policy: Literal["", "Fail", "Ignore"] = ""
     """The answer to a write on which an expression fails. Default: `Fail` if all kinds are your own, or `Ignore`."""
 
-    def __post_init__(self) -> None:
-        check_dns_label(self.name, "name of a policy", "widget-tier")
-        if not self.kinds:
-            self.refuse("has no resource: name a version class or a Kind")
-        for each in self.kinds:
-            if isinstance(each, Kind) and (each.namespace or each.label_selector or each.field_selector):
-                self.refuse(f"selects objects of {each.kind}: use match_conditions or namespace_selector instead")
-        self.check_words("operations", self.operations, OPERATIONS)
-        for name in self.match_conditions:
-            if not is_qualified_name(name):
-                self.refuse(f"has a match condition called {name!r}: use letters and digits, with - _ . between them")
-        for name in self.variables:
-            if not (name.isascii() and name.isidentifier()):
-                self.refuse(f"has a variable called {name!r}: use letters, digits and _")
-
     @property
     def kinds(self) -> tuple[type[Version] | Kind, ...]:
         return self.resource if isinstance(self.resource, tuple) else (self.resource,)
@@ -150,21 +126,13 @@ class Policy:
         """All its expressions in CEL."""
         return (*self.match_conditions.values(), *self.variables.values())
 
-    def check_words(self, option: str, given: Iterable[str], allowed: tuple[str, ...]) -> None:
-        """Raises: `OptionError` unless `given` is a tuple of some of the `allowed` words."""
-        if not isinstance(given, tuple) or not given or not set(given) <= set(allowed):
-            self.refuse(f"has {option}={given!r}: write a tuple of {', '.join(allowed)}")
-
-    def refuse(self, problem: str) -> None:
-        raise OptionError(f"the policy {self.name} {problem}")
-
 
 @dataclass(frozen=True, slots=True)
 class ValidatingAdmissionPolicy(Policy):
     """Refuses writes. Kubernetes 1.30 or newer.
 
-    Raises: `OptionError` for what the API server would refuse. `invoke manifest` also refuses fields of your own kinds
-    that do not exist, which the API server accepts.
+    `invoke manifest` refuses what the API server would refuse, and fields of your own kinds that do not exist, which
+    the API server accepts.
     RBAC: none for the operator; who applies the manifest needs create on both kinds of object.
     """
 
@@ -175,16 +143,8 @@ class ValidatingAdmissionPolicy(Policy):
     """The reaction when one is not met. Default `("Deny",)`. `("Warn", "Audit")` lets the write pass, warns the user
     and notes it in the audit log: a trial before it is enforced."""
 
-    def __post_init__(self) -> None:
-        # Without arguments super() does not find the class that slots=True made.
-        Policy.__post_init__(self)
-        if not self.validations:
-            self.refuse("has no validations: add Validation(...), or leave the policy out")
-        self.check_words("actions", self.actions, ACTIONS)
-        if {"Deny", "Warn"} <= set(self.actions):
-            self.refuse("both denies and warns: the user reads the refusal, so leave out Warn")
-
     def expressions(self) -> Iterable[str]:
+        # Without arguments super() does not find the class that slots=True made.
         texts = (text for each in self.validations for text in (each.expression, each.message_expression))
         return (*Policy.expressions(self), *texts)
 
@@ -194,7 +154,7 @@ class MutatingAdmissionPolicy(Policy):
     """Changes what is written, such as defaults that depend on the namespace. Kubernetes 1.36 or newer.
 
     A default that is always the same belongs into the version class: `size: int = 1`.
-    Raises: `OptionError` for what the API server would refuse.
+    `invoke manifest` refuses what the API server would refuse.
     RBAC: none for the operator; who applies the manifest needs create on both kinds of object.
     """
 
@@ -209,18 +169,6 @@ class MutatingAdmissionPolicy(Policy):
     again: bool = False
     """Evaluate the policy once more if another one changed the object after it. Default False; otherwise it must have
     no effect the second time."""
-
-    def __post_init__(self) -> None:
-        Policy.__post_init__(self)
-        if not (self.apply or self.json_patch):
-            self.refuse("changes nothing: give `apply` or `json_patch`")
-        for option in ("apply", "json_patch"):
-            if not isinstance(getattr(self, option), tuple):
-                self.refuse(f"has {option}={getattr(self, option)!r}: write a tuple of expressions")
-        if any("namespaceObject" in each for each in self.match_conditions.values()):
-            self.refuse("reads namespaceObject in a match condition, where the API server has none: use a variable")
-        if "DELETE" in self.operations:
-            self.refuse("sees DELETE, where there is nothing to change: leave it out of the operations")
 
     def expressions(self) -> Iterable[str]:
         return (*Policy.expressions(self), *self.apply, *self.json_patch)

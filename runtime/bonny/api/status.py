@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema
 from ..errors import InvalidObject, OptionError
 from .markers import ListMap
 from .model import Model
-from .strict import unknown
+from .validation import unknown
 from .values import Int64
 
 # A qualified name, as meta/v1 Condition has it.

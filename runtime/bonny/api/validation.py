@@ -4,16 +4,19 @@ You need it to know without a server whether an object would be accepted: `Versi
 You do not need it to read objects that the API server has accepted: use `Version.spec_of`.
 
 Both functions follow apiextensions-apiserver step by step: `as_stored` drops nulls, fills in defaults and prunes;
-`problems` then checks types and limits. Only the server evaluates rules in CEL and checks the metadata of embedded
-objects. It also accepts a few spellings of times and addresses that pydantic cannot read.
+`problems` then checks types and limits. In what people write, the objects of a test and the status that a handler
+registers, unknown fields are kept (`prune=False`) and refused (`strict=True`). Only the server evaluates rules in CEL
+and checks the metadata of embedded objects. It also accepts a few spellings of times and addresses that pydantic cannot
+read.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -40,16 +43,16 @@ _EMBEDDED_FIELDS: Final[Resource] = {
 }
 
 
-def as_stored(value: Any, schema: Resource | None) -> Any:
+def as_stored(value: Any, schema: Resource | None, *, prune: bool = True) -> Any:
     """A copy of `value` in the form that the API server stores: without nulls and unknown fields, with defaults.
 
-    Without a `schema` nothing is dropped.
+    Without a `schema` nothing is dropped; without `prune` unknown fields stay.
     """
     if isinstance(value, Mapping):
-        return _stored_fields(value, schema or {}, keep=schema is None or PRESERVE_UNKNOWN in schema)
+        return _stored_fields(value, schema, prune=prune)
     if isinstance(value, (list, tuple)):
         items = None if schema is None else schema.get("items")
-        return [as_stored(_or_default(item, items), items) for item in value]
+        return [as_stored(_or_default(item, items), items, prune=prune) for item in value]
     if isinstance(value, str):
         return str(value)  # of an enumeration
     if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
@@ -59,7 +62,8 @@ def as_stored(value: Any, schema: Resource | None) -> Any:
     return value
 
 
-def _stored_fields(value: Mapping[str, Any], schema: Resource, *, keep: bool) -> Resource:
+def _stored_fields(value: Mapping[str, Any], schema: Resource | None, *, prune: bool) -> Resource:
+    keep, schema = not prune or schema is None or PRESERVE_UNKNOWN in schema, schema or {}
     fields, other = schema.get("properties", {}), schema.get("additionalProperties")
     stored = {}
     for name, child in value.items():
@@ -68,7 +72,7 @@ def _stored_fields(value: Mapping[str, Any], schema: Resource, *, keep: bool) ->
         if child is None and described is not None and "nullable" not in described:
             continue
         if described is not None or keep or (EMBEDDED in schema and name in (*_EMBEDDED_FIELDS, "metadata")):
-            stored[name] = as_stored(child, described)
+            stored[name] = as_stored(child, described, prune=prune)
     for name, described in fields.items():
         if name not in stored and "default" in described:
             stored[name] = as_stored(described["default"], described)
@@ -79,8 +83,11 @@ def _or_default(value: Any, schema: Resource | None) -> Any:
     return schema.get("default") if value is None and schema is not None and "nullable" not in schema else value
 
 
-def problems(value: Any, schema: Resource, where: str) -> Iterator[str]:
-    """The errors in `value`, a result of `as_stored`: sentences that begin with the path of a field."""
+def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) -> Iterator[str]:
+    """The errors in `value`, a result of `as_stored`: sentences that begin with the path of a field.
+
+    `strict`: an unknown field is an error. The API server drops it without a word, or rejects it in an apply.
+    """
     if value is None:
         if ("type" in schema or INT_OR_STRING in schema) and "nullable" not in schema:
             yield f"{where}: must not be null"
@@ -93,16 +100,16 @@ def problems(value: Any, schema: Resource, where: str) -> Iterator[str]:
     elif "enum" in schema and not any(type(value) is type(one) and value == one for one in schema["enum"]):
         yield f"{where}: must be one of {', '.join(map(str, schema['enum']))}"
     elif isinstance(value, dict):
-        yield from _object_problems(value, schema, where)
+        yield from _object_problems(value, schema, where, strict=strict)
     elif isinstance(value, list):
-        yield from _list_problems(value, schema, where)
+        yield from _list_problems(value, schema, where, strict=strict)
     elif isinstance(value, str):
         yield from _string_problems(value, schema, where)
     elif not isinstance(value, bool):
         yield from _number_problems(value, schema, where)
 
 
-def _object_problems(value: Resource, schema: Resource, where: str) -> Iterator[str]:
+def _object_problems(value: Resource, schema: Resource, where: str, *, strict: bool) -> Iterator[str]:
     yield from _size_problems(len(value), schema, where, "Properties", "fields")
     demanded = _EMBEDDED_FIELDS if EMBEDDED in schema else {}
     fields, other = {**demanded, **schema.get("properties", {})}, schema.get("additionalProperties")
@@ -112,14 +119,16 @@ def _object_problems(value: Resource, schema: Resource, where: str) -> Iterator[
     for name, child in value.items():
         described = fields.get(name, other)
         if described is not None:
-            yield from problems(child, described, f"{where}.{name}")
+            yield from problems(child, described, f"{where}.{name}", strict=strict)
+        elif strict and schema.get("type") == "object" and not {PRESERVE_UNKNOWN, EMBEDDED} & schema.keys():
+            yield f"{where}.{name}: {unknown(name, fields)}"
 
 
-def _list_problems(value: list[Any], schema: Resource, where: str) -> Iterator[str]:
+def _list_problems(value: list[Any], schema: Resource, where: str, *, strict: bool) -> Iterator[str]:
     yield from _size_problems(len(value), schema, where, "Items", "items")
     seen = set()
     for index, item in enumerate(value):
-        yield from problems(item, schema.get("items", {}), f"{where}[{index}]")
+        yield from problems(item, schema.get("items", {}), f"{where}[{index}]", strict=strict)
         if schema.get(LIST_TYPE) in ("set", "map"):
             keys = schema.get(LIST_KEYS)
             identity = item if keys is None or not isinstance(item, dict) else [item.get(key, ...) for key in keys]
@@ -154,6 +163,12 @@ def _size_problems(size: int, schema: Resource, where: str, keyword: str, things
         yield f"{where}: must have at least {schema[f'min{keyword}']} {things}"
     if size > schema.get(f"max{keyword}", size):
         yield f"{where}: must have at most {schema[f'max{keyword}']} {things}"
+
+
+def unknown(name: str, names: Iterable[str]) -> str:
+    """The text about a field that is not one of `names`."""
+    meant = get_close_matches(name, names, n=1)
+    return f"unknown field: did you mean {meant[0]}?" if meant else "unknown field"
 
 
 def _is_date(text: str) -> bool:

@@ -34,16 +34,13 @@ from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind, Scope
 from ..naming import APPROVAL, check_group, check_kind, check_plural, check_tuple, check_version, names_of
 from ..resource import Resource
-from .parts import Parts, parts_of
+from .markers import PRESERVE_UNKNOWN
+from .parts import TAKEN, Parts, parts_of
 from .reading import read
 from .rules import Rule
 from .schema import structural
 from .status import Spec, Status
-from .strict import unknown_fields
 from .validation import as_stored, problems
-
-# Parts of an object that its schema does not describe.
-_TYPE_AND_METADATA: Final[Resource] = {"apiVersion": {}, "kind": {}, "metadata": {}}
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
@@ -244,13 +241,9 @@ class Version:
         """
         given: Resource = msgspec.to_builtins(resource)
         schema = cls.schema()
-        stored = as_stored({name: given[name] for name in schema["properties"] if name in given}, schema)
-        errors = list(problems(stored, schema, ""))
-        if strict:
-            errors += unknown_fields(
-                given, {**schema, "properties": {**_TYPE_AND_METADATA, **schema["properties"]}}, ""
-            )
-        if errors:
+        schema["properties"] |= {name: {PRESERVE_UNKNOWN: True} for name in TAKEN}
+        stored = as_stored(given, schema, prune=not strict)
+        if errors := list(problems(stored, schema, "", strict=strict)):
             raise InvalidObject("; ".join(error.removeprefix(".") for error in errors))
         return {**given, **stored}
 

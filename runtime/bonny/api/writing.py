@@ -15,7 +15,6 @@ from ..errors import InvalidObject
 from ..resource import Resource
 from .schema import structural
 from .status import Status
-from .strict import unknown_fields
 from .validation import as_stored, problems
 
 # `Axn.set_condition` and the runtime write them, each entry by rules of its own.
@@ -29,9 +28,8 @@ def change_by(status: Status) -> Callable[[Resource], Resource]:
     """
     schema = _schema(type(status))
     given = status.model_dump(mode="json", exclude_unset=True, exclude=set(_NOT_BY_FIELD), warnings=False)
-    stored = as_stored(given, schema)
-    if errors := [*unknown_fields(given, schema, "status"), *problems(stored, schema, "status")]:
-        raise InvalidObject("; ".join(errors))
+    stored = as_stored(given, schema, prune=False)
+    _check(stored, schema)
     fields = {name: stored[name] for name in given if name in stored}
     return lambda before: {name: value for name, value in before.items() if name not in given} | fields
 
@@ -41,8 +39,11 @@ def check_status(status: Resource, model: type[Status]) -> None:
 
     Raises: `InvalidObject` with the fields that are unknown or do not fit, never their content.
     """
-    schema = _schema(model)
-    if errors := [*unknown_fields(status, schema, "status"), *problems(status, schema, "status")]:
+    _check(status, _schema(model))
+
+
+def _check(status: Resource, schema: Resource) -> None:
+    if errors := list(problems(status, schema, "status", strict=True)):
         raise InvalidObject("; ".join(errors))
 
 

@@ -21,6 +21,8 @@ from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource
 
+from .policy_checks import check_policy, refuse
+
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 SINCE: Final = "bonny.dev/kubernetes-since"
 """The annotation with the first minor version of Kubernetes that serves an object."""
@@ -37,7 +39,8 @@ _CHAIN: Final = re.compile(r"(?<![\w.])(object|oldObject|params)((?:\.\??[A-Za-z
 def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]) -> Iterator[Resource]:
     """Each policy of `operator`, and after it its binding. `definitions` are the CRDs of the operator's own kinds.
 
-    Raises: `OptionError` naming the policy and the field of an own kind that does not exist.
+    Raises: `OptionError` naming the policy, for what the API server would refuse, and for a field of an own kind that
+    does not exist.
     """
     schemas = {
         (definition["spec"]["group"], definition["spec"]["names"]["kind"], version["name"]): _schema(version)
@@ -45,6 +48,7 @@ def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]
         for version in definition["spec"]["versions"]
     }
     for policy in operator.policies:
+        check_policy(policy)
         for each in policy.kinds:
             _check_fields(policy, _kind(each, operator), schemas, ("object", "oldObject"))
         if policy.params is not None:
@@ -153,8 +157,9 @@ def _check_chain(policy: Policy, kind: Kind, schema: Resource, root: str, names:
         if name not in fields:
             (meant,) = difflib.get_close_matches(name, fields, 1) or [""]
             path = ".".join([root, *names[: number + 1]])
-            policy.refuse(
+            refuse(
+                policy,
                 f"reads {path}, and {kind.kind} {kind.api_version} has no such field: "
-                + (f"did you mean {meant!r}?" if meant else f"it has {', '.join(sorted(fields))}")
+                + (f"did you mean {meant!r}?" if meant else f"it has {', '.join(sorted(fields))}"),
             )
         node = fields[name]

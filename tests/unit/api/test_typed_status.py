@@ -204,7 +204,7 @@ def test_reading_still_ignores_fields_of_other_versions() -> None:
         ({"pvc_name": "x"}, r"status.pvc_name: unknown field: did you mean pvcName\?"),
         ({"phase": None}, "status.phase: must not be null"),
         ({"ready": "3"}, "status.ready: must be of type integer"),
-        ({"phase": None, "nonsense": 3}, "status.nonsense: unknown field; status.phase: must not be null"),
+        ({"phase": None, "nonsense": 3}, "status.phase: must not be null; status.nonsense: unknown field"),
         ({"conditions": [{"type": "Ready", "status": True}]}, r"status.conditions\[0\].status: must be"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Admission policies: what a manifest says of them, and what is refused where they are declared."""
+"""Admission policies: what a manifest says of them, and what it refuses."""
 
 from __future__ import annotations
 
@@ -189,9 +189,9 @@ def test_fields_of_parameters_of_an_own_kind_are_looked_up_too() -> None:
         ({"actions": ("Deny", "Warn")}, "both denies and warns"),
     ],
 )
-def test_what_the_api_server_would_refuse_is_refused_at_the_declaration(options: dict[str, Any], problem: str) -> None:
+def test_what_the_api_server_would_refuse_is_refused(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(OptionError, match=re.escape(problem)):
-        validating(**options)
+        manifest(validating(**options))
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_what_the_api_server_would_refuse_is_refused_at_the_declaration(options:
 )
 def test_a_mutating_policy_that_cannot_work_is_refused(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(OptionError, match=re.escape(problem)):
-        MutatingAdmissionPolicy("lamp-dim", **{"resource": Lamp, **options})
+        manifest(MutatingAdmissionPolicy("lamp-dim", **{"resource": Lamp, **options}))
 
 
 def test_a_refusal_needs_a_text() -> None:
-    with pytest.raises(OptionError, match="the validation 'false' has no message"):
-        Validation("false")
+    with pytest.raises(OptionError, match="has the validation 'false' without a message"):
+        manifest(validating(validations=(Validation("false"),)))
 
 
 def test_two_policies_of_one_name_are_refused_and_one_in_two_lists_is_one() -> None:
