@@ -68,12 +68,19 @@ async def test_a_handler_test_says_what_is_waited_for(observed: list[Resource], 
     assert names == ["database", "migration", "app"], "in the order in which they are applied"
 
 
-def test_what_comes_first_is_named_as_completely_as_what_is_registered() -> None:
-    """Regression: an `after` without a name was a KeyError."""
+async def is_up_later(resource: Resource) -> bool:
+    return is_up(resource)
+
+
+def test_a_refused_registration_leaves_the_earlier_one() -> None:
+    """Regression: an `after` without a name was a KeyError, and an `async def` as `when` dropped the earlier one."""
     axn = token(Script())
+    axn.register_descendant(config_map("b"))
+    with pytest.raises(OptionError, match="is an `async def`"):
+        axn.register_descendant(config_map("b"), after=config_map("a"), when=is_up_later)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="a descendant needs apiVersion, kind and metadata"):
         axn.register_descendant(config_map("b"), after={"apiVersion": "v1", "kind": "ConfigMap"})
-    assert axn.descendants == []
+    assert axn.descendants == [config_map("b")]
 
 
 def test_an_impossible_order_is_refused_by_the_names() -> None:

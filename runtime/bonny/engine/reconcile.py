@@ -117,7 +117,7 @@ class Reconcile(Axn[V_co]):
         }
 
     def descendant_groups(self) -> Iterator[list[Descendant]]:
-        """The registered descendants, group by group; what comes after others is in a group of its own."""
+        """The registered descendants, level by level; the `group` of each is its level (`axn.register_descendant`)."""
         for _, group in groupby(self._ordered(), key=lambda each: each.group):
             yield list(group)
 
