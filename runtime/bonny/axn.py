@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial, reduce
@@ -35,7 +35,7 @@ from .engine.context import ReconcileContext, Tasks
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
 from .kinds import Kind
-from .resource import Key, Resource, identify, key_of
+from .resource import Key, Resource, gvk_of, identify, key_of
 
 if TYPE_CHECKING:
     # A controller's handlers take an Axn, and an Axn names its controller: one of the two imports is for types alone.
@@ -79,6 +79,7 @@ class Handles(Protocol[V_co]):
 class Descendant:
     """An object that must exist as long as the handled object does."""
 
+    name: ObjectName
     resource: Resource
     group: int = 0
     omit_owner_ref: bool = False
@@ -172,7 +173,7 @@ class Axn(Generic[V_co]):
         self._shown = shown or decode_item(msgspec.json.encode(resource))
         self._version = version
         self._spec: object = None
-        self._descendants: list[Descendant] = []
+        self._descendants: dict[ObjectName, Descendant] = {}
         self._status_changes: list[StatusChange] = []
         self._events: list[RegisteredEvent] = []
         self._before_apply_descendants: list[BeforeApplyDescendants] = []
@@ -181,9 +182,9 @@ class Axn(Generic[V_co]):
         self._after_processed: list[AfterProcessed] = []
         self._states: set[State] = set()
         self._conditions: set[str] = set()
-        self._looked_at: set[tuple[str, str, Key]] = set()
+        self._looked_at: set[ObjectName] = set()
         self._listed: set[tuple[str, str]] = set()
-        self._kept: set[tuple[str, str, Key]] = set()
+        self._kept: set[ObjectName] = set()
         self._sealed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._calling: Future[Any] | None = None
@@ -365,14 +366,14 @@ class Axn(Generic[V_co]):
             raise OptionError(
                 f"{identify(self.identity)} is being deleted and cannot get new descendants: use axn.client"
             )
-        identity = self._complete(resource)
+        name = self._named(resource)
         before = (after,) if isinstance(after, Mapping) else tuple(after)
         if (before and group) or (when and not before):
             raise OptionError(f"{identify(resource)}: give after= with or without when=, or group= without both")
-        self._descendants = [other for other in self._descendants if self._named(other.resource) != identity]
-        names = tuple(map(self._named, before))
-        self._descendants.append(
-            Descendant(cast("Resource", resource), group, omit_owner_ref, adopt, recreate, names, when and _plain(when))
+        names, when = tuple(map(self._named, before)), when and _plain(when)
+        self._descendants.pop(name, None)  # so that it comes last
+        self._descendants[name] = Descendant(
+            name, cast("Resource", resource), group, omit_owner_ref, adopt, recreate, names, when
         )
 
     def keep_descendant(self, resource: Mapping[str, Any]) -> None:
@@ -385,21 +386,22 @@ class Axn(Generic[V_co]):
         the controller's `owns`.
         """
         self._may_change(State.DESCENDANTS_APPLIED)
-        name = self._complete(resource)
-        if all(kind.gvk != name[:2] for kind in self._context.owns):
+        name = self._named(resource)
+        if all(kind.gvk != name.gvk for kind in self._context.owns):
             raise OptionError(f"{identify(resource)} cannot be kept: its kind is not in the controller's `owns`")
         self._kept.add(name)
 
     @property
     def descendants(self) -> list[Resource]:
         """The registered descendants, in the order of `after` and `group`, then of registration."""
-        level = self._levels()
-        return [each.resource for each in sorted(self._descendants, key=lambda each: level[self._named(each.resource)])]
+        return [each.resource for each in self._ordered()]
 
-    def _levels(self) -> dict[ObjectName, int]:
-        """The level of each descendant."""
-        groups = {self._named(each.resource): each.group for each in self._descendants if not each.after}
-        return levels(groups, {self._named(each.resource): each.after for each in self._descendants if each.after})
+    def _ordered(self) -> list[Descendant]:
+        """The registered descendants by level; `group` is the level, also of those that come after others."""
+        free = {name: each.group for name, each in self._descendants.items() if not each.after}
+        level = levels(free, {name: each.after for name, each in self._descendants.items() if each.after})
+        placed = [replace(each, group=level[name]) for name, each in self._descendants.items()]
+        return sorted(placed, key=lambda each: each.group)
 
     @overload
     def update_status(self, change: StatusChange) -> None: ...
@@ -659,16 +661,15 @@ class Axn(Generic[V_co]):
         """The parts that were sent already."""
         return frozenset(self._states)
 
-    def _named(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
-        """The identity of a descendant; without a namespace it is in that of the handled object."""
-        namespace, name = key_of(resource)
-        return resource["apiVersion"], resource["kind"], Key(namespace or self.key.namespace, name)
+    def _name_of(self, gvk: tuple[str, str], key: Key) -> ObjectName:
+        """The name of a descendant; without a namespace it is in that of the handled object."""
+        return ObjectName(gvk, Key(key.namespace or self.key.namespace, key.name))
 
-    def _complete(self, resource: Mapping[str, Any]) -> tuple[str, str, Key]:
-        """The identity of what a handler calls a descendant."""
+    def _named(self, resource: Mapping[str, Any]) -> ObjectName:
+        """The name of what a handler calls a descendant."""
         if not (resource.get("apiVersion") and resource.get("kind") and (resource.get("metadata") or {}).get("name")):
             raise OptionError("a descendant needs apiVersion, kind and metadata.name")
-        return self._named(resource)
+        return self._name_of(gvk_of(resource), key_of(resource))
 
     def _must_be_open(self) -> None:
         if self._sealed:

@@ -68,6 +68,21 @@ async def test_a_handler_test_says_what_is_waited_for(observed: list[Resource], 
     assert names == ["database", "migration", "app"], "in the order in which they are applied"
 
 
+async def is_up_later(resource: Resource) -> bool:
+    return is_up(resource)
+
+
+def test_a_refused_registration_leaves_the_earlier_one() -> None:
+    """Regression: an `after` without a name was a KeyError, and an `async def` as `when` dropped the earlier one."""
+    axn = token(Script())
+    axn.register_descendant(config_map("b"))
+    with pytest.raises(OptionError, match="is an `async def`"):
+        axn.register_descendant(config_map("b"), after=config_map("a"), when=is_up_later)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="a descendant needs apiVersion, kind and metadata"):
+        axn.register_descendant(config_map("b"), after={"apiVersion": "v1", "kind": "ConfigMap"})
+    assert axn.descendants == [config_map("b")]
+
+
 def test_an_impossible_order_is_refused_by_the_names() -> None:
     a, b = config_map("a"), config_map("b")
     axn = token(Script())
@@ -125,7 +140,7 @@ def wanted(name: str, *, order: int = 0) -> Resource:
     """What is sent for the child `name`."""
     axn = token(Script())
     axn.register_descendant(bare(name), group=order)
-    return prepared(axn._descendants[0], axn.identity, operator="op", kind=CONFIG_MAP, owner_namespaced=True)
+    return prepared(*axn._descendants.values(), axn.identity, operator="op", kind=CONFIG_MAP, owner_namespaced=True)
 
 
 def stored(name: str, *, order: int = 0, version: str = "5", **data: str) -> Resource:

@@ -103,6 +103,23 @@ async def test_a_stage_that_fails_has_the_reason_of_the_failure(error: Exception
     assert (conditions["Reconciled"]["reason"], conditions["Reconciled"]["message"]) == (reason, message)
 
 
+async def test_a_stage_that_is_a_summary_does_not_claim_success_for_a_reconcile_that_fails_afterwards() -> None:
+    """Regression: the condition of a stage `Ready` stayed True when the descendants were refused."""
+
+    class Refused(Controller[Widget]):
+        stages = ("Ready",)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            with axn.stage("Ready"):
+                pass
+            raise Retry("the descendants are refused")
+
+    conditions = await written(Refused(), fails=Retry)
+
+    assert [conditions[name]["status"] for name in ("Ready", "Reconciled")] == ["False", "False"]
+    assert conditions["Ready"]["reason"] == "Retry"
+
+
 async def test_a_thread_that_hangs_in_a_stage_is_named_by_it_and_cannot_pass_it_later() -> None:
     go_on, ended = threading.Event(), threading.Event()
 

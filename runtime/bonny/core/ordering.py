@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import TypeAlias
+from typing import NamedTuple
 
 from ..errors import OptionError
 from ..resource import Key
 
-ObjectName: TypeAlias = tuple[str, str, Key]
-"""apiVersion, kind and key of an object."""
 
+class ObjectName(NamedTuple):
+    """Type and key of an object."""
 
-def text(name: ObjectName) -> str:
-    """The name as in messages: `ConfigMap default/w1`."""
-    return f"{name[1]} {name[2]}"
+    gvk: tuple[str, str]
+    key: Key
+
+    def __str__(self) -> str:
+        """As in messages: `ConfigMap default/w1`."""
+        return f"{self.gvk[1]} {self.key}"
 
 
 def levels(
@@ -35,9 +38,9 @@ def levels(
             if name in after:
                 found[name] = 1 + max(found[earlier] for earlier in after[name])
             elif name not in fixed:
-                later = next(text(each) for each, earlier in after.items() if name in earlier)
-                raise OptionError(f"{later} comes after {text(name)}, which is not registered: register that, too")
+                later = next(each for each, earlier in after.items() if name in earlier)
+                raise OptionError(f"{later} comes after {name}, which is not registered: register that, too")
     except CycleError as error:
-        cycle = " after ".join(map(text, reversed(error.args[1])))
+        cycle = " after ".join(map(str, reversed(error.args[1])))
         raise OptionError(f"objects cannot come after each other: {cycle}") from None
     return found

@@ -11,16 +11,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import msgspec
 
 from ..axn import SHORTEST_WAIT, Axn, Descendant, RegisteredEvent, State, V_co
 from ..core.objects import Item, decode_item
-from ..core.ordering import ObjectName
 from ..events import Event
 from ..kinds import Kind, Owned
-from ..resource import Key, Resource, gvk_of, named
+from ..resource import Key, Resource, gvk_of
 from .context import ReconcileContext
 
 Step: TypeAlias = "Callable[[Reconcile[Any]], Awaitable[None] | None]"
@@ -68,8 +68,8 @@ class Reconcile(Axn[V_co]):
     def unwanted(self, children: Sequence[tuple[Owned, Item]]) -> list[tuple[Owned, Item]]:
         """The live children to prune: neither registered nor kept, nor under deletion, nor of a kind whose children
         stay."""
-        names = [self._named(named(kind.gvk, child.key)) for kind, child in children]
-        wanted = self._kept | {self._named(descendant.resource) for descendant in self._descendants}
+        names = [self._name_of(kind.gvk, child.key) for kind, child in children]
+        wanted = self._kept | self._descendants.keys()
         # Two declarations of a kind may both select a child.
         wanted |= {name for name, (kind, _) in zip(names, children, strict=True) if not kind.prune}
         return [
@@ -107,25 +107,19 @@ class Reconcile(Axn[V_co]):
         """Let the hooks change the descendants. Objects that a hook adds get default options."""
         if not self._before_apply_descendants:
             return
-        registered = {self._named(descendant.resource): descendant for descendant in self._descendants}
         resources = self.descendants
         for hook in reversed(self._before_apply_descendants):
             resources = hook(resources, self)
-        self._descendants = [
-            replace(registered.get(self._named(resource)) or Descendant(resource), resource=resource)
-            for resource in resources
-        ]
+        final = {self._named(resource): resource for resource in resources}
+        self._descendants = {
+            name: replace(self._descendants.get(name) or Descendant(name, resource), resource=resource)
+            for name, resource in final.items()
+        }
 
     def descendant_groups(self) -> Iterator[list[Descendant]]:
-        """The registered descendants, group by group; what comes after others is in a group of its own."""
-        levels = self._levels()
-        placed = [replace(each, group=levels[self._named(each.resource)]) for each in self._descendants]
-        for group in sorted(set(levels.values())):
-            yield [each for each in placed if each.group == group]
-
-    def name_of(self, resource: Mapping[str, Any]) -> ObjectName:
-        """For the step `ApplyDescendants`: the name by which a descendant is known."""
-        return self._named(resource)
+        """The registered descendants, level by level; the `group` of each is its level (`axn.register_descendant`)."""
+        for _, group in groupby(self._ordered(), key=lambda each: each.group):
+            yield list(group)
 
     @property
     def changes_status(self) -> bool:

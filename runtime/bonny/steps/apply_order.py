@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from ..axn import Descendant
 from ..core.objects import Item, version_number
-from ..core.ordering import ObjectName, text
+from ..core.ordering import ObjectName
 from ..engine.reconcile import Reconcile
 from ..kinds import Owned
 from ..resource import Key, Resource
@@ -42,11 +42,11 @@ class ApplyOrder:
 
     def note(self, descendant: Descendant, outcome: Outcome, *, unready: list[ObjectName]) -> None:
         """`descendant` had its turn while the objects `unready` were not ready."""
-        self._outcomes[self._axn.name_of(descendant.resource)] = outcome
+        self._outcomes[descendant.name] = outcome
         for name in unready if outcome[2] == HELD else ():
             before = self._outcomes[name][2]
             if before != HELD:
-                self.awaited[text(name)] = None
+                self.awaited[str(name)] = None
                 # Our own write does not wake the owner, but it can be what makes the object ready.
                 self._axn.outdated |= before is not None
 

@@ -103,12 +103,11 @@ async def _report_alone(axn: Reconcile[Any], live: Resource, error: Exception) -
 
 def _with_own_parts(status: Resource, axn: Reconcile[Any]) -> Resource:
     """`status` with the runtime's own condition and the observed generation."""
-    why, status = axn.unfinished, axn.with_stages(status)
-    if axn.has_conditions and why is None:
-        status = with_condition(status, condition(RECONCILED, True, reason="Succeeded", of=axn.identity))
-    elif axn.has_conditions and why is not None:
-        unfinished = condition(RECONCILED, False, reason=why.reason, message=why.message, of=axn.identity)
-        status = with_condition(status, unfinished)
+    why = axn.unfinished
+    if axn.has_conditions:
+        reason, message = ("Succeeded", "") if why is None else (why.reason, why.message)
+        reconciled = condition(RECONCILED, why is None, reason=reason, message=message, of=axn.identity)
+        status = with_condition(status, reconciled)
     generation = axn.shown.meta.generation
     if axn.has_observed_generation and why is None and generation:
         status = {**status, "observedGeneration": generation}
@@ -133,7 +132,7 @@ async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, al
     base = (await owned_part(live, context.manager, subresource="status"))[1].get("status", {})
     if _is_overtaken(base, by=live, of=axn):
         return live
-    wanted = base if alone else axn.finish_status(axn.status_from(base))
+    wanted = axn.with_stages(base) if alone else axn.finish_status(axn.status_from(base))
     if axn.unfinished is not None:
         wanted = _withdrawn(wanted, base, axn.unfinished)
     if not early:

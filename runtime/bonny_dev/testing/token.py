@@ -17,7 +17,7 @@ from bonny.api.writing import check_status
 from bonny.axn import State, V_co
 from bonny.controller import Controller
 from bonny.core.objects import Objects
-from bonny.core.ordering import ObjectName, text
+from bonny.core.ordering import ObjectName
 from bonny.core.queue import QueueOptions, Reason
 from bonny.core.records import Action
 from bonny.core.selector import Selector
@@ -161,13 +161,13 @@ def _awaited(token: Reconcile[Any]) -> list[str]:
         unready = [name for name in each.after if name in held or not _is_ready(token, name, each.when)]
         live = token.context.observed(each.resource)
         if unready and (live is None or not has_all_of(live, each.resource)):
-            held.add(token.name_of(each.resource))
-            awaited |= {text(name): None for name in unready if name not in held}
+            held.add(each.name)
+            awaited |= {str(name): None for name in unready if name not in held}
     return list(awaited)
 
 
 def _is_ready(token: Reconcile[Any], name: ObjectName, when: Callable[[Resource], bool] | None) -> bool:
-    api_version, kind, key = name
+    (api_version, kind), key = name
     live = token.context.observed({"apiVersion": api_version, "kind": kind, "metadata": key._asdict()})
     return when is None or (live is not None and when(live))
 

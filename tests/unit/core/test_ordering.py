@@ -14,7 +14,7 @@ from bonny.resource import Key
 
 
 def name(of: object) -> ObjectName:
-    return "v1", "ConfigMap", Key("default", str(of))
+    return ObjectName(("v1", "ConfigMap"), Key("default", str(of)))
 
 
 A, B, C = map(name, "abc")
