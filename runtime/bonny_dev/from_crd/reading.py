@@ -35,10 +35,10 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def read_crd(source: str, *, kind: str = "", context: str = "") -> tuple[Resource, str]:
+def read_crd(source: str, *, kind: str = "") -> tuple[Resource, str]:
     """The definition at `source`, a file, `-` for standard input, or a name in the cluster; and its YAML.
 
-    `kind` chooses one of several in a file; `context` is one of the kubeconfig.
+    `kind` chooses one of several in a file; the cluster is that of the kubeconfig's current context.
     Raises: `UsageError` in a sentence when there is none that can be used; `ApiError` when the cluster does not answer.
     """
     path = Path(source)
@@ -54,7 +54,7 @@ def read_crd(source: str, *, kind: str = "", context: str = "") -> tuple[Resourc
             f"there is no file {source}: name one, - for the standard input, or a definition in the cluster, such as "
             "certificates.cert-manager.io"
         )
-    found = asyncio.run(_from_cluster(source, context))
+    found = asyncio.run(_from_cluster(source))
     metadata = {"name": found["metadata"]["name"]}
     for key in ("labels", "annotations"):
         if entries := notable(found["metadata"].get(key)):
@@ -88,8 +88,8 @@ def _items(document: Resource) -> list[Any]:
     return document["items"] if isinstance(document.get("items"), list) else [document]
 
 
-async def _from_cluster(name: str, context: str) -> Resource:
-    async with Client(find_cluster(context=context or None), user_agent="bonny-from-crd") as client:
+async def _from_cluster(name: str) -> Resource:
+    async with Client(find_cluster(), user_agent="bonny-from-crd") as client:
         try:
             return await client.get(CRD, name)
         except NotFound as error:
