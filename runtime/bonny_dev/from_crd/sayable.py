@@ -5,7 +5,7 @@ A comparison of the definition made of the classes with the original finds again
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from bonny.api.markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
@@ -28,7 +28,7 @@ STRING_TYPES: Final = {
 
 INTEGER_TYPES: Final = {"int32": "Int32", "int64": "Int64"}
 
-_FORMATS: Final = {"string": STRING_TYPES, "integer": INTEGER_TYPES}
+_FORMATS: Final[dict[Any, dict[str, str]]] = {"string": STRING_TYPES, "integer": INTEGER_TYPES}
 # Each belongs to some types, and of some the server refuses values, or does not read them as they are meant.
 _TRIED: Final = ("enum", *LIMITS, *SIZES)
 _MARKS: Final = (LIST_TYPE, LIST_KEYS, MAP_TYPE, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN, RULES)
@@ -49,7 +49,7 @@ def sayable(schema: Resource) -> Resource:
         node = without(node, "enum")
     if "enum" in node:
         node = without(node, "nullable")
-    typed = {key: node[key] for key in ("type", "format", INT_OR_STRING) if key in node}
+    typed: Resource = {key: node[key] for key in ("type", "format", INT_OR_STRING) if key in node}
     node = without(node, *(key for key in _TRIED if key in node and not _accepted({**typed, key: node[key]})))
     if node.get(LIST_TYPE, "atomic") not in ("atomic", "set", "map") or (LIST_TYPE in node and kind != "array"):
         node = without(node, LIST_TYPE, LIST_KEYS)
