@@ -6,7 +6,7 @@ Elsewhere: the definition is read (`reading`), the files of a repository are pla
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -71,17 +71,12 @@ def port(
 def _loaded(source: str, kind: str, name: str) -> type[Version]:
     """The version class in a module, imported under a `name` of its own."""
     with tempfile.TemporaryDirectory(prefix="bonny-port-") as folder:
-        path = Path(folder) / f"{name}.py"
-        path.write_text(source, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None  # noqa: S101  of a path that ends with .py
-        assert spec.loader is not None  # noqa: S101
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
+        (Path(folder) / f"{name}.py").write_text(source, encoding="utf-8")
+        sys.path.insert(0, folder)
         try:
-            spec.loader.exec_module(module)
-            loaded: type[Version] = getattr(module, kind)
+            loaded: type[Version] = getattr(importlib.import_module(name), kind)
             loaded.schema()  # resolves its annotations while the module is there
         finally:
-            del sys.modules[name]
+            sys.path.remove(folder)
+            sys.modules.pop(name, None)
     return loaded
