@@ -56,12 +56,29 @@ def served_kind(crd: Resource) -> Kind:
     return Kind(f"{spec['group']}/{version}", names["kind"], plural=names["plural"], scope=Scope(spec["scope"]))
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML as the API server reads it, without types that JSON does not have: a time is a text, and so is `=`."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":value"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_yaml(name: str, text: str | bytes) -> list[Any]:
+    """The documents in a YAML file called `name` that are not empty. Raises: `UsageError` when it is not YAML."""
+    try:
+        return [document for document in yaml.load_all(text, _Loader) if document is not None]
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
+        raise UsageError(f"{name} is not valid YAML{line} ({getattr(error, 'problem', error)}): correct it") from None
+
+
 def read_documents(name: str, text: str | bytes) -> list[Any]:
     """The objects in a YAML file called `name`. Raises: `UsageError` when it is not YAML, or holds something else."""
-    try:
-        documents = [document for document in yaml.safe_load_all(text) if document is not None]
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{name} is not valid YAML ({' '.join(str(error).split())}): fix it") from None
+    documents = read_yaml(name, text)
     if not all(map(is_object, documents)):
         raise UsageError(f"{name} holds something that is not an object: give it apiVersion, kind and metadata.name")
     return documents

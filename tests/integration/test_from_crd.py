@@ -49,5 +49,3 @@ def test_a_name_that_the_cluster_does_not_have_is_refused(sandbox: Sandbox, monk
 
     with pytest.raises(UsageError, match=r"the cluster has no definition foos\.example\.com, and"):
         read_crd("foos.example.com")
-    with pytest.raises(UsageError, match="context"):
-        read_crd("foos.example.com", context="nowhere")

@@ -8,6 +8,7 @@ from typing import Any, Final
 from bonny.api import IMMUTABLE, Rule
 from bonny.api.markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE
 from bonny.api.rules import RULES
+from bonny.api.schema import LENGTHS, LIMITS
 from bonny.naming import camel_case
 from bonny.resource import Resource
 
@@ -15,9 +16,17 @@ from .canonical import QUANTITY
 from .classes import Classes, is_condition, is_model
 from .cover import built_in
 from .names import leads_back
-from .sayable import BOUNDS, INTEGER_TYPES, SIZES, STRING_TYPES
+from .sayable import INTEGER_TYPES, STRING_TYPES
 
 _SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+_SIZES: Final = {
+    "minLength": "min_length",
+    "maxLength": "max_length",
+    "minItems": "min_length",
+    "maxItems": "max_length",
+    "minProperties": "min_length",
+    "maxProperties": "max_length",
+}
 _PARSED: Final = {
     "datetime": "datetime.fromisoformat({})",
     "date": "date.fromisoformat({})",
@@ -101,8 +110,7 @@ def _base(node: Resource, classes: Classes) -> _Type:
         if node.get("pattern") == QUANTITY:
             return _Type("Quantity")
         return _Type("IntOrString", options={"pattern": node["pattern"]} if "pattern" in node else {})
-    sizes = dict(zip(("min_length", "max_length"), SIZES.get(node.get("type", ""), ()), strict=False))
-    sized = {option: node[key] for option, key in sizes.items() if key in node}
+    sized = {option: node[key] for key, option in _SIZES.items() if key in node}
     match node.get("type"):
         case "array":
             return _Type(f"list[{_item(node['items'], classes)}]", options=sized)
@@ -133,9 +141,8 @@ def _scalar(node: Resource, sized: dict[str, Any]) -> _Type:
         base = f"Literal[{', '.join(map(repr, node['enum']))}]"
     elif "format" in node:
         base = (STRING_TYPES if node["type"] == "string" else INTEGER_TYPES)[node["format"]]
-    limits = ("minLength", "maxLength", "pattern", *BOUNDS)
     if "enum" in node or base in _PARSED:  # pydantic limits no values of these
-        beside = (*limits, *(["format"] if "enum" in node else []))
+        beside = (*LENGTHS, "pattern", *LIMITS, *(["format"] if "enum" in node else []))
         extra = {key: node[key] for key in beside if key in node}
         return _Type(base, options={"json_schema_extra": extra} if extra else {})
     options = {"pattern": node["pattern"]} if "pattern" in node else {}

@@ -6,16 +6,14 @@ Elsewhere: the definition is read (`reading`), the files of a repository are pla
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
 from bonny.api import Version
-from bonny.api.markers import PRESERVE_UNKNOWN
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
 
@@ -39,13 +37,10 @@ def port(
     *,
     group: str,
     version: str = "",
-    keep: Sequence[str] = (),
-    docs: bool = True,
     formatted: Callable[[str], str] = str,
 ) -> Port:
     """Classes for every version of `crd`, or for `version` alone. `group` is the operator's.
 
-    `keep` has paths such as `spec.template`, whose content is kept by the server and not described.
     Raises: `UsageError` when the versions cannot be declared together, or a name cannot be that of a class.
     """
     all_versions = crd["spec"]["versions"]
@@ -53,11 +48,10 @@ def port(
     if not chosen:
         names = ", ".join(each["name"] for each in all_versions)
         raise UsageError(f"{crd['metadata']['name']} has no version {version}: name one of {names}")
-    chosen = [_keeping(each, keep) for each in chosen]
     alone = len(chosen) == 1
     hub = max(chosen, key=lambda each: (each["served"], each["storage"]))["name"]
     modules = {
-        each["name"]: formatted(module_source(crd, each, group=group, docs=docs, hub=each["name"] == hub, alone=alone))
+        each["name"]: formatted(module_source(crd, each, group=group, hub=each["name"] == hub, alone=alone))
         for each in chosen
     }
     kind = crd["spec"]["names"]["kind"]
@@ -74,38 +68,15 @@ def port(
     return Port(modules=modules, hub=hub, hub_class=classes[hub], differences=differences(crd, ours))
 
 
-def _keeping(version: Resource, paths: Sequence[str]) -> Resource:
-    """A copy of `version` in which the fields at `paths` have no described content."""
-    kept = deepcopy(version)
-    for path in paths:
-        node = kept["schema"]["openAPIV3Schema"]
-        for name in path.removeprefix(".").replace("[]", ".[]").split("."):
-            inner = {"[]": "items", "*": "additionalProperties"}.get(name)
-            child = node.get(inner) if inner else node.get("properties", {}).get(name)
-            if not isinstance(child, dict):
-                raise UsageError(f"{version['name']} has no field {path}: write for example --keep spec.template")
-            node = child
-        usual = {key: node[key] for key in ("description", "nullable") if key in node}
-        whole = {"type": "object"} if node.get("type") == "object" else {}
-        node.clear()
-        node |= usual | whole | {PRESERVE_UNKNOWN: True}
-    return kept
-
-
 def _loaded(source: str, kind: str, name: str) -> type[Version]:
     """The version class in a module, imported under a `name` of its own."""
     with tempfile.TemporaryDirectory(prefix="bonny-port-") as folder:
-        path = Path(folder) / f"{name}.py"
-        path.write_text(source, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None  # noqa: S101  of a path that ends with .py
-        assert spec.loader is not None  # noqa: S101
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
+        (Path(folder) / f"{name}.py").write_text(source, encoding="utf-8")
+        sys.path.insert(0, folder)
         try:
-            spec.loader.exec_module(module)
-            loaded: type[Version] = getattr(module, kind)
+            loaded: type[Version] = getattr(importlib.import_module(name), kind)
             loaded.schema()  # resolves its annotations while the module is there
         finally:
-            del sys.modules[name]
+            sys.path.remove(folder)
+            sys.modules.pop(name, None)
     return loaded

@@ -1,7 +1,4 @@
-"""Reading: the CustomResourceDefinition in a file, on standard input or in a cluster.
-
-Definitions are read as the API server's own tools read YAML: a time is a text, and so is `=`.
-"""
+"""Reading: the CustomResourceDefinition in a file, on standard input or in a cluster."""
 
 from __future__ import annotations
 
@@ -18,27 +15,17 @@ from bonny.client.errors import NotFound
 from bonny.errors import UsageError
 from bonny.resource import Resource
 
-from ..install import CRD
+from ..install import CRD, read_yaml
 from .checking import NAME, at, checked
 from .compare import notable
 
 _FILE: Final = (".yaml", ".yml", ".json")
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML without types that JSON does not have."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":value"))]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def read_crd(source: str, *, kind: str = "", context: str = "") -> tuple[Resource, str]:
+def read_crd(source: str, *, kind: str = "") -> tuple[Resource, str]:
     """The definition at `source`, a file, `-` for standard input, or a name in the cluster; and its YAML.
 
-    `kind` chooses one of several in a file; `context` is one of the kubeconfig.
+    `kind` chooses one of several in a file; the cluster is that of the kubeconfig's current context.
     Raises: `UsageError` in a sentence when there is none that can be used; `ApiError` when the cluster does not answer.
     """
     path = Path(source)
@@ -54,7 +41,7 @@ def read_crd(source: str, *, kind: str = "", context: str = "") -> tuple[Resourc
             f"there is no file {source}: name one, - for the standard input, or a definition in the cluster, such as "
             "certificates.cert-manager.io"
         )
-    found = asyncio.run(_from_cluster(source, context))
+    found = asyncio.run(_from_cluster(source))
     metadata = {"name": found["metadata"]["name"]}
     for key in ("labels", "annotations"):
         if entries := notable(found["metadata"].get(key)):
@@ -65,13 +52,7 @@ def read_crd(source: str, *, kind: str = "", context: str = "") -> tuple[Resourc
 
 def parse_crd(where: str, text: str, *, kind: str = "") -> tuple[Resource, str]:
     """The definition in the YAML `text`, and its own part of the text. Raises: `UsageError`."""
-    try:
-        documents = [document for document in yaml.load_all(text, _Loader) if document is not None]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" at line {mark.line + 1}" if mark else ""
-        raise UsageError(f"{where} is not valid YAML{line} ({getattr(error, 'problem', error)}): correct it") from None
-    items = [item for each in documents for item in (_items(each) if isinstance(each, dict) else (each,))]
+    items = [item for each in read_yaml(where, text) for item in (_items(each) if isinstance(each, dict) else (each,))]
     found = [item for item in items if isinstance(item, dict) and item.get("kind") == CRD.kind]
     named = [each for each in found if kind in ("", at(each, "spec", "names", "kind"))]
     if not found:
@@ -88,8 +69,8 @@ def _items(document: Resource) -> list[Any]:
     return document["items"] if isinstance(document.get("items"), list) else [document]
 
 
-async def _from_cluster(name: str, context: str) -> Resource:
-    async with Client(find_cluster(context=context or None), user_agent="bonny-from-crd") as client:
+async def _from_cluster(name: str) -> Resource:
+    async with Client(find_cluster(), user_agent="bonny-from-crd") as client:
         try:
             return await client.get(CRD, name)
         except NotFound as error:

@@ -29,16 +29,16 @@ _TEMPLATES.filters |= {"repr": repr, "tuple": tuple}
 _MIXINS: Final = (WithConditions, WithObservedGeneration)
 
 
-def module_source(crd: Resource, version: Resource, *, group: str, docs: bool, hub: bool, alone: bool) -> str:
+def module_source(crd: Resource, version: Resource, *, group: str, hub: bool, alone: bool) -> str:
     """The module of `version`, one of `crd`, not yet formatted.
 
-    `group` is the operator's; with `docs` descriptions become docstrings; `hub` makes it the version that controllers
-    work with; `alone` makes it the stored version, too, whatever the definition says.
+    `group` is the operator's; `hub` makes it the version that controllers work with; `alone` makes it the stored
+    version, too, whatever the definition says.
     """
     kind = crd["spec"]["names"]["kind"]
     schema = sayable(canonical_object(version["schema"]["openAPIV3Schema"]))
     schema["properties"] = without(schema["properties"], *OF_EVERY_OBJECT)
-    writer = _Writer(Classes(kind), docs=docs)
+    writer = _Writer(Classes(kind))
     lines = [*writer.models(version, schema), *writer.version(crd, version, schema, group=group, hub=hub, alone=alone)]
     body = "\n".join(lines)
     head = f'"""{kind} {version["name"]}: the fields of the spec and of the status, from its definition."""\n\n'
@@ -46,9 +46,8 @@ def module_source(crd: Resource, version: Resource, *, group: str, docs: bool, h
 
 
 class _Writer:
-    def __init__(self, classes: Classes, *, docs: bool) -> None:
+    def __init__(self, classes: Classes) -> None:
         self._classes = classes
-        self._docs = docs
 
     def models(self, version: Resource, schema: Resource) -> Iterator[str]:
         """The models inside the schema of whole objects, then the spec and the status."""
@@ -128,7 +127,7 @@ class _Writer:
 
     def _fields(self, fields: Resource, required: Sequence[str], taken: Sequence[str] = ()) -> Iterator[str]:
         names: list[str] = []
-        described = self._docs
+        described = True
         for wire, node in fields.items():
             name = field_name(wire, names)
             names.append(f"{name}_" if name in taken else name)
@@ -149,7 +148,7 @@ class _Writer:
 
     def _doc(self, node: Resource, otherwise: str = "") -> Iterator[str]:
         """The description of `node` as a docstring."""
-        lines = (node.get("description", "") if self._docs else "").strip().expandtabs(4).splitlines()
+        lines = node.get("description", "").strip().expandtabs(4).splitlines()
         wrapped = [
             part
             for line in lines or [otherwise]

@@ -5,9 +5,9 @@ You need it in tasks.py only. Imports at the top are light, so that `invoke --li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from invoke.context import Context
 
@@ -50,13 +50,6 @@ __all__ = [
 DRY_RUN = "show what would be written, as a diff, and write nothing"
 
 
-FROM_CRD = {
-    "from_crd": "the definition of the kind: a file, - for the standard input, or its name in the cluster",
-    "keep": "path of a field to keep as it is, and not describe: spec.template; repeat it (with --from-crd)",
-    "no_docs": "write no docstrings (with --from-crd)",
-    "context": "context of your kubeconfig (with --from-crd; default: the current one)",
-}
-OF_DEFINITION = "with --from-crd the definition says all of the kind: leave out its names and options"
 NEW_KIND = {
     "plural": "plural of the kind in lower case: widgets",
     "version": "v1, v1beta1, v2alpha1 (default v1, for a new kind; with --from-crd all versions)",
@@ -64,12 +57,13 @@ NEW_KIND = {
     "short_name": "short name for kubectl; repeat it, or separate several with commas",
     "group": "API group, if not the operator's own",
     "dry_run": DRY_RUN,
+    "from_crd": "the definition of the kind: a file, - for the standard input, or its name in the cluster",
 }
 
 
 @task(
     klass=FromCrd,
-    iterable=["short_name", "keep"],
+    iterable=["short_name"],
     help={
         "kind": "kind in CamelCase: Widget; with --for the name of the controller",
         "for": "an existing kind, such as apps/v1/Deployment: add a controller for it, and no API",
@@ -77,7 +71,6 @@ NEW_KIND = {
         "bare": "leave out the example, which publishes a field in a ConfigMap",
         "no_controller": "add only the API, a sample and a test, as gen-api does",
         **NEW_KIND,
-        **FROM_CRD,
     },
 )
 def gen_controller(
@@ -94,20 +87,14 @@ def gen_controller(
     no_controller: bool = False,
     dry_run: bool = False,
     from_crd: str = "",
-    keep: list[str] | None = None,
-    no_docs: bool = False,
-    context: str = "",
 ) -> int:
     """Add a kind: API, controller, sample and tests; or, with another --version, a version of an existing kind."""
     from . import generate, parts
 
     if from_crd:
         if plural or cluster_scoped or short_name or group or for_ or finalizer or bare:
-            raise UsageError(OF_DEFINITION)
-        options = {"version": version, "keep": keep or (), "docs": not no_docs, "controller": not no_controller}
-        return _port(c, from_crd, kind, context, options, dry_run=dry_run)
-    if keep or no_docs or context:
-        raise UsageError("--keep, --no-docs and --context are for --from-crd: add it, or leave them out")
+            raise UsageError("with --from-crd the definition says all of the kind: leave out its names and options")
+        return _port(c, from_crd, kind, version, controller=not no_controller, dry_run=dry_run)
     if version and for_:
         raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
     if for_ and (bare or no_controller):
@@ -133,13 +120,8 @@ def gen_controller(
 
 @task(
     klass=FromCrd,
-    iterable=["short_name", "keep"],
-    help={
-        "kind": "kind in CamelCase: Widget; with --from-crd one of several in a file",
-        "foreign": "the kind is another operator's: no part of the manifest here (with --from-crd)",
-        **NEW_KIND,
-        **FROM_CRD,
-    },
+    iterable=["short_name"],
+    help={"kind": "kind in CamelCase: Widget; with --from-crd one of several in a file", **NEW_KIND},
 )
 def gen_api(
     c: Context,
@@ -151,39 +133,32 @@ def gen_api(
     group: str = "",
     dry_run: bool = False,
     from_crd: str = "",
-    keep: list[str] | None = None,
-    no_docs: bool = False,
-    context: str = "",
-    foreign: bool = False,
-) -> int:
+) -> None:
     """Add a kind without a controller: API, sample and test, for a kind that other code reads."""
-    if not from_crd:
-        if foreign or keep or no_docs or context:
-            raise UsageError("--foreign, --keep, --no-docs and --context are for --from-crd: add it, or leave them out")
-        options: dict[str, Any] = {
-            "cluster_scoped": cluster_scoped,
-            "short_name": short_name,
-            "group": group,
-            "dry_run": dry_run,
-        }
-        gen_controller.body(c, kind, plural, version=version, no_controller=True, **options)
-        return 0
-    if plural or cluster_scoped or short_name or group:
-        raise UsageError(OF_DEFINITION)
-    wanted: dict[str, Any] = {"version": version, "keep": keep or (), "docs": not no_docs, "foreign": foreign}
-    return _port(c, from_crd, kind, context, wanted | {"controller": False}, dry_run=dry_run)
+    gen_controller.body(
+        c,
+        kind,
+        plural,
+        version=version,
+        cluster_scoped=cluster_scoped,
+        short_name=short_name,
+        group=group,
+        no_controller=True,
+        dry_run=dry_run,
+        from_crd=from_crd,
+    )
 
 
-def _port(c: Context, source: str, kind: str, context: str, options: Mapping[str, Any], *, dry_run: bool) -> int:
+def _port(c: Context, source: str, kind: str, version: str, *, controller: bool, dry_run: bool) -> int:
     """Write the files for a definition, or print how it differs from the one that was kept: code 1 if it does."""
     from ..from_crd.reading import read_crd
     from . import port
 
     project = Project.at(Path(c.root))
-    crd, text = read_crd(source, kind=kind, context=context)
+    crd, text = read_crd(source, kind=kind)
     changes = port.changes(project, crd)
     if changes is None:
-        _carry_out(port.plan_port(project, crd, text, port.Request(**options)), dry_run=dry_run)
+        _carry_out(port.plan_port(project, crd, text, version=version, controller=controller), dry_run=dry_run)
         return 0
     kept = port.kept(project, crd).relative_to(project.root)
     if changes:

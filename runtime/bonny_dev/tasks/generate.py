@@ -167,7 +167,7 @@ def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Pla
     check_free(request.kind, "a kind", texts)
     handler = f"\n  and the handler in {controller.relative_to(project.root)}" if request.controller else ""
     note = f"Next: edit the fields in {api.relative_to(project.root)}{handler}; `invoke test` runs their tests."
-    return Plan(root=project.root, texts={**_package(project, request.version), **texts}, notes=(note,))
+    return Plan(root=project.root, texts={**package_of_version(project, request.version), **texts}, notes=(note,))
 
 
 def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], values: Mapping[str, Any]) -> Plan:
@@ -191,14 +191,14 @@ def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], v
     (new,) = api_versions_in(api, ast.parse(texts[api]))
     stored = next((other for other in others if other.storage), hub)
     notes = tuple(_notes(project, hub, new, stored, module=module, group=values["group"]))
-    return Plan(root=project.root, texts={**_package(project, version), **texts}, notes=notes)
+    return Plan(root=project.root, texts={**package_of_version(project, version), **texts}, notes=notes)
 
 
 def _sample(project: Project, values: Mapping[str, Any], version: str) -> Path:
     return project.root / "samples" / f"{values['label']}-{version}.yaml"
 
 
-def _package(project: Project, version: str) -> dict[Path, str]:
+def package_of_version(project: Project, version: str) -> dict[Path, str]:
     """The package of an API version, if there is none."""
     path = project.source / "api" / version / "__init__.py"
     return {} if path.exists() else {path: f'"""API version {version}: one module a kind."""\n'}

@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,8 +96,7 @@ def formatted(text: str, path: Path, *, package: str) -> str:
     # ruff finds first-party packages by their files, which do not exist yet.
     own = f"lint.isort.known-first-party=[{package!r}]"
     for command in (("check", "--select=I", "--fix-only", "--exit-zero", "--config", own), ("format",)):
-        line = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(path), "-"]
-        done = subprocess.run(line, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
+        done = _ruff(command, text, path)
         text = done.stdout if done.returncode == 0 else text
     return text
 
@@ -106,19 +105,14 @@ def complaints(text: str, path: Path) -> set[str]:
     """The codes of the rules that the linter of `path`'s repository finds broken in `text`; none without ruff."""
     if importlib.util.find_spec("ruff") is None:
         return set()
-    line = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        "--quiet",
-        "--output-format=json",
-        "--stdin-filename",
-        str(path),
-        "-",
-    ]
-    done = subprocess.run(line, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = _ruff(("check", "--output-format=json"), text, path)
     return {str(each["code"]) for each in json.loads(done.stdout or "[]")}
+
+
+def _ruff(command: Sequence[str], text: str, path: Path) -> subprocess.CompletedProcess[str]:
+    """Run ruff on `text` as the content of `path`."""
+    line = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(path), "-"]
+    return subprocess.run(line, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
 def check_free(name: str, what: str, texts: Mapping[Path, str]) -> None:

@@ -7,8 +7,7 @@ nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
@@ -22,24 +21,13 @@ from ..from_crd.reading import parse_crd
 from ..from_crd.sample import sample
 from ..naming import snake_case
 from ..project import Project
+from .generate import package_of_version
 from .plan import Plan, complaints, formatted, rendered
 from .survey import api_versions, group_of_operator
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The options of a port. An empty `version` is all of them; `keep` are paths of fields to leave undescribed;
-    a `foreign` kind is that of another operator, and no part of this operator's manifest."""
-
-    version: str = ""
-    keep: Sequence[str] = ()
-    docs: bool = True
-    controller: bool = True
-    foreign: bool = False
-
-
-def plan_port(project: Project, crd: Resource, text: str, request: Request) -> Plan:
-    """The files for the definition `crd`, whose YAML is `text`.
+def plan_port(project: Project, crd: Resource, text: str, *, version: str, controller: bool) -> Plan:
+    """The files for the definition `crd`, whose YAML is `text`. An empty `version` is all of them.
 
     Raises: `UsageError` when the kind exists, or cannot be declared as it is.
     """
@@ -47,14 +35,7 @@ def plan_port(project: Project, crd: Resource, text: str, request: Request) -> P
     if existing := [each for each in api_versions(project) if each.kind == kind]:
         where = existing[0].path.relative_to(project.root)
         raise UsageError(f"{kind} exists already ({where}), so nothing was written: move it away, and try again")
-    ported = port(
-        crd,
-        group=group,
-        version=request.version,
-        keep=request.keep,
-        docs=request.docs,
-        formatted=lambda source: _formatted(project, source),
-    )
+    ported = port(crd, group=group, version=version, formatted=lambda source: _formatted(project, source))
     resource, problem = sample(ported.hub_class, group)
     file = f"{kind.lower()}-{ported.hub}.yaml"
     values = {
@@ -62,23 +43,25 @@ def plan_port(project: Project, crd: Resource, text: str, request: Request) -> P
         "name": crd["metadata"]["name"],
         "module": snake_case(kind),
         "package": project.package,
-        "folder": "kinds" if request.foreign else "api",
         "version": ported.hub,
         "versions": sorted(ported.modules),
         "group": group,
         "differences": repr(list(ported.differences)),
-        "sample": "" if problem or request.foreign else file,
+        "sample": "" if problem else file,
     }
-    texts = {kept(project, crd): text, **_modules(project, ported, values["folder"], values["module"])}
-    if values["sample"]:
+    texts = {kept(project, crd): text}
+    for name, source in ported.modules.items():
+        texts |= package_of_version(project, name)
+        texts[project.source / "api" / name / f"{values['module']}.py"] = source
+    if not problem:
         texts[project.root / "samples" / file] = yaml.safe_dump(resource, sort_keys=False)
     templates = {project.root / "tests" / "unit" / f"test_{values['module']}_crd.py": "test_from_crd.py.j2"}
-    if request.controller:
+    if controller:
         templates[project.source / "controllers" / f"{values['module']}.py"] = "controller_from_crd.py.j2"
     return Plan(
         root=project.root,
         texts=texts | rendered(templates, values),
-        notes=tuple(_notes(kind, ported, problem, request)),
+        notes=tuple(_notes(kind, ported, problem, controller=controller)),
     )
 
 
@@ -103,30 +86,13 @@ def _formatted(project: Project, source: str) -> str:
     return f"# ruff: noqa: {codes}\n{text}" if codes else text
 
 
-def _modules(project: Project, ported: Port, folder: str, module: str) -> dict[Path, str]:
-    """The modules of all versions, and the packages that they need."""
-    texts = {}
-    for version, source in ported.modules.items():
-        package = project.source / folder / version
-        for each, line in (
-            (package.parent, "Kinds of other operators, with one package a version."),
-            (package, f"API version {version}: one module a kind."),
-        ):
-            if not (each / "__init__.py").exists():
-                texts[each / "__init__.py"] = f'"""{line}"""\n'
-        texts[package / f"{module}.py"] = source
-    return texts
-
-
-def _notes(kind: str, ported: Port, problem: str, request: Request) -> Iterator[str]:
+def _notes(kind: str, ported: Port, problem: str, *, controller: bool) -> Iterator[str]:
     if ported.differences:
         yield f"The classes say everything in the definition of {kind} but this:"
         yield from (f"  {each}" for each in ported.differences)
     else:
         yield f"The classes say everything in the definition of {kind}."
-    if problem and not request.foreign:
+    if problem:
         yield f"No sample was written: a {kind} with the required fields alone is refused ({problem}). Write one."
-    if request.controller:
-        yield "Next: write the handler; `invoke test --unit` compares the classes with the definition."
-    elif not request.foreign:
-        yield "The manifest of this operator has the definition, too. If it is another operator's, use --foreign."
+    handler = "write the handler; " if controller else ""
+    yield f"Next: {handler}`invoke test --unit` compares the classes with the definition."

@@ -22,8 +22,8 @@ def crd_of(name: str) -> Resource:
     return read_crd(str(CORPUS / f"{name}.yaml"))[0]
 
 
-def ported(crd: Resource, *, version: str = "", keep: tuple[str, ...] = (), docs: bool = True) -> Port:
-    return port(crd, group="example.com", version=version, keep=keep, docs=docs)
+def ported(crd: Resource, *, version: str = "") -> Port:
+    return port(crd, group="example.com", version=version)
 
 
 def with_spec(**fields: Resource) -> Resource:
@@ -38,14 +38,6 @@ def with_spec(**fields: Resource) -> Resource:
 @pytest.mark.parametrize("name", ["aquariums", "labels", "boxes"])
 def test_a_definition_of_everything_that_can_be_said_comes_back_equal(name: str) -> None:
     assert ported(crd_of(name)).differences == []
-
-
-@pytest.mark.parametrize("name", ["aquariums", "labels", "boxes"])
-def test_descriptions_do_not_count_and_can_be_left_out(name: str) -> None:
-    plain = ported(crd_of(name), docs=False)
-
-    assert plain.differences == []
-    assert '"""In litres.' not in plain.modules[plain.hub]
 
 
 def test_descriptions_become_docstrings_whatever_is_in_them() -> None:
@@ -107,19 +99,6 @@ def test_versions_that_differ_are_refused_together_and_taken_one_by_one() -> Non
 def test_a_version_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(UsageError, match=r"aquaria\.sea\.example\.org has no version v9: name one of v1, v1beta1"):
         ported(crd_of("aquariums"), version="v9")
-
-
-def test_a_field_to_keep_is_not_described_and_named_as_a_difference() -> None:
-    kept = ported(crd_of("aquariums"), keep=("spec.filter", ".spec.plants[].filter"), version="v1")
-
-    assert "filter: Annotated[dict[str, Any], PreserveUnknown()] | None = None" in kept.modules["v1"]
-    assert "v1 .spec.filter: lacks brand, size" in kept.differences
-    assert "v1 .spec.plants[].filter: lacks mesh" in kept.differences
-
-
-def test_a_field_to_keep_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"v1 has no field spec\.fins: write for example --keep spec\.template"):
-        ported(crd_of("aquariums"), keep=("spec.fins",))
 
 
 TEXT: Resource = {"type": "string"}
