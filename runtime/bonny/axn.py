@@ -172,7 +172,7 @@ class Axn(Generic[V_co]):
         self._shown = shown or decode_item(msgspec.json.encode(resource))
         self._version = version
         self._spec: object = None
-        self._descendants: list[Descendant] = []
+        self._descendants: dict[ObjectName, Descendant] = {}
         self._status_changes: list[StatusChange] = []
         self._events: list[RegisteredEvent] = []
         self._before_apply_descendants: list[BeforeApplyDescendants] = []
@@ -369,10 +369,10 @@ class Axn(Generic[V_co]):
         before = (after,) if isinstance(after, Mapping) else tuple(after)
         if (before and group) or (when and not before):
             raise OptionError(f"{identify(resource)}: give after= with or without when=, or group= without both")
-        self._descendants = [other for other in self._descendants if self._named(other.resource) != identity]
         names = tuple(map(self._named, before))
-        self._descendants.append(
-            Descendant(cast("Resource", resource), group, omit_owner_ref, adopt, recreate, names, when and _plain(when))
+        self._descendants.pop(identity, None)  # so that it is the last one
+        self._descendants[identity] = Descendant(
+            cast("Resource", resource), group, omit_owner_ref, adopt, recreate, names, when and _plain(when)
         )
 
     def keep_descendant(self, resource: Mapping[str, Any]) -> None:
@@ -394,12 +394,17 @@ class Axn(Generic[V_co]):
     def descendants(self) -> list[Resource]:
         """The registered descendants, in the order of `after` and `group`, then of registration."""
         level = self._levels()
-        return [each.resource for each in sorted(self._descendants, key=lambda each: level[self._named(each.resource)])]
+        return [each.resource for _, each in sorted(self._by_name().items(), key=lambda item: level[item[0]])]
 
     def _levels(self) -> dict[ObjectName, int]:
         """The level of each descendant."""
-        groups = {self._named(each.resource): each.group for each in self._descendants if not each.after}
-        return levels(groups, {self._named(each.resource): each.after for each in self._descendants if each.after})
+        descendants = self._by_name()
+        groups = {name: each.group for name, each in descendants.items() if not each.after}
+        return levels(groups, {name: each.after for name, each in descendants.items() if each.after})
+
+    def _by_name(self) -> dict[ObjectName, Descendant]:
+        """The descendants by their present names: a handler may change an object that it has registered."""
+        return {self._named(each.resource): each for each in self._descendants.values()}
 
     @overload
     def update_status(self, change: StatusChange) -> None: ...

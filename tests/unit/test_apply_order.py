@@ -125,7 +125,8 @@ def wanted(name: str, *, order: int = 0) -> Resource:
     """What is sent for the child `name`."""
     axn = token(Script())
     axn.register_descendant(bare(name), group=order)
-    return prepared(axn._descendants[0], axn.identity, operator="op", kind=CONFIG_MAP, owner_namespaced=True)
+    (descendant,) = axn._descendants.values()
+    return prepared(descendant, axn.identity, operator="op", kind=CONFIG_MAP, owner_namespaced=True)
 
 
 def stored(name: str, *, order: int = 0, version: str = "5", **data: str) -> Resource:

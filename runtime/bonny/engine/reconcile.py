@@ -69,7 +69,7 @@ class Reconcile(Axn[V_co]):
         """The live children to prune: neither registered nor kept, nor under deletion, nor of a kind whose children
         stay."""
         names = [self._named(named(kind.gvk, child.key)) for kind, child in children]
-        wanted = self._kept | {self._named(descendant.resource) for descendant in self._descendants}
+        wanted = self._kept | self._by_name().keys()
         # Two declarations of a kind may both select a child.
         wanted |= {name for name, (kind, _) in zip(names, children, strict=True) if not kind.prune}
         return [
@@ -107,19 +107,19 @@ class Reconcile(Axn[V_co]):
         """Let the hooks change the descendants. Objects that a hook adds get default options."""
         if not self._before_apply_descendants:
             return
-        registered = {self._named(descendant.resource): descendant for descendant in self._descendants}
+        registered = self._by_name()
         resources = self.descendants
         for hook in reversed(self._before_apply_descendants):
             resources = hook(resources, self)
-        self._descendants = [
-            replace(registered.get(self._named(resource)) or Descendant(resource), resource=resource)
-            for resource in resources
-        ]
+        self._descendants = {
+            name: replace(registered.get(name) or Descendant(resource), resource=resource)
+            for name, resource in ((self._named(each), each) for each in resources)
+        }
 
     def descendant_groups(self) -> Iterator[list[Descendant]]:
         """The registered descendants, group by group; what comes after others is in a group of its own."""
         levels = self._levels()
-        placed = [replace(each, group=levels[self._named(each.resource)]) for each in self._descendants]
+        placed = [replace(each, group=levels[name]) for name, each in self._by_name().items()]
         for group in sorted(set(levels.values())):
             yield [each for each in placed if each.group == group]
 
