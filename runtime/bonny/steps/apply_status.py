@@ -134,10 +134,10 @@ async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, al
     if _is_overtaken(base, by=live, of=axn):
         return live
     wanted = base if alone else axn.finish_status(axn.status_from(base))
-    if axn.unfinished is not None:
-        wanted = _withdrawn(wanted, base, axn.unfinished)
     if not early:
         wanted = _with_own_parts(wanted, axn)
+    if axn.unfinished is not None:
+        wanted = _withdrawn(wanted, base, axn.unfinished)
     if same(wanted, base):
         return live
     metadata = live["metadata"]
