@@ -316,8 +316,8 @@ async def test_every_last_hook_is_called_whatever_the_others_do() -> None:
 
 
 def test_to_register_many_descendants_takes_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: each registration compared all earlier ones. 4,000 children kept the event loop for a minute, which is
-    longer than a lease lasts."""
+    """Regression: each registration compared all earlier ones. 4,000 children kept the event loop for a minute, longer
+    than a lease lasts."""
     axn, compared = token(), []
     named = type(axn)._named
     monkeypatch.setattr(type(axn), "_named", lambda self, resource: compared.append(resource) or named(self, resource))
