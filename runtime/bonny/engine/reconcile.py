@@ -72,11 +72,15 @@ class Reconcile(Axn[V_co]):
         wanted = self._kept | self._by_name().keys()
         # Two declarations of a kind may both select a child.
         wanted |= {name for name, (kind, _) in zip(names, children, strict=True) if not kind.prune}
-        return [
+        unwanted = [
             each
             for name, each in zip(names, children, strict=True)
             if name not in wanted and each[1].meta.deletion_timestamp is None
         ]
+        # The handler could not keep what it was not shown, such as the last child that a former leader created.
+        found = [each for each in unwanted if each[1].key in self._found.get(each[0].gvk, {each[1].key})]
+        self.outdated = self.outdated or len(found) < len(unwanted)
+        return found
 
     # --- the handler --------------------------------------------------------------------------------------------------
 
