@@ -184,6 +184,7 @@ class Axn(Generic[V_co]):
         self._conditions: set[str] = set()
         self._looked_at: set[ObjectName] = set()
         self._listed: set[tuple[str, str]] = set()
+        self._found: dict[tuple[str, str], frozenset[Key]] = {}
         self._kept: set[ObjectName] = set()
         self._sealed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -276,12 +277,15 @@ class Axn(Generic[V_co]):
 
         When this reconcile changes, adds or prunes a child of this kind, the handler runs again afterwards, as with
         `observed`. A child that this operator wrote is never missing: while the watch does not show it, this raises
-        `Retry`.
+        `Retry`. A child that appears after the first list of its kind is not pruned; the handler runs again.
         Raises: `OptionError` for a kind that is not in the controller's `owns`, or a malformed selector; `Retry` while
         the watch is not up to date. RBAC: list and watch, granted by `owns`.
         """
-        self._listed.add((api_version, kind))
-        return self._context.children_of((api_version, kind), self.uid, selector=selector)
+        gvk = api_version, kind
+        self._listed.add(gvk)
+        # First, so that nothing of the list is missing from it: this may run in a thread.
+        self._found.setdefault(gvk, self._context.keys_of_children(gvk, self.uid))
+        return self._context.children_of(gvk, self.uid, selector=selector)
 
     def related(
         self,
@@ -398,10 +402,16 @@ class Axn(Generic[V_co]):
 
     def _ordered(self) -> list[Descendant]:
         """The registered descendants by level; `group` is the level, also of those that come after others."""
-        free = {name: each.group for name, each in self._descendants.items() if not each.after}
-        level = levels(free, {name: each.after for name, each in self._descendants.items() if each.after})
-        placed = [replace(each, group=level[name]) for name, each in self._descendants.items()]
+        descendants = self._by_name()
+        free = {name: each.group for name, each in descendants.items() if not each.after}
+        level = levels(free, {name: each.after for name, each in descendants.items() if each.after})
+        placed = [replace(each, group=level[name]) for name, each in descendants.items()]
         return sorted(placed, key=lambda each: each.group)
+
+    def _by_name(self) -> dict[ObjectName, Descendant]:
+        """The descendants by their present names: a handler may change an object that it has registered."""
+        named = ((self._named(each.resource), each) for each in self._descendants.values())
+        return {name: replace(each, name=name) for name, each in named}
 
     @overload
     def update_status(self, change: StatusChange) -> None: ...

@@ -6,6 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -142,6 +143,39 @@ def test_a_handler_gets_no_list_without_the_child_that_it_made_however_late_the_
 
         sandbox.eventually(lambda: parts_of(sandbox, namespace) == 5, within_seconds=20.0)
         assert names(sandbox, namespace) == {f"c-{number}" for number in range(5)}
+
+
+def test_a_child_that_appears_after_the_handler_listed_is_kept_until_it_was_listed(
+    sandbox: Sandbox, namespace: str
+) -> None:
+    """Regression: the last child that a former leader created was pruned, because it was missing from the list by which
+    the handler kept children."""
+    lists: list[list[str]] = []
+
+    class Keeps(Controller[Thing]):
+        owns = (Owned("v1", "ConfigMap"),)
+
+        def reconcile(self, axn: Axn[Thing]) -> None:
+            found = axn.children("v1", "ConfigMap")
+            lists.append([child["metadata"]["name"] for child in found])
+            for child in found:
+                axn.keep_descendant(child)
+            if not found:
+                labels = {"app.kubernetes.io/managed-by": axn.operator, "bonny.dev/owner-uid": axn.uid}
+                late = config_map("late", namespace=namespace)
+                late["metadata"]["labels"] = labels
+                query = urlencode({"fieldManager": f"{axn.operator}/Keeps"})
+                path = f"/api/v1/namespaces/{namespace}/configmaps/late?{query}"
+                sandbox.request("PATCH", path, late, content_type="application/apply-patch+yaml")
+                sandbox.eventually(lambda: axn.children("v1", "ConfigMap"))
+
+    with serving(operator_of(Keeps), sandbox.kubeconfig):
+        sandbox.apply(thing("t1", namespace=namespace))
+        sandbox.eventually(lambda: len(lists) >= 2)
+        until_reconciled(sandbox, "t1", namespace)
+
+    assert lists[:2] == [[], ["late"]]
+    assert names(sandbox, namespace) == {"late"}
 
 
 def is_current(stream: Stream) -> bool:

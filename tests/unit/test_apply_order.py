@@ -15,7 +15,7 @@ from bonny.resource import Key
 from bonny.steps import ApplyDescendants, Finalizer, PruneDescendants
 from bonny.steps.apply_descendants import prepared
 from bonny_dev import testing
-from tests.support.steps import CONFIG_MAP, Script, owned, token
+from tests.support.steps import CONFIG_MAP, Script, item, owned, token
 from tests.support.widget import Widget, widget
 
 LABELS = {"app.kubernetes.io/managed-by": "op", "bonny.dev/owner-uid": "u-1"}
@@ -198,6 +198,19 @@ async def test_an_object_that_was_written_just_now_is_looked_at_again_when_the_w
 
     assert (sent(script), axn.waiting) == ([("apply", "database")], "waiting for ConfigMap default/database")
     assert axn.outdated, "our own write does not wake the owner"
+
+
+async def test_a_child_that_another_declaration_of_its_kind_shows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: with two selections of a kind in `owns`, what came after an object of the second waited for ever."""
+    first, second = (Owned("v1", "ConfigMap", label_selector=f"tier={tier}") for tier in ("db", "app"))
+    script = Script(stored("app", order=1), children=[live("database", state="up")])
+    script.owns = (first, second)
+    shown = [(second, item(each)) for each in script._children]
+    monkeypatch.setattr(script, "children", lambda uid: shown)
+
+    axn = await applied(script)
+
+    assert (sent(script), axn.waiting) == ([("apply", "app")], None)
 
 
 @pytest.mark.parametrize("stale", ["older than our last write", "not in sync"])

@@ -13,6 +13,7 @@ import pytest
 from bonny import Axn, Resource, Retry
 from bonny.axn import State
 from bonny.core.records import Action
+from bonny.engine.reconcile import Reconcile
 from bonny.errors import AlreadyApplied, OptionError
 from bonny.pipeline import Pipeline
 from tests.support.recorder import KeptEvents
@@ -309,3 +310,31 @@ async def test_every_last_hook_is_called_whatever_the_others_do() -> None:
     axn.register_after_processed(fails)
     await Pipeline([]).run(axn)
     assert called == ["fails", "first"]
+
+
+# --- descendants ------------------------------------------------------------------------------------------------------
+
+
+def test_to_register_many_descendants_takes_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: each registration compared all earlier ones. 4,000 children kept the event loop for a minute, longer
+    than a lease lasts."""
+    axn, compared = token(), []
+    named = type(axn)._named
+    monkeypatch.setattr(type(axn), "_named", lambda self, resource: compared.append(resource) or named(self, resource))
+
+    for number in range(200):
+        axn.register_descendant(child(name=f"c-{number}"))
+
+    assert len(compared) == 200
+
+
+def test_a_descendant_has_the_name_that_it_has_when_it_is_applied() -> None:
+    """Otherwise a child that is renamed after its registration would be applied by one name and kept by the other."""
+    axn, renamed = cast("Reconcile[Any]", token()), child(name="before")
+    axn.register_descendant(renamed)
+    renamed["metadata"]["name"] = "after"
+    axn.register_descendant(child(name="after", namespace="default"))
+
+    ((only,),) = axn.descendant_groups()
+    assert only.resource["metadata"] == {"name": "after", "namespace": "default"}
+    assert axn.descendants == [only.resource]

@@ -145,6 +145,31 @@ async def test_a_thread_that_hangs_in_a_stage_is_named_by_it_and_cannot_pass_it_
     assert shown(axn.conditions)["DatabaseReady"][:2] == ("False", "Timeout")
 
 
+@pytest.mark.parametrize("error", [Wait("not yet"), Retry("not yet")])
+@pytest.mark.parametrize("before", ["True", "False", None])
+async def test_a_stage_called_ready_is_not_claimed_by_a_reconcile_that_is_not_complete(
+    error: Exception, before: str | None
+) -> None:
+    """Regression: the stage was written over the condition that had been withdrawn."""
+
+    class Claims(SetUp):
+        stages = ("DatabaseReady", "Ready")
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            with axn.stage("DatabaseReady"):
+                pass
+            with axn.stage("Ready"):
+                pass
+            raise error
+
+    kept = {"type": "Ready", "status": before, "reason": "x", "message": "", "lastTransitionTime": LONG_AGO}
+    status = None if before is None else {"conditions": [kept]}
+    conditions = await written(Claims(), status, fails=None if isinstance(error, Wait) else Retry)
+
+    assert conditions["DatabaseReady"]["status"] == "True"
+    assert conditions["Ready"]["status"] == (before or "False")
+
+
 async def test_the_time_of_a_transition_moves_only_with_the_status() -> None:
     conditions: list[Resource] = [
         {"type": name, "status": status, "reason": "x", "message": "", "lastTransitionTime": LONG_AGO}

@@ -39,6 +39,7 @@ class Model(BaseModel):
         strict=True,
         extra="ignore",
         use_attribute_docstrings=True,
+        hide_input_in_errors=True,  # what a handler logs or raises must not quote a secret
     )
 
     __rules__: ClassVar[tuple[Rule, ...]] = ()

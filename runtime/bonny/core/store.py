@@ -103,7 +103,7 @@ class Store:
     def items(self, name: str = "", value: str = "") -> list[Item]:
         """The objects that have `value` in the index called `name`; without a name all. From any thread."""
         if not name:
-            return list(self)
+            return list(self._items.values())  # `list(self)` would call `__len__`, where another thread may run
         return [item for item in map(self.get, self.lookup(name, value)) if item is not None]
 
     def _index(self, name: str, key: Key, old: Item | None, new: Item | None) -> None:

@@ -151,6 +151,11 @@ class ReconcileContext:
             raise Retry(f"the children of kind {gvk[1]} are unknown: the watch is not up to date")
         return _selected(gvk, selector, (stream.store.items(OWNER_INDEX, owner_uid) for stream in streams))
 
+    def keys_of_children(self, gvk: tuple[str, str], owner_uid: str) -> frozenset[Key]:
+        """The keys of the children of one kind, as the streams show them now. From any thread."""
+        streams = self.router.owned_streams_of(gvk)
+        return frozenset(chain.from_iterable(stream.store.lookup(OWNER_INDEX, owner_uid) for stream in streams))
+
     def related_to(
         self, gvk: tuple[str, str], *, selector: Selector, namespace: str, index: tuple[str, str] | None
     ) -> Objects:

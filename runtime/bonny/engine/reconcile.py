@@ -69,14 +69,18 @@ class Reconcile(Axn[V_co]):
         """The live children to prune: neither registered nor kept, nor under deletion, nor of a kind whose children
         stay."""
         names = [self._name_of(kind.gvk, child.key) for kind, child in children]
-        wanted = self._kept | self._descendants.keys()
+        wanted = self._kept | self._by_name().keys()
         # Two declarations of a kind may both select a child.
         wanted |= {name for name, (kind, _) in zip(names, children, strict=True) if not kind.prune}
-        return [
+        unwanted = [
             each
             for name, each in zip(names, children, strict=True)
             if name not in wanted and each[1].meta.deletion_timestamp is None
         ]
+        # The handler could not keep what it was not shown, such as the last child that a former leader created.
+        found = [each for each in unwanted if each[1].key in self._found.get(each[0].gvk, {each[1].key})]
+        self.outdated = self.outdated or len(found) < len(unwanted)
+        return found
 
     # --- the handler --------------------------------------------------------------------------------------------------
 
@@ -107,12 +111,13 @@ class Reconcile(Axn[V_co]):
         """Let the hooks change the descendants. Objects that a hook adds get default options."""
         if not self._before_apply_descendants:
             return
+        registered = self._by_name()
         resources = self.descendants
         for hook in reversed(self._before_apply_descendants):
             resources = hook(resources, self)
         final = {self._named(resource): resource for resource in resources}
         self._descendants = {
-            name: replace(self._descendants.get(name) or Descendant(name, resource), resource=resource)
+            name: replace(registered.get(name) or Descendant(name, resource), resource=resource)
             for name, resource in final.items()
         }
 

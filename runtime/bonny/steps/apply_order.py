@@ -53,12 +53,13 @@ class ApplyOrder:
     def _is_ready(self, kind: Owned, key: Key, outcome: str | None, when: Callable[[Resource], bool] | None) -> bool:
         if when is None or outcome == HELD:
             return outcome != HELD
-        item, record = self._shown.get((kind, key)), self._axn.context.applied_records.get((kind, key))
+        item, record = self._shown.get((kind.gvk, key)), self._axn.context.applied_records.get((kind, key))
         if item is None or (record is not None and item.version < version_number(record.version)):
             return False
         return when({**item.decode(cut=True), "apiVersion": kind.api_version, "kind": kind.kind})
 
     @cached_property
-    def _shown(self) -> dict[tuple[Owned, Key], Item]:
-        """The children as the watch shows them; none while a stream is not in sync."""
-        return {(kind, item.key): item for kind, item in self._axn.context.children(self._axn.uid) or ()}
+    def _shown(self) -> dict[tuple[tuple[str, str], Key], Item]:
+        """The children as the watch shows them, by API version and kind, as several declarations of one kind may show
+        a child; none while a stream is not in sync."""
+        return {(kind.gvk, item.key): item for kind, item in self._axn.context.children(self._axn.uid) or ()}

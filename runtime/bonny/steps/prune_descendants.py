@@ -1,10 +1,10 @@
 """PruneDescendants: deletes children that the handler neither registers nor keeps.
 
 A child is deleted only if all of this holds: it carries the label with the owner's UID; this controller applied it; its
-kind is not declared with `Owned(..., prune=False)`; the handler returned and did not halt; every registered descendant
-was applied, and nothing waits; every owned stream is in sync; and an uncached read shows the owner as the handler saw
-it, and not under deletion. The request names the child's UID and version, so a child that changed in the meantime is
-left for the next reconcile.
+kind is not declared with `Owned(..., prune=False)`; a handler that listed its kind was shown it; the handler returned
+and did not halt; every registered descendant was applied, and nothing waits; every owned stream is in sync; and an
+uncached read shows the owner as the handler saw it, and not under deletion. The request names the child's UID and
+version, so a child that changed in the meantime is left for the next reconcile.
 
 Off for controllers that define `add` or `modify`: each handler would prune the children of the other handlers.
 """

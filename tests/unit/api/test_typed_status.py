@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import pytest
+from pydantic import ValidationError
 
 from bonny import Axn, Controller, Resource
 from bonny.api import Field, ListMap, Model, Spec, Status, Version, WithConditions, WithObservedGeneration
@@ -230,3 +231,12 @@ async def test_a_function_is_checked_on_the_status_of_the_object() -> None:
 
     axn = await testing.handle(Counts, claim(status={"ready": 1}))
     assert axn.status_from({"ready": 1}) == {"ready": 2}
+
+
+def test_an_error_in_a_status_does_not_quote_it() -> None:
+    """Regression: pydantic quotes the value, and the error of a handler is logged as it is."""
+    for wrong in ({"ready": "hunter2"}, {"replicas": [{"name": "a", "restarts": "hunter2"}]}):
+        with pytest.raises(ValidationError) as caught:
+            ClaimStatus(**wrong)
+        assert "Input should be a valid integer" in str(caught.value)
+        assert "hunter2" not in str(caught.value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -306,3 +308,24 @@ def test_only_a_list_ever_makes_an_entry_older(changes: list[Change]) -> None:
         for _, old, new, live in store.apply(change):
             if live and old is not None and new is not None and not store._restored:
                 assert new.version >= old.version
+
+
+def test_a_thread_may_list_while_another_one_stores() -> None:
+    """Regression: a `def` handler that listed all objects failed at times, when the watch showed a new one meanwhile.
+
+    The trace stands for the other thread, which may run wherever Python code is called.
+    """
+    store = filled(*(Put(item(name=f"w{number}", version=5), live=True) for number in range(3)))
+
+    def stores_another(frame: Any, event: str, argument: Any) -> None:
+        if frame.f_code is not Store.items.__code__:
+            name = f"another-{len(store._items)}"
+            store._items[Key("default", name)] = item(name=name, version=6)
+
+    before = sys.gettrace()
+    sys.settrace(stores_another)
+    try:
+        found = store.items()
+    finally:
+        sys.settrace(before)
+    assert [each.meta.name for each in found][:3] == ["w0", "w1", "w2"]

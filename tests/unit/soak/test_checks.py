@@ -25,6 +25,8 @@ def widget(**changes: Any) -> Resource:
         {"type": "Reconciled", "status": "True"},
     ]
     made = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
         "metadata": {"name": "w1", "uid": "u-1", "generation": 2},
         "spec": {"size": 3},
         "status": {"observedGeneration": 2, "conditions": conditions},
