@@ -277,7 +277,7 @@ def namespace(sandbox: Sandbox) -> Iterator[str]:
 
 
 TEXTS = {
-    "changed": "cannot apply jobs.batch {0}/denied (422): spec.template: Invalid: field is immutable; also: ",
+    "changed": "cannot apply jobs.batch {0}/denied (422): spec.template: Invalid: field is immutable",
     "policy": 'cannot apply configmaps {0}/denied (422): configmaps "denied" is forbidden: ValidatingAdmissionPolicy '
     "'quoting' with binding 'quoting' denied request; " + LEFT_OUT,
     "quota": 'cannot apply secrets {0}/denied (403): secrets "denied" is forbidden: exceeded quota: none, requested: '
