@@ -308,7 +308,7 @@ class Finalizing(AppController):
 
 def child(name: str, order: object, **metadata: Any) -> Resource:
     """A child that the garbage collector would delete."""
-    made = stored(name)
+    made = owned(stored(name), {"f:metadata": FIELDS})
     made["metadata"] |= {"annotations": {ORDER: order}, **metadata}
     return made
 
@@ -336,6 +336,18 @@ async def test_the_highest_level_is_deleted_first_and_the_finalizer_stays() -> N
     assert "patch" not in [verb for verb, _ in script.requests]
     assert axn.waiting == "waiting for the deletion of ConfigMap default/c, ConfigMap default/d"
     assert axn.outdated, "our own deletion does not wake the owner"
+
+
+async def test_children_of_another_controller_have_their_own_order() -> None:
+    """Regression: a finalizer deleted what another controller, whose clean-up needed it, had registered last."""
+    theirs = child("credentials", "1")
+    theirs["metadata"]["managedFields"][0]["manager"] = "op/OtherController"
+    gone = {**widget(), "metadata": {**widget()["metadata"], "resourceVersion": "8"}}
+    script = Script(gone, children=[child("a", "0"), theirs])
+
+    axn = await finalize(script)
+
+    assert (deleted(script), axn.waiting) == ([], None)
 
 
 async def test_a_level_that_is_being_deleted_is_waited_for() -> None:

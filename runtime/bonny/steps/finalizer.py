@@ -7,7 +7,7 @@ The finalizer is added before the handler runs, so before anything is created fo
 deleted, confirmed by an uncached read, the implementation is called; the finalizer is removed only after it returned.
 The process may crash between the two, so an implementation is called at least once and may be called again.
 
-Children without an owner reference, which the garbage collector ignores, are deleted then, too. If children were
+Children without an owner reference, which the garbage collector ignores, are deleted then, too. If its children were
 registered to come after others, they are deleted first, level by level in the reverse order, each level when the last
 object of the one before is gone; the lowest level is left to the garbage collector. Meanwhile the implementation is
 called again each time. `kubectl delete --cascade=orphan` keeps all children; `--cascade=foreground` keeps no order.
@@ -33,7 +33,7 @@ from ..kinds import Kind
 from ..naming import check_finalizer
 from ..pipeline import call_handler
 from ..resource import APPLY_ORDER, Resource, identify
-from .live import TRIES, delete_children, read_owner, report_fight
+from .live import TRIES, delete_children, is_applied_by, read_owner, report_fight
 
 # The finalizer of `--cascade=orphan`, until the garbage collector has removed the owner references of the children.
 ORPHANED: Final = "orphan"
@@ -169,8 +169,8 @@ def _as_followed(resource: Resource, kind: Kind) -> Resource:
 
 
 async def _delete_children(axn: Reconcile[Any]) -> None:
-    """Delete the children of higher levels, and then those without an owner reference. The owner is under deletion, so
-    they are not wanted again.
+    """Delete this controller's children of higher levels, and then all without an owner reference. The owner is under
+    deletion, so they are not wanted again.
 
     Raises: `Wait` until a level is gone.
     """
@@ -180,9 +180,10 @@ async def _delete_children(axn: Reconcile[Any]) -> None:
     children = axn.context.children(uid)
     if children is None:
         raise Retry(f"the children of {identify(axn.identity)} are unknown: a stream is not in sync")
-    highest = max((_level(child) for _, child in children), default=0)
-    late = [(kind, child) for kind, child in children if _level(child) == highest]
-    if len(late) < len(children):
+    ours = [(kind, child) for kind, child in children if is_applied_by(child, axn.context.manager)]
+    highest = max((_level(child) for _, child in ours), default=0)
+    late = [(kind, child) for kind, child in ours if _level(child) == highest]
+    if len(late) < len(ours):
         await delete_children(axn, late, insist=True)
         axn.outdated = axn.context.wrote  # our own deletion does not wake the owner
         names = ", ".join(f"{kind.kind} {child.key}" for kind, child in late)

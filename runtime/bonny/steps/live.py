@@ -81,6 +81,11 @@ async def _delete(axn: Reconcile[Any], kind: Kind, child: Item, *, tries: int) -
         meta = decode_item(msgspec.json.encode(live)).meta
 
 
+def is_applied_by(child: Item, manager: str) -> bool:
+    """Whether that controller applied it: another controller of the operator may have children of the same owner."""
+    return owned_fields(child.decode(cut=True), manager) is not None
+
+
 async def read(axn: Reconcile[Any], kind: Kind, key: Key) -> Resource | None:
     """The object, uncached; None if it does not exist. RBAC: get.
 

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..core.fields import owned_fields
-from ..core.objects import Item
 from ..core.records import Action
 from ..engine.reconcile import Reconcile
 from ..resource import named
-from .live import delete_children, owner_is_as_shown
+from .live import delete_children, is_applied_by, owner_is_as_shown
 
 # The owner's change comes as an event, unless the owner was changed back in the meantime: look again after this time.
 LATER_SECONDS: Final = 30.0
@@ -36,14 +34,9 @@ class PruneDescendants:
         children = axn.context.children(axn.uid)
         if children is None:
             return
-        dropped = [each for each in axn.unwanted(children) if _is_ours(each[1], axn.context.manager)]
+        dropped = [each for each in axn.unwanted(children) if is_applied_by(each[1], axn.context.manager)]
         if dropped and await owner_is_as_shown(axn):
             await delete_children(axn, dropped, insist=False)
             axn.outdated = axn.outdated or any(axn.looked_at(named(kind.gvk, child.key)) for kind, child in dropped)
         elif dropped:
             axn.requeue_seconds = min(axn.requeue_seconds or LATER_SECONDS, LATER_SECONDS)
-
-
-def _is_ours(child: Item, manager: str) -> bool:
-    """Whether this controller applied it: another controller of the operator may have children of the same owner."""
-    return owned_fields(child.decode(cut=True), manager) is not None
