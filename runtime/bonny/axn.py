@@ -344,7 +344,7 @@ class Axn(Generic[V_co]):
         omit_owner_ref: bool = False,
         adopt: bool = False,
         recreate: bool = False,
-        after: Resource | Iterable[Resource] = (),
+        after: Mapping[str, Any] | Iterable[Mapping[str, Any]] = (),
         when: Callable[[Resource], bool] | None = None,
     ) -> None:
         """Make `resource` exist as given; fields set by other managers stay.

@@ -129,8 +129,9 @@ class Controller(Generic[V_co]):
     def finalize(self, axn: Axn[V_co]) -> Awaitable[None] | None:
         """The object is being deleted: clean up what Kubernetes does not. Kubernetes removes it after this returned.
 
-        Defining it adds a finalizer to each object before anything is created for it. It may be called again, for
-        example after a crash; raise `Wait(..., after=10)` while the clean-up is incomplete.
+        Children are deleted afterwards, so do not wait here until one is gone. Defining it adds a finalizer to each
+        object before anything is created for it. It may be called again, for example after a crash; raise
+        `Wait(..., after=10)` while the clean-up is incomplete.
         """
         raise NotImplementedError
 

@@ -181,9 +181,10 @@ class RunningOperator:
         for kind, key in reversed(self._applied):
             like = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": key._asdict()}
             if await self.read(like) is not None:
-                # No kubelet runs here that could agree to the end of a pod with a node.
+                # No kubelet runs here that could agree to the end of a pod with a node, and no garbage collector that
+                # would release the pods of a Job, whose deletion orphans them by default.
                 path = path_of(kind, key.namespace or None, key.name)
-                at_once = b'{"gracePeriodSeconds":0}'
+                at_once = b'{"gracePeriodSeconds":0,"propagationPolicy":"Background"}'
                 await self.client.exchange(ApiRequest("DELETE", path, headers={"Content-Type": JSON}, body=at_once))
                 await self.until_gone(like)
         theirs = f"{OWNER_UID} in ({','.join(sorted(self._owners))})"

@@ -24,8 +24,10 @@ K = TypeVar("K", bound=Kind)
 
 
 def child_of(owner: Mapping[str, Any], child: Resource) -> Resource:
-    """`child` as the API server shows it after the operator applied it for `owner`: with the owner's UID in the label
-    `bonny.dev/owner-uid`, and an owner reference. Use it in `observed`."""
+    """`child` with the owner's UID in the label `bonny.dev/owner-uid`, and an owner reference. Use it in `observed`.
+
+    Does not: make a child of a running operator, which applies its children itself, with its own label and field
+    manager, and lists and prunes no others."""
     metadata = child["metadata"]
     labels = {**metadata.get("labels", {}), OWNER_UID: owner_reference(owner)["uid"]}
     references = [*metadata.get("ownerReferences", ()), owner_reference(owner)]

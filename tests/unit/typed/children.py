@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_type
 
-from bonny import Axn, Controller, Owned, Resource
+from bonny import Axn, Controller, Owned, Resource, is_ready
 from bonny_dev import testing
 
 from .api import Widget
@@ -53,6 +53,9 @@ class Widgets(Controller[Widget]):
     async def reconcile(self, axn: Axn[Widget]) -> None:
         deployment = deployment_of(axn.resource, replicas=axn.spec.replicas)
         axn.register_descendant(deployment)
+        service: Service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+        axn.register_descendant(service, after=deployment, when=is_ready)
+        axn.register_descendant(service, after=[deployment])
         axn.success_event(related=deployment)
         live = axn.observed(deployment)
         typed: Deployment | None = live
