@@ -9,7 +9,7 @@ from bonny_dev.install import read_documents
 
 
 def test_times_and_equals_signs_in_an_object_are_texts() -> None:
-    """Regression: an equals sign without quotes ended in a traceback."""
+    """Regression: an equals sign without quotes was refused as invalid YAML."""
     text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {day: 2026-01-01, sign: =}}"
 
     (config_map,) = read_documents("a.yaml", text)

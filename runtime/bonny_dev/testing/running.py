@@ -51,6 +51,18 @@ MANAGER: Final = "integration-test"
 LOG: Final = "operator.log"
 
 
+def is_ready(resource: Resource) -> bool:
+    """Whether `resource` has the condition Ready for its current generation."""
+    conditions = resource.get("status", {}).get("conditions", ())
+    generation = resource["metadata"].get("generation")
+    return any(
+        condition["type"] == "Ready"
+        and condition["status"] == "True"
+        and condition.get("observedGeneration", generation) == generation
+        for condition in conditions
+    )
+
+
 class RunningOperator:
     """The process, and the API server as its administrator sees it: what is applied here is removed after the test."""
 
