@@ -401,7 +401,7 @@ class Axn(Generic[V_co]):
         return [each.resource for each in self._ordered()]
 
     def _ordered(self) -> list[Descendant]:
-        """The registered descendants by level; `group` is the level, also of those that come after others."""
+        """The registered descendants by level; `group` is the level, also of descendants that come after others."""
         descendants = self._by_name()
         free = {name: each.group for name, each in descendants.items() if not each.after}
         level = levels(free, {name: each.after for name, each in descendants.items() if each.after})
