@@ -212,7 +212,7 @@ class Client:
     async def apply(
         self,
         kind: AnyKind,
-        resource: Resource,
+        resource: Mapping[str, Any],
         *,
         manager: str = "",
         force: bool = True,
@@ -234,7 +234,7 @@ class Client:
         target = f"{kind.resource}/{subresource}" if subresource else kind.resource
         return self._decoded(answer, "apply", f"{target} {key}"), answer.status == 201
 
-    async def create(self, kind: AnyKind, resource: Resource, *, subresource: str = "") -> Resource:
+    async def create(self, kind: AnyKind, resource: Mapping[str, Any], *, subresource: str = "") -> Resource:
         """POST `resource`. Descendants of a controller are created by `apply`, never by this.
 
         `subresource="eviction"` evicts the pod that `resource`, an Eviction, names.
@@ -269,7 +269,7 @@ class Client:
                 return live
         return self._decoded(answer, "create", f"{kind.resource} {name}".strip())
 
-    async def replace(self, kind: AnyKind, resource: Resource) -> Resource:
+    async def replace(self, kind: AnyKind, resource: Mapping[str, Any]) -> Resource:
         """PUT `resource`, only if the object still has the resourceVersion in it.
 
         Raises: `Conflict` when it has another one. RBAC: update.
@@ -417,12 +417,12 @@ class Client:
         return decoded
 
 
-def was_made(live: Resource, sent: Resource) -> bool:
+def was_made(live: Resource, sent: Mapping[str, Any]) -> bool:
     """Whether `live` was provably created by an earlier try to create `sent`, and is not being deleted."""
     return has_all_of(live, sent) and not live["metadata"].get("deletionTimestamp")
 
 
-def _as_yaml(resource: Resource) -> bytes:
+def _as_yaml(resource: Mapping[str, Any]) -> bytes:
     """JSON that is also valid YAML, as apply needs it: YAML refuses or changes some characters that JSON allows."""
     encoded = msgspec.json.encode(resource)
     if encoded.isascii() and b"\x7f" not in encoded:

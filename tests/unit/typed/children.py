@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_type
 
-from bonny import Axn, Controller, Owned, Resource, is_ready
+from bonny import Axn, Controller, Kind, Owned, Resource, is_ready
 from bonny_dev import testing
 
 from .api import Widget
@@ -57,6 +57,7 @@ class Widgets(Controller[Widget]):
         axn.register_descendant(service, after=deployment, when=is_ready)
         axn.register_descendant(service, after=[deployment])
         axn.success_event(related=deployment)
+        await axn.client.apply(Kind("v1", "Service"), service)
         live = axn.observed(deployment)
         typed: Deployment | None = live
         ready = live["replicas"] if live else 0  # error: typeddict-item, reportGeneralTypeIssues
