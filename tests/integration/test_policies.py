@@ -221,3 +221,23 @@ async def test_an_integration_test_can_wait_until_something_is_refused(
 
     assert text.endswith("denied request: at most 3 replicas in this namespace")
     assert server.request("GET", f"{collection(cache('a'))}/{NAMESPACE}-d").status == 404
+
+
+async def test_what_an_integration_test_applied_goes_although_it_is_a_job(
+    sandbox: Sandbox, operator: Operator, process: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    """Regression: its pods were to be orphaned, by a garbage collector that does not run in a sandbox."""
+    container = {"name": "main", "image": "registry.example.com/main:1"}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "applied-by-a-test"},
+        "spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}},
+    }
+    async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="test") as client:
+        running = RunningOperator(operator, client, process, tmp_path / "operator.log")
+        await running.apply(job)
+
+        await running.remove_applied()
+
+        assert await running.read(job) is None
