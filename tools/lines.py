@@ -23,10 +23,11 @@ ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")
 # Also on the way, with a bound of its own since it is no longer aiohttp (docs/decisions/0046): not part of the others.
 TRANSPORT: Final = ("client/transport.py", "client/certificates.py", "client/http")
 # Loaded only by operators that have one.
-OPTIONAL: Final = ("scheduler",)
+OPTIONAL: Final = ("scheduler", "webhooks")
 # Lowered with each simplification, and never raised in the change that breaks one. The goals: 4,000 for the hot path
 # with the transport, 7,800 for bonny with it, 1,450 and 4,300.
-BUDGETS: Final = {"hot path": 4_801, "transport": 545, "bonny": 9_686, "bonny.scheduler": 1_425, "bonny_dev": 6_057}
+BUDGETS: Final = {"hot path": 4_801, "transport": 545, "bonny": 9_686, "bonny.scheduler": 1_425, "bonny.webhooks": 800,
+                  "bonny_dev": 6_057}
 
 
 def code_lines(path: Path) -> int:
@@ -67,6 +68,7 @@ def main() -> int:
         "transport": {path: n for path, n in bonny.items() if within(path, TRANSPORT)},
         "bonny": {path: n for path, n in bonny.items() if not within(path, (*OPTIONAL, *TRANSPORT))},
         "bonny.scheduler": {path: n for path, n in bonny.items() if within(path, ("scheduler",))},
+        "bonny.webhooks": {path: n for path, n in bonny.items() if within(path, ("webhooks",))},
         "bonny_dev": tools,
     }
     print(f"{'':24}{'code':>8}{'budget':>8}{'all lines':>11}")

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from .servers.periodic import TaskRun as TaskRun
     from .servers.reconciler import Reconciler as Reconciler
     from .servers.watcher import Watcher as Watcher
+    from .webhooks import Admission as Admission
+    from .webhooks import Denied as Denied
+    from .webhooks import Review as Review
 
 __version__ = "0.1.0"
 
@@ -67,6 +70,7 @@ _MODULES = {
     "servers.periodic": ("Next", "PeriodicTask", "Stop", "TaskRun"),
     "servers.reconciler": ("Reconciler",),
     "servers.watcher": ("Watcher",),
+    "webhooks": ("Admission", "Denied", "Review"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from .errors import OptionError
 from .resource import Resource
@@ -39,10 +39,20 @@ class Deploy:
     """A function that gets the list of all objects and returns the list to write, which may be the same list with
     changes. With --local or --crds-only it gets fewer objects. Default: the objects are written as they are."""
 
+    certificates: Literal["own", "cert-manager"] = "own"
+    """The maker of the certificates of webhooks. Default `own`: the leader makes and rotates them, and keeps them in a
+    Secret (needs the package `cryptography`). `cert-manager`: an Issuer and a Certificate in the manifest."""
+
+    secure_metrics: bool = False
+    """Serve /metrics by HTTPS, only to users who may get the path /metrics in the cluster. Default False: HTTP, to anyone who
+    reaches the pod."""
+
     def __post_init__(self) -> None:
         if not isinstance(self.replicas, int):
             raise OptionError(f"Deploy.replicas is {self.replicas!r}: write a whole number")
         if self.replicas < 1 or (self.replicas > 1 and not self.leader_election):
             raise OptionError(f"Deploy.replicas is {self.replicas}: use 1, or more with leader_election=True")
+        if self.certificates not in ("own", "cert-manager"):
+            raise OptionError(f"Deploy.certificates is {self.certificates!r}: write 'own' or 'cert-manager'")
         if self.customize is not None and not callable(self.customize):
             raise OptionError(f"Deploy.customize is {self.customize!r}: name a function of a list of objects")

@@ -10,9 +10,11 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, TypeGuard, TypeVar
 
 from .api import Version
+from .api.conversion import converted
 from .api.policies import Policy
 from .controller import Controller
 from .core.lease import LeaseTiming
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
     from .scheduler.scheduler import Scheduler
+    from .webhooks.admission import Admission
 
 EVENTS: Final[Resource] = {"apiGroups": [EVENT.group], "resources": [EVENT.plural], "verbs": list(EVENT_VERBS)}
 
@@ -42,7 +45,10 @@ LONGEST_GRACE: Final = 3600.0
 # k8s.io/apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
 MANAGER_BYTES: Final = 128
 
-Servable: TypeAlias = "type[Controller[Any]] | type[Server] | type[Scheduler] | type[Version] | Policy | PeriodicTask"
+Servable: TypeAlias = (
+    "type[Controller[Any]] | type[Server] | type[Scheduler] | type[Admission[Any]] | type[Version] | Policy"
+    " | PeriodicTask"
+)
 """Anything that `discover` returns."""
 
 K = TypeVar("K")
@@ -91,15 +97,18 @@ class Operator:
         self.schedulers: tuple[type[Scheduler], ...] = tuple(part for part in classes if is_scheduler(part))
         """The schedulers. Default: those among `controllers`."""
 
+        self.admissions: tuple[type[Admission[Any]], ...] = tuple(part for part in classes if is_admission(part))
+        """The admission webhooks among `controllers`."""
+
         self.servers = tuple(part for part in classes if issubclass(part, Server))
         self.tasks = tuple(part for part in parts if isinstance(part, PeriodicTask))
         versions = [part for part in classes if issubclass(part, Version)]
-        served = (*self.controllers, *self.servers, *self.schedulers, *self.tasks, *versions)
+        served = (*self.controllers, *self.servers, *self.schedulers, *self.admissions, *self.tasks, *versions)
         for part in parts:
             if part not in served and not isinstance(part, Policy):
                 raise OptionError(
-                    f"operator {name} cannot serve {part!r}: name classes of controllers, reconcilers, watchers or "
-                    "schedulers, and periodic tasks"
+                    f"operator {name} cannot serve {part!r}: name classes of controllers, reconcilers, watchers, "
+                    "schedulers or admissions, and periodic tasks"
                 )
         handled = [resource for controller in self.controllers for resource in controller.resources()]
         own_kinds = dict.fromkeys(each for each in (*crds, *versions, *handled) if isinstance(each, type))
@@ -148,6 +157,16 @@ class Operator:
                     "finalize"
                 )
 
+    @cached_property
+    def converted(self) -> tuple[type[Version], ...]:
+        """The hubs of kinds whose versions differ in fields: the API server asks the operator to convert objects."""
+        return converted(self.crds)
+
+    @property
+    def has_webhooks(self) -> bool:
+        """Whether the API server calls this operator."""
+        return bool(self.admissions or self.converted)
+
     def finalizers(self, controller: type[Controller[Any]]) -> tuple[str, ...]:
         """The finalizers that it keeps on the objects of that controller."""
         return finalizers_of(controller, self.steps, operator=self.name, group=self.group)
@@ -157,13 +176,19 @@ class Operator:
         return controller.prunes() and any(isinstance(step, PruneDescendants) for step in self.steps)
 
     def rules(self) -> Iterator[tuple[str, str | None, Resource]]:
-        """RBAC rules of schedulers, servers and tasks: name, namespace (None: where it watches; empty: all), rule."""
+        """RBAC rules of schedulers, servers, admissions and tasks: name, namespace, rule.
+
+        The namespace is None for where it watches, and empty for all.
+        """
         for scheduler in self.schedulers:
             for rule in (*scheduler.all_rules(), EVENTS):
                 yield scheduler.name, "", rule
         for server in self.servers:
             for rule in server.all_rules(self.group):
                 yield server.__name__, server.kind(self.group).namespace, rule
+        for admission in self.admissions:
+            for rule in admission.rules:
+                yield admission.__name__, "", rule
         for task in self.tasks:
             for rule in task.rules:
                 yield task.id, None, rule
@@ -184,11 +209,16 @@ class Operator:
                     f"{one.__name__} and {other.__name__} both handle {handled.kind}: make them one controller, which "
                     "may own several kinds"
                 )
+        # The path and the name of a webhook are made from it.
+        for name, first_one, second in _duplicates((each.__name__, each) for each in self.admissions):
+            raise OptionError(
+                f"two admissions are called {name} ({first_one.__module__}, {second.__module__}): rename one"
+            )
         for name, *_ in _duplicates((each.name, each) for each in self.policies):
             raise OptionError(f"two policies are called {name}: rename one")
         # A pod names its scheduler; two schedulers of one name would both bind it.
-        for name, first, second in _duplicates((each.name, each) for each in self.schedulers):
-            raise OptionError(f"{first.__name__} and {second.__name__} are both called {name!r}: rename one")
+        for name, its, others in _duplicates((each.name, each) for each in self.schedulers):
+            raise OptionError(f"{its.__name__} and {others.__name__} are both called {name!r}: rename one")
 
     def _check(self, controller: type[Controller[Any]]) -> None:
         """Raises: `OptionError` when the controller does not fit this operator."""
@@ -219,6 +249,12 @@ def is_scheduler(part: type) -> TypeGuard[type[Scheduler]]:
     """Whether `part` is a scheduler, without loading `bonny.scheduler` for operators that have none."""
     module = sys.modules.get("bonny.scheduler.scheduler")
     return module is not None and issubclass(part, module.Scheduler)
+
+
+def is_admission(part: type) -> TypeGuard[type[Admission[Any]]]:
+    """Whether `part` is an admission webhook, without loading `bonny.webhooks` for operators that have none."""
+    module = sys.modules.get("bonny.webhooks.admission")
+    return module is not None and issubclass(part, module.Admission)
 
 
 def _duplicates(items: Iterable[tuple[K, V]]) -> Iterator[tuple[K, V, V]]:

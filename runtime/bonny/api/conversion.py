@@ -16,7 +16,7 @@ values that the hub cannot hold in an annotation, so that a round trip loses not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -46,6 +46,28 @@ def convert(resource: Mapping[str, Any], source: type[Version], target: type[Ver
                 )
     group = str(resource["apiVersion"]).rpartition("/")[0]
     return {**converted, "apiVersion": f"{group}/{target.version}"}
+
+
+def converted(versions: Collection[type[Version]]) -> tuple[type[Version], ...]:
+    """The hubs of the kinds whose versions differ in fields, so that the API server cannot copy objects unchanged."""
+    hubs = {(version.group, version.kind): version for version in versions if version.hub}
+    differing = {
+        (version.group, version.kind): None
+        for version in versions
+        if not version.hub
+        and (hub := hubs.get((version.group, version.kind)))
+        and fields_of(version.schema()) != fields_of(hub.schema())
+    }
+    return tuple(hubs[key] for key in differing)
+
+
+def fields_of(schema: Any) -> Any:
+    """The names and types of the fields in a schema, without limits, rules, defaults and descriptions."""
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: fields_of(schema[name]) for name in ("items", "additionalProperties") if name in schema}
+    properties = {name: fields_of(field) for name, field in schema.get("properties", {}).items()}
+    return {"type": schema.get("type"), "properties": properties, **kept}
 
 
 def _kept(part: Any) -> Any:

@@ -78,6 +78,15 @@ VARIABLES: Final[Mapping[str, Variable]] = {
     "BONNY_HTTP_PORT": Variable(
         "http_port", "a port from 1 to 65535, or 0 for any free one", "8080",
         "Port of /healthz, /readyz and /metrics; the log shows which one it is."),
+    "BONNY_WEBHOOK_PORT": Variable(
+        "webhook_port", "a port from 1 to 65535, or 0 for any free one", "10250",
+        "Port on which webhooks are served, on the address of BONNY_HTTP_HOST, if the operator has any."),
+    "BONNY_WEBHOOK_CERTIFICATE": Variable(
+        "webhook_certificate", "the path of a folder with tls.crt and tls.key",
+        "none: the Secret <operator>-webhook-tls", "Certificate of the webhooks outside of a cluster."),
+    "BONNY_DRAIN_SECONDS": Variable(
+        "drain", "a number of seconds from 0 to 60", "0; the manifest sets 10 for an operator with webhooks",
+        "How long webhooks are still answered after SIGTERM: API servers go on to use their connections."),
     "BONNY_LOG_FORMAT": Variable(
         "log_json", "console or json", "console in a terminal, else json", "Format of the log on stderr.",
         {"console": False, "json": True}),
@@ -156,6 +165,11 @@ class Config:
     context: str | None = None
     http_host: str = "0.0.0.0"  # noqa: S104  the kubelet uses the address of the pod
     http_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 8080
+    webhook_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 10_250
+    webhook_certificate: str | None = None
+    """None: in a Secret."""
+
+    drain: Annotated[float, Field(ge=0, le=60)] = 0.0
     log_json: Annotated[bool, Strict()] = Field(default_factory=lambda: not sys.stderr.isatty())
     log_level: Annotated[int, Strict()] = logging.INFO
     event_loop: Annotated[str, Field(pattern=f"^({'|'.join(EVENT_LOOPS)})$")] = EVENT_LOOPS[0]

@@ -1,0 +1,10 @@
+"""Webhooks: admission and conversion, answered by every replica of the operator.
+
+You need it for rules and defaults that neither a schema nor a policy can express (`bonny.api.policies`), and for
+versions of a kind whose fields differ. It is loaded only by operators that have one of the two.
+"""
+
+from .admission import Admission
+from .review import Denied, Review, User
+
+__all__ = ["Admission", "Denied", "Review", "User"]

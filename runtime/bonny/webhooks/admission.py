@@ -1,0 +1,192 @@
+"""Admission: sets defaults in objects and refuses objects, before the API server stores them.
+
+You write a subclass beside the controllers, and `discover` finds it:
+
+    class WidgetAdmission(Admission[Widget]):
+        def default(self, review: Review[Widget]) -> None:
+            review.spec.size = review.spec.size or 3
+
+        async def validate(self, review: Review[Widget]) -> None:
+            if review.spec.size % 2:
+                raise Denied("must be even", field="spec.size")
+
+You need it for rules that depend on other objects or on other systems. You do not need it for what a schema, a `Rule`,
+a default of a field or a policy can say: those need no server and no certificate (docs/how-to/rules-without-a-server.md).
+
+Handlers may be `async def` (on the event loop) or `def` (in a thread). Every replica answers, also those that do not
+lead. A handler may be called several times for one write, and for writes that are then refused, so it changes nothing
+outside of its review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, get_args, get_origin
+
+from ..api.policies import Operation
+from ..api.version import Version
+from ..errors import OptionError
+from ..kinds import Kind
+from ..naming import check_rules, check_tuple, kebab_case
+from ..resource import Resource
+from .review import Review
+
+V_co = TypeVar("V_co", covariant=True)
+
+# The API server allows 30. A person waits, and so does every client that writes.
+LONGEST_SECONDS: Final = 10
+
+
+class Admission(Generic[V_co]):
+    """Reviews the writes of one or several kinds. One instance serves all of them.
+
+    Guarantees: writes of the operator itself, in its own namespace and in kube-system, and of objects that are being
+    deleted are never held up. An error that a handler raises by mistake changes nothing: it is logged and counted, and
+    `failure_policy` decides on the write.
+    """
+
+    resource: ClassVar[type[Version] | Kind | tuple[type[Version] | Kind, ...]] = ()
+    """The kinds whose writes it reviews, in all their versions. Default: the version class in brackets. Writes in other
+    versions are converted to this one first."""
+
+    operations: ClassVar[tuple[Operation, ...]] = ("CREATE", "UPDATE")
+    """The writes that it reviews. Default: CREATE and UPDATE, and DELETE if `validate_delete` is defined."""
+
+    subresources: ClassVar[tuple[str, ...]] = ()
+    """Subresources whose writes it reviews too: `("status",)`. Default: only writes of the object itself."""
+
+    match_conditions: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Conditions in CEL by name; a write for which one is false is not sent. Default: all writes. Most calls are spared
+    by `{"spec-changes": "request.operation != 'UPDATE' || object.spec != oldObject.spec"}`."""
+
+    object_selector: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The labels of the objects. Default: all. Who writes an object chooses its labels: this is not a protection."""
+
+    namespace_selector: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The labels of the namespaces. Default: everywhere but in the operator's own and in kube-system."""
+
+    failure_policy: ClassVar[Literal["", "Fail", "Ignore"]] = ""
+    """The answer to a write when this webhook fails or does not answer. Default: `Fail` if all kinds are your own, or
+    `Ignore`. `Fail` for other kinds needs a reason in `because`: while no replica answers, nobody can write them."""
+
+    because: ClassVar[str] = ""
+    """Why kinds that are not your own may fail closed. One sentence."""
+
+    side_effects: ClassVar[Literal["None", "NoneOnDryRun"]] = "None"
+    """Whether a review changes something elsewhere. Default `None`; with `NoneOnDryRun` check `review.dry_run`."""
+
+    timeout: ClassVar[int] = 5
+    """Seconds that the API server waits, from 1 to 10. Default 5. A handler is ended half a second earlier."""
+
+    again: ClassVar[bool] = False
+    """Call `default` once more if another webhook changed the object after it. Default False; otherwise it must have no
+    effect the second time."""
+
+    rules: ClassVar[tuple[Resource, ...]] = ()
+    """RBAC rules for `review.client`, as a Role writes them. Default: none."""
+
+    # --- what users define --------------------------------------------------------------------------------------------
+    # Typed so that both an `async def` and a `def` fit as what overrides them.
+
+    def default(self, review: Review[V_co]) -> Awaitable[None] | None:
+        """Change `review.spec`, or `review.resource` for metadata. Called for CREATE and UPDATE, before validation."""
+        raise NotImplementedError
+
+    def validate(self, review: Review[V_co]) -> Awaitable[None] | None:
+        """Raise `Denied` to refuse the write. Called for CREATE and UPDATE, after the schema was checked."""
+        raise NotImplementedError
+
+    def validate_delete(self, review: Review[V_co]) -> Awaitable[None] | None:
+        """Raise `Denied` to refuse the deletion of `review.resource`. An object with `Fail` can then only be deleted
+        while a replica answers."""
+        raise NotImplementedError
+
+    # --- what the runtime asks ----------------------------------------------------------------------------------------
+
+    version: ClassVar[type[Version] | None] = None
+    """The version class in brackets, if there is one."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for base in vars(cls).get("__orig_bases__", ()):
+            origin = get_origin(base)
+            if not (isinstance(origin, type) and issubclass(origin, Admission)):
+                continue
+            for argument in get_args(base):
+                if isinstance(argument, type) and issubclass(argument, Version):
+                    cls.version = argument
+                    if "resource" not in vars(cls):
+                        cls.resource = argument
+        cls._check()
+
+    @classmethod
+    def _check(cls) -> None:
+        name = cls.__name__
+        check_tuple(name, "operations", cls.operations, str, '"CREATE"')
+        check_tuple(name, "subresources", cls.subresources, str, '"status"')
+        check_rules(name, cls.rules)
+        if unknown := set(cls.operations) - set(get_args(Operation)):
+            raise OptionError(
+                f"{name}.operations has {sorted(unknown)[0]!r}: use {', '.join(get_args(Operation))}; a webhook sees "
+                "no reads"
+            )
+        timeout: object = cls.timeout
+        if not (isinstance(timeout, int) and 1 <= timeout <= LONGEST_SECONDS):
+            raise OptionError(f"{name}.timeout is {timeout!r}: use 1 to {LONGEST_SECONDS} whole seconds")
+        foreign = not all(isinstance(each, type) for each in cls._resources())
+        if foreign and cls.failure_policy == "Fail" and not cls.because:
+            raise OptionError(
+                f"{name} reviews kinds that are not your own and fails closed, so nobody can write them while no "
+                "replica answers: leave failure_policy out, or say in `because` why that must be"
+            )
+
+    @classmethod
+    def _resources(cls) -> tuple[type[Version] | Kind, ...]:
+        return cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
+
+    @classmethod
+    def resources(cls) -> tuple[type[Version] | Kind, ...]:
+        """The kinds that it reviews, always as a tuple. Raises: `OptionError` when nothing is named."""
+        if not cls._resources():
+            raise OptionError(
+                f"{cls.__name__} reviews nothing: write Admission[YourVersion], or set resource = Kind(...)"
+            )
+        return cls._resources()
+
+    @classmethod
+    def kinds(cls, default_group: str) -> tuple[Kind, ...]:
+        """The kinds that it reviews; versions without a group are in `default_group`."""
+        return tuple(each if isinstance(each, Kind) else each.as_kind(default_group) for each in cls.resources())
+
+    @classmethod
+    def version_for(cls, kind: str, version: str) -> type[Version] | None:
+        """The version class for objects of this kind and version (`v1`); None for kinds without one."""
+        versions = (each for each in cls.resources() if isinstance(each, type))
+        return next((each for each in versions if (each.kind, each.version) == (kind, version)), None)
+
+    @classmethod
+    def fails_closed(cls) -> bool:
+        """Whether a write is refused when this webhook fails or does not answer."""
+        own = all(isinstance(each, type) for each in cls.resources())
+        return cls.failure_policy == "Fail" or (own and not cls.failure_policy)
+
+    @classmethod
+    def mutates(cls) -> bool:
+        """Whether `default` is defined."""
+        return _defined(cls, "default")
+
+    @classmethod
+    def validated_operations(cls) -> tuple[Operation, ...]:
+        """The operations that `validate` and `validate_delete` are called for."""
+        written = tuple(each for each in cls.operations if each != "DELETE") if _defined(cls, "validate") else ()
+        return (*written, "DELETE") if _defined(cls, "validate_delete") else written
+
+    @classmethod
+    def path(cls, action: Literal["mutate", "validate"]) -> str:
+        """The path of its reviews on the server."""
+        return f"/{action}/{kebab_case(cls.__name__)}"
+
+
+def _defined(admission: type[Admission[Any]], name: str) -> bool:
+    return getattr(admission, name) is not getattr(Admission, name)

@@ -1,0 +1,144 @@
+"""Review: one write that the API server asks about, and what a handler may answer.
+
+You need it in the methods of an `Admission`. For unit tests `bonny_dev.testing.review` makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar, cast
+
+from ..api.policies import Operation
+from ..api.version import HasSpec, Version
+from ..client.api import Client
+from ..errors import BonnyError
+from ..resource import Resource
+
+V_co = TypeVar("V_co", covariant=True)
+S = TypeVar("S")
+
+INVALID: Final = "Invalid"
+FORBIDDEN: Final = "Forbidden"
+
+
+class Denied(BonnyError):
+    """Raised by `validate` to refuse a write: `Denied("must be even", field="spec.size")`.
+
+    The user reads it as an error of the schema: `* spec.size: Invalid value: must be even`. Use `review.deny` to report
+    several at once. `forbidden` is for rules about who asks, instead of what is written: 403 in place of 422.
+    """
+
+    def __init__(self, message: str, *, field: str = "", forbidden: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.forbidden = forbidden
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who sent the write, as the API server authenticated it."""
+
+    name: str = ""
+    """`jane`, or `system:serviceaccount:NAMESPACE:NAME`."""
+
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the authenticator adds."""
+
+
+class Review(Generic[V_co]):
+    """One write. `default` may change `spec` and `resource`; nothing else that is changed has an effect."""
+
+    def __init__(
+        self,
+        *,
+        operation: Operation,
+        resource: Resource,
+        old: Resource | None,
+        version: type[Version] | None,
+        user: User,
+        name: str = "",
+        namespace: str = "",
+        subresource: str = "",
+        dry_run: bool = False,
+        client: Client | None = None,
+    ) -> None:
+        self.operation: Operation = operation
+
+        self.resource: Resource = resource
+        """The object as it is to be stored, converted to the version of the `Admission`; for DELETE, as it is stored.
+        `default` may change labels, annotations and fields beside spec here. On CREATE it may lack a name."""
+
+        self.old: Resource | None = old
+        """The object as it is stored, for UPDATE and DELETE. Changes have no effect."""
+
+        self.user: User = user
+        self.name: str = name
+        """Empty on CREATE with `generateName`."""
+
+        self.namespace: str = namespace
+        """Empty for cluster-scoped kinds."""
+
+        self.subresource: str = subresource
+        """`status`, say; empty for a write of the object itself."""
+
+        self.dry_run: bool = dry_run
+        """Whether the write is only tried."""
+
+        self.warnings: list[str] = []
+        self.notes: dict[str, str] = {}
+        """Annotations for the audit log."""
+
+        self.denials: list[Denied] = []
+        self._version = version
+        self._client = client
+        self._spec: Any = None
+        self._old_spec: Any = None
+
+    @property
+    def spec(self: Review[HasSpec[S]]) -> S:
+        """The typed spec of `resource`; `default` changes its fields. For kinds without a version class, the mapping.
+
+        Raises: `InvalidObject` for a spec that does not fit the class. `default` sees such objects, because the API
+        server checks the schema afterwards; leave that error to the runtime, which passes the object on unchanged.
+        """
+        if self._spec is None:
+            self._spec = self._read(self.resource)
+        return cast("S", self._spec)
+
+    @property
+    def old_spec(self: Review[HasSpec[S]]) -> S:
+        """The typed spec of `old`. Raises: as `spec`; `LookupError` for CREATE."""
+        if self.old is None:
+            raise LookupError("a write that creates an object has no old one: ask `review.old is None` first")
+        if self._old_spec is None:
+            self._old_spec = self._read(self.old)
+        return cast("S", self._old_spec)
+
+    @property
+    def client(self) -> Client:
+        """Requests to the API server: reads, for rules that depend on other objects. RBAC: `Admission.rules`.
+
+        Each read delays the write. Raises: `LookupError` in a unit test without `client=`.
+        """
+        if self._client is None:
+            raise LookupError("this review has no client: give one to bonny_dev.testing.review")
+        return self._client
+
+    def deny(self, message: str, *, field: str = "", forbidden: bool = False) -> None:
+        """Refuse the write, and go on: the user reads all refusals at once. Arguments as those of `Denied`."""
+        self.denials.append(Denied(message, field=field, forbidden=forbidden))
+
+    def warn(self, message: str) -> None:
+        """Show a warning to the user, whether the write is allowed or not. 256 characters are always shown."""
+        self.warnings.append(" ".join(message.split()))
+
+    def note(self, key: str, value: str) -> None:
+        """Add an annotation to the entry in the audit log: its key becomes `<webhook>/<key>`."""
+        self.notes[key] = value
+
+    def _read(self, resource: Resource) -> Any:
+        return resource.get("spec", {}) if self._version is None else self._version.spec_of(resource)
