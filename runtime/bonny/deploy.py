@@ -44,8 +44,8 @@ class Deploy:
     Secret (needs the package `cryptography`). `cert-manager`: an Issuer and a Certificate in the manifest."""
 
     secure_metrics: bool = False
-    """Serve /metrics by HTTPS, only to users who may get the path /metrics in the cluster. Default False: HTTP, to anyone who
-    reaches the pod."""
+    """Serve /metrics by HTTPS, only to users who may get the path /metrics in the cluster. Default False: HTTP, to
+    anyone who reaches the pod."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.replicas, int):

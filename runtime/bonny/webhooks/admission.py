@@ -11,7 +11,7 @@ You write a subclass beside the controllers, and `discover` finds it:
                 raise Denied("must be even", field="spec.size")
 
 You need it for rules that depend on other objects or on other systems. You do not need it for what a schema, a `Rule`,
-a default of a field or a policy can say: those need no server and no certificate (docs/how-to/rules-without-a-server.md).
+a default of a field or a policy can say: those need no server and no certificate (rules-without-a-server.md).
 
 Handlers may be `async def` (on the event loop) or `def` (in a thread). Every replica answers, also those that do not
 lead. A handler may be called several times for one write, and for writes that are then refused, so it changes nothing
