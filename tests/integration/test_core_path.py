@@ -480,7 +480,9 @@ def test_python_m_refuses_what_cannot_work_in_one_sentence_with_code_2(
 ) -> None:
     refused = start_operator([*handwritten(), *arguments], **settings)
     assert refused.process.wait(20) == 2
-    (sentence,) = refused.text.strip().splitlines()
+    # Imports on a loaded machine may block the loop for seconds, which is logged.
+    lines = refused.text.strip().splitlines()
+    (sentence,) = (line for line in lines if '"the event loop is blocked"' not in line)
     assert telling in sentence
 
 
