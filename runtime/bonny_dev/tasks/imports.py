@@ -1,7 +1,7 @@
 """Imports: finds packages that the operator imports when it starts and that its image would lack.
 
-The image has the dependencies in pyproject.toml and those of the extras in `[tool.bonny]`; the environment of a
-developer has more. Only imports that always run count: at the top of a module, not in `try`, `if` or a function.
+The image has the dependencies in pyproject.toml and the extras in `[tool.bonny]`; the environment of a developer has
+more. Only imports that always run count: at the top of a module, not in `try`, `if` or a function.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ CLEAR: Final = "\r\033[K"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a CustomResourceDefinition says about its objects."""
+    """The state of a CustomResourceDefinition, and the versions that its objects may keep."""
 
     name: str
     generation: int
@@ -90,7 +90,7 @@ async def migrate(cluster: Cluster, declared: Resource, *, removed: Sequence[str
     managedFields of versions that are in `removed`, or not in the CRD any more, are relabelled.
     Guarantees: `status.storedVersions` changes only after every object was rewritten, and only while the CRD is still
     the same. With `dry_run` nothing changes.
-    Returns: whether every object was rewritten; those that a policy or webhook refuses are printed.
+    Returns: whether every object was rewritten; objects that a policy or a webhook refuses are printed.
     Raises: `UsageError` if the CRD of the cluster does not fit; `ApiError`, also if a served version cannot be read.
     """
     async with Client(cluster, user_agent="bonny-migrate") as client:
