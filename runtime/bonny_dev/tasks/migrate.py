@@ -48,7 +48,7 @@ CLEAR: Final = "\r\033[K"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Migration:
     """The state of a CustomResourceDefinition, and the versions that its objects may keep."""
 
     name: str
@@ -94,19 +94,19 @@ async def migrate(cluster: Cluster, declared: Resource, *, removed: Sequence[str
     Raises: `UsageError` if the CRD of the cluster does not fit; `ApiError`, also if a served version cannot be read.
     """
     async with Client(cluster, user_agent="bonny-migrate") as client:
-        plan = await _plan(client, declared, removed)
-        total = await _survey(client, plan)
-        if dry_run or not (total or plan.rewrites):
+        work = await _prepared(client, declared, removed)
+        total = await _survey(client, work)
+        if dry_run or not (total or work.rewrites):
             print("dry run: nothing was changed" if dry_run else "nothing to do", flush=True)
-        elif refused := await _rewrite(client, plan, total):
+        elif refused := await _rewrite(client, work, total):
             print(f"objects refused: {refused}; change them or the policy, and run this again", flush=True)
             return False
-        elif plan.rewrites:
-            await _record(client, plan)
+        elif work.rewrites:
+            await _record(client, work)
         return True
 
 
-async def _plan(client: Client, declared: Resource, removed: Sequence[str]) -> Plan:
+async def _prepared(client: Client, declared: Resource, removed: Sequence[str]) -> Migration:
     name, group = declared["metadata"]["name"], declared["spec"]["group"]
     crd = await client.get(CRD, name)
     versions = {version["name"]: version for version in crd["spec"]["versions"]}
@@ -120,7 +120,7 @@ async def _plan(client: Client, declared: Resource, removed: Sequence[str]) -> P
         if version["served"]:  # the first page fails if the conversion of any object fails
             await anext(pages(client, replace(kind, api_version=f"{group}/{version['name']}")))
     schema = versions[wanted]["schema"]["openAPIV3Schema"]
-    return Plan(
+    return Migration(
         name=name,
         generation=crd["metadata"]["generation"],
         stored=crd["status"]["storedVersions"],
@@ -131,34 +131,34 @@ async def _plan(client: Client, declared: Resource, removed: Sequence[str]) -> P
     )
 
 
-async def _batches(client: Client, plan: Plan) -> AsyncIterator[list[Resource]]:
+async def _batches(client: Client, work: Migration) -> AsyncIterator[list[Resource]]:
     """The metadata of all objects to write, some at a time."""
-    async for page in pages(client, plan.kind):
+    async for page in pages(client, work.kind):
         found = [item.decode(cut=True) for item in page.items]
-        work = [each for each in found if plan.rewrites or any(map(plan.goes, _managed(each)))]
-        for start in range(0, len(work), AT_ONCE):
-            yield work[start : start + AT_ONCE]
+        chosen = [each for each in found if work.rewrites or any(map(work.goes, _managed(each)))]
+        for start in range(0, len(chosen), AT_ONCE):
+            yield chosen[start : start + AT_ONCE]
 
 
-async def _survey(client: Client, plan: Plan) -> int:
+async def _survey(client: Client, work: Migration) -> int:
     """Print what there is to do, and return the number of objects to write."""
     total, entries = 0, Counter[str]()
-    async for batch in _batches(client, plan):
+    async for batch in _batches(client, work):
         total += len(batch)
-        entries.update(plan.described(entry) for each in batch for entry in _managed(each) if plan.goes(entry))
-    print(f"{plan.name}: stored versions: {', '.join(plan.stored)}; objects to write: {total}", flush=True)
+        entries.update(work.described(entry) for each in batch for entry in _managed(each) if work.goes(entry))
+    print(f"{work.name}: stored versions: {', '.join(work.stored)}; objects to write: {total}", flush=True)
     for text, count in sorted(entries.items()):
-        print(f"  managedFields to relabel as {plan.target}: {text} ({count})", flush=True)
+        print(f"  managedFields to relabel as {work.target}: {text} ({count})", flush=True)
     return total
 
 
-async def _rewrite(client: Client, plan: Plan, total: int) -> int:
+async def _rewrite(client: Client, work: Migration, total: int) -> int:
     """Write all objects that need it; returns how many were refused."""
     bar, clock, lines = sys.stdout.isatty(), asyncio.get_running_loop().time, Every(print)
     await asyncio.sleep(SETTLE_SECONDS)
     done, refused, started = 0, 0, clock()
-    async for batch in _batches(client, plan):
-        *texts, _ = await asyncio.gather(*(_write(client, plan, each) for each in batch), asyncio.sleep(SECONDS, ""))
+    async for batch in _batches(client, work):
+        *texts, _ = await asyncio.gather(*(_write(client, work, each) for each in batch), asyncio.sleep(SECONDS, ""))
         for text in filter(None, texts):
             print(f"{CLEAR if bar else ''}refused: {text}", flush=True)
         done, refused = done + len(batch), refused + sum(map(bool, texts))
@@ -170,22 +170,22 @@ async def _rewrite(client: Client, plan: Plan, total: int) -> int:
     return refused
 
 
-async def _write(client: Client, plan: Plan, resource: Resource, tries: int = TRIES) -> str:
+async def _write(client: Client, work: Migration, resource: Resource, tries: int = TRIES) -> str:
     """Write one object; returns the error if it is refused, else an empty text."""
-    key, going = key_of(resource), any(map(plan.goes, _managed(resource)))
+    key, going = key_of(resource), any(map(work.goes, _managed(resource)))
     # Without an object of this version there is nothing to do: the same name with another UID has another version.
     patch: Resource = {"resourceVersion": resource["metadata"]["resourceVersion"]}
     if going:
         # An empty list would keep the managedFields as they are; an empty entry removes all.
-        patch["managedFields"] = relabelled(_managed(resource), plan.goes, plan.target, plan.schema) or [{}]
+        patch["managedFields"] = relabelled(_managed(resource), work.goes, work.target, work.schema) or [{}]
     with suppress(NotFound):
         try:
-            await client.merge_patch(plan.kind, key, {"metadata": patch})
+            await client.merge_patch(work.kind, key, {"metadata": patch})
         except Conflict as error:
             if going and tries == 1:
                 return str(error)
             if going:  # the object was stored in the storage version since, but its managedFields are as they were
-                return await _write(client, plan, await client.get(plan.kind, key, cut=True), tries - 1)
+                return await _write(client, work, await client.get(work.kind, key, cut=True), tries - 1)
         except (Forbidden, Invalid) as error:
             if "missing rule" in str(error):  # RBAC refuses the other objects, too
                 raise
@@ -193,15 +193,15 @@ async def _write(client: Client, plan: Plan, resource: Resource, tries: int = TR
     return ""
 
 
-async def _record(client: Client, plan: Plan) -> None:
+async def _record(client: Client, work: Migration) -> None:
     """Set `status.storedVersions`. Raises: `UsageError` if the CRD has changed."""
-    crd = await client.get(CRD, plan.name)
-    if crd["metadata"]["generation"] != plan.generation:
-        raise UsageError(f"{plan.name} was changed meanwhile, perhaps its storage version: run this again")
-    stored = {"storedVersions": [plan.target.rpartition("/")[2]]}
+    crd = await client.get(CRD, work.name)
+    if crd["metadata"]["generation"] != work.generation:
+        raise UsageError(f"{work.name} was changed meanwhile, perhaps its storage version: run this again")
+    stored = {"storedVersions": [work.target.rpartition("/")[2]]}
     patch = {"metadata": {"resourceVersion": crd["metadata"]["resourceVersion"]}, "status": stored}
-    await client.merge_patch(CRD, plan.name, patch, subresource="status")
-    print(f"{plan.name}: the only stored version is {stored['storedVersions'][0]}", flush=True)
+    await client.merge_patch(CRD, work.name, patch, subresource="status")
+    print(f"{work.name}: the only stored version is {stored['storedVersions'][0]}", flush=True)
 
 
 def _managed(resource: Resource) -> list[Resource]:
