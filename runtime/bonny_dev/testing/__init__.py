@@ -9,6 +9,8 @@ for tests with a real server: `running_operator` is a `RunningOperator`.
 
 from __future__ import annotations
 
+from bonny.readiness import is_ready
+
 from ..manifest.recorder import Comparison, PermissionRecorder, record_permissions
 from .answers import Answers, Request
 from .assertions import (
@@ -22,7 +24,7 @@ from .assertions import (
     assert_status,
 )
 from .conversion import round_trip
-from .running import RunningOperator, is_ready
+from .running import RunningOperator
 from .scheduling import schedule
 from .servers import reconcile, run_task
 from .shown import child_of
