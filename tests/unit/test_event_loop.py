@@ -135,8 +135,8 @@ async def test_code_that_holds_the_interpreters_lock_is_named_afterwards(
 ) -> None:
     """A regular expression that backtracks for ever is the usual case. No thread runs meanwhile, this one neither.
 
-    The machine may run the monitor's thread only when the code has ended. Then the line names nothing, so the code blocks
-    again.
+    The machine may run the monitor's thread only when the code has ended. Then the line names nothing, so the code
+    blocks again.
     """
 
     async def adds_up() -> None:
