@@ -405,13 +405,15 @@ class Axn(Generic[V_co]):
         descendants = self._by_name()
         free = {name: each.group for name, each in descendants.items() if not each.after}
         level = levels(free, {name: each.after for name, each in descendants.items() if each.after})
-        placed = [replace(each, group=level[name]) for name, each in descendants.items()]
+        placed = [
+            each if (each.name, each.group) == (name, level[name]) else replace(each, name=name, group=level[name])
+            for name, each in descendants.items()
+        ]
         return sorted(placed, key=lambda each: each.group)
 
     def _by_name(self) -> dict[ObjectName, Descendant]:
         """The descendants by their present names: a handler may change an object that it has registered."""
-        named = ((self._named(each.resource), each) for each in self._descendants.values())
-        return {name: replace(each, name=name) for name, each in named}
+        return {self._named(each.resource): each for each in self._descendants.values()}
 
     @overload
     def update_status(self, change: StatusChange) -> None: ...
