@@ -37,7 +37,10 @@ log = logging.getLogger("bonny.steps.live")
 
 async def together(requests: Iterable[Awaitable[T]]) -> list[T]:
     """Await all, even if one fails. Raises: the first error, with the others as notes."""
-    outcomes = await asyncio.gather(*requests, return_exceptions=True)
+    waiting = list(requests)
+    if len(waiting) == 1:
+        return [await waiting[0]]  # without a task
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     try:
         if errors:
