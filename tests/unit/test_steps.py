@@ -477,7 +477,7 @@ async def test_the_finalizer_that_is_removed_is_that_of_the_real_list() -> None:
         [
             {"op": "test", "path": "/metadata/uid", "value": "u-1"},
             {"op": "test", "path": "/metadata/finalizers", "value": ["example.com/op"]},
-            {"op": "remove", "path": "/metadata/finalizers/0"},
+            {"op": "add", "path": "/metadata/finalizers", "value": []},
         ],
     )
 

@@ -56,9 +56,13 @@ class Reconcile(Axn[V_co]):
         self._shown = item
 
     def renew(self, resource: Resource) -> None:
-        """For a step before the handler that wrote the object: `resource` is the object after that write."""
-        self.resource = resource
-        self._shown = decode_item(msgspec.json.encode(resource))
+        """For a step before the handler that wrote the object: `resource` is the object after that write.
+
+        Of a metadata-only kind only the metadata is kept, as its stream shows it.
+        """
+        shown = ("apiVersion", "kind", "metadata") if self.kind.metadata_only else tuple(resource)
+        self.resource = {name: resource[name] for name in shown}
+        self._shown = decode_item(msgspec.json.encode(self.resource))
         self._spec = None
 
     def looked_at(self, resource: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from types import MappingProxyType
@@ -38,8 +38,9 @@ IN_SYNC_SECONDS: Final = 2.0
 SETTLE_SECONDS: Final = 120.0
 # Yield to the event loop after this many keys.
 QUEUED_AT_ONCE: Final = 1_000
-UID_INDEX: Final = "uid"
-OWNER_INDEX: Final = "owner"
+# Names of indexes; indexes of related objects are called by what makes them.
+UID_INDEX: Final = ("uid",)
+OWNER_INDEX: Final = OWNER_UID
 
 log = logging.getLogger("bonny.engine.router")
 
@@ -105,7 +106,7 @@ class Router:
             for stream in self.primary:
                 stream.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
         for stream in self.owned_streams:
-            stream.store.add_index(OWNER_INDEX, _labelled_owner)
+            stream.store.add_index(OWNER_INDEX, partial(_label, OWNER_UID))
         for kind, streams in self._related.items():
             self._add_indexes(kind, streams)
         for stream in self.streams:
@@ -114,10 +115,11 @@ class Router:
     def _add_indexes(self, kind: Related, streams: Sequence[Stream]) -> None:
         if kind.named_by is not None:
             for stream in self.primary:
-                stream.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
+                stream.store.add_index(kind, partial(_named_by, kind, kind.named_by))
         for index in kind.indexes.values():
             for stream in streams:
-                stream.store.add_index(_name_of(index), partial(_values, kind, index))
+                function = partial(_label, index) if isinstance(index, str) else partial(_values, kind, index)
+                stream.store.add_index(index, function)
 
     # --- for workers --------------------------------------------------------------------------------------------------
 
@@ -144,14 +146,14 @@ class Router:
         """The streams of an owned kind; empty for other kinds."""
         return [stream for kind, streams in self._owned.items() if kind.gvk == gvk for stream in streams]
 
-    def indexes_of(self, gvk: tuple[str, str], name: str) -> dict[Stream, str]:
+    def indexes_of(self, gvk: tuple[str, str], name: str) -> dict[Stream, Hashable]:
         """The streams of an owned or related kind that have the index `name` (empty: all of them), each with the name
-        of this index in its store."""
+        of this index in its store; None for no index."""
         if not name:
             both = (*self._owned.items(), *self._related.items())
-            return {stream: "" for kind, streams in both if kind.gvk == gvk for stream in streams}
+            return {stream: None for kind, streams in both if kind.gvk == gvk for stream in streams}
         indexed = {kind: streams for kind, streams in self._related.items() if kind.gvk == gvk and name in kind.indexes}
-        return {stream: _name_of(kind.indexes[name]) for kind, streams in indexed.items() for stream in streams}
+        return {stream: kind.indexes[name] for kind, streams in indexed.items() for stream in streams}
 
     def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
         """The objects with the label of this owner; None while a stream of an owned kind is not in sync.
@@ -359,13 +361,15 @@ class Router:
     def seen(self, stream: Stream, delta: Delta) -> None:
         """Queue the keys that a difference concerns."""
         deleters = self._deleters(stream, delta) if (stream, delta.key) in self._followers else set()
+        # What a first list shows waits behind live changes.
+        priority = Priority.LIVE if delta.live or stream.synced else Priority.LOW
         if stream in self.primary:
-            self._seen_primary(stream, delta, own=delta.live and delta.key in deleters)
-        if any(stream in streams for streams in self._owned.values()):
-            self._seen_child(stream, delta, deleters if delta.live else set())
+            self._seen_primary(stream, delta, priority, own=delta.live and delta.key in deleters)
+        if stream in self.owned_streams:
+            self._seen_child(stream, delta, priority, deleters if delta.live else set())
         for kind, streams in self._related.items():
             if stream in streams:
-                self._seen_related(stream, kind, delta)
+                self._seen_related(kind, delta, priority)
 
     def advanced(self, stream: Stream) -> None:
         """The stream reached a newer version: release the keys that waited for it."""
@@ -400,7 +404,7 @@ class Router:
                 self._release(key)
         return deleters
 
-    def _seen_primary(self, stream: Stream, delta: Delta, *, own: bool) -> None:
+    def _seen_primary(self, stream: Stream, delta: Delta, priority: Priority, *, own: bool) -> None:
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
             self.records.add_tombstone(delta.key, old, now=time.monotonic())
@@ -408,8 +412,7 @@ class Router:
         if new is None or own:
             return
         if old is None:
-            first = not delta.live and not stream.synced
-            self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
+            self._enqueue(delta.key, Reason.ADDED, priority=priority)
         elif stream in self.restoring:
             # A reconcile since the list began saw the object as it was before the restore.
             self.records.of(delta.key).handled = None
@@ -446,17 +449,14 @@ class Router:
         before, after = (handled_state(item, with_status=False, trust_generation=False) for item in (old, new))
         return 0 < old.meta.generation == new.meta.generation and before.content != after.content
 
-    def _seen_child(self, stream: Stream, delta: Delta, deleters: set[Key]) -> None:
-        # Children in a first list are reconciled with their owners, which are all new then, too.
-        first = not delta.live and not stream.synced
+    def _seen_child(self, stream: Stream, delta: Delta, priority: Priority, deleters: set[Key]) -> None:
         # A name that became free concerns who wants it: one owner may prune a child that another wants.
         concerned = self._owners(delta) | self._followers.get((stream, delta.key), set())
         for key in concerned - deleters:
             if not self._is_own(key, stream, delta, Reason.CHILD):
-                self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
+                self._enqueue(key, Reason.CHILD, priority=priority)
 
-    def _seen_related(self, stream: Stream, kind: Related, delta: Delta) -> None:
-        first = not delta.live and not stream.synced
+    def _seen_related(self, kind: Related, delta: Delta, priority: Priority) -> None:
         concerned: set[Key] = set()
         if kind.keys is not None:
             namespaced = self.primary[0].kind.namespaced
@@ -464,10 +464,10 @@ class Router:
                 concerned.update(_keys(kind, kind.keys, item, namespaced=namespaced))
         else:
             for primary in self.primary:
-                concerned |= primary.store.lookup(_index_of(kind), str(delta.key))
+                concerned |= primary.store.lookup(kind, str(delta.key))
         for key in concerned:
             if self.item(key) is not None:
-                self._enqueue(key, Reason.RELATED, priority=Priority.LOW if first else Priority.LIVE)
+                self._enqueue(key, Reason.RELATED, priority=priority)
 
     def _owners(self, delta: Delta) -> set[Key]:
         """The keys of handled objects that the child named as owners, before or after the change."""
@@ -480,31 +480,16 @@ class Router:
 
 
 def _owner_uids(item: Item) -> Iterable[str]:
-    label = (item.meta.labels or {}).get(OWNER_UID)
-    references = [reference.uid for reference in item.meta.owner_references]
-    return references if label is None else [label, *references]
+    return [*_label(OWNER_UID, item), *(reference.uid for reference in item.meta.owner_references)]
 
 
-def _labelled_owner(item: Item) -> Iterable[str]:
-    label = (item.meta.labels or {}).get(OWNER_UID)
-    return () if label is None else (label,)
+def _label(label: str, item: Item) -> Iterable[str]:
+    value = (item.meta.labels or {}).get(label)
+    return () if value is None else (value,)
 
 
-def _index_of(kind: Related) -> str:
-    """The name of the index of handled objects by the related objects that they name."""
-    return f"{kind.resource} by {id(kind.named_by)}"
-
-
-def _name_of(index: str | IndexFunction) -> str:
-    """The name of an index of related objects; streams are shared by controllers, and so are equal indexes."""
-    return f"label {index}" if isinstance(index, str) else f"function {id(index)}"
-
-
-def _values(kind: Related, index: str | IndexFunction, item: Item) -> Iterable[str]:
+def _values(kind: Related, index: IndexFunction, item: Item) -> Iterable[str]:
     """The values of a related object in an index of a user."""
-    if isinstance(index, str):
-        label = (item.meta.labels or {}).get(index)
-        return () if label is None else (label,)
     try:
         returned = index(item.decode())
         values = list(returned)
