@@ -353,7 +353,7 @@ async def test_a_fight_over_a_large_child_is_explained_beside_the_loop_and_names
         await ApplyDescendants()(axn)
 
     assert [thread == threading.get_ident() for thread in threads] == [on_the_loop]
-    (message,) = [registered.event.message for registered in axn._events if registered.event.reason == "RepeatedDrift"]
+    (message,) = [event.message for event in axn.events if event.reason == "RepeatedDrift"]
     assert "field manager 'rival' sets .items[].phase; corrections now wait" in message
 
 

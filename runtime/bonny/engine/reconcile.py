@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..axn import SHORTEST_WAIT, Axn, Descendant, RegisteredEvent, State, V_co
+from ..axn import SHORTEST_WAIT, Axn, Descendant, State, V_co
 from ..core.objects import Item, decode_item
 from ..events import Event
 from ..kinds import Kind, Owned
@@ -150,7 +150,7 @@ class Reconcile(Axn[V_co]):
 
     def tell(self, event: Event) -> None:
         """Emit `event` at the end, even if the handler cleared or emitted its own."""
-        self._events.append(RegisteredEvent(event, only_if_changed=False))
+        self._events.append((event, False))
 
     def requeue_wait(self) -> float | None:
         """Seconds from the end of the reconcile until the handler runs again; None when nothing asked for that."""

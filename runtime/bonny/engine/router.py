@@ -80,17 +80,16 @@ class Router:
         self._on_status = on_status
         self.primary = list(primary)
         """The streams of the handled objects."""
-        self._owned = {kind: list(streams) for kind, streams in owned.items()}
-        self.owns = list(self._owned)
-        self.owned_streams = [stream for streams in self._owned.values() for stream in streams]
+        self._owned = [(kind, stream) for kind, streams in owned.items() for stream in streams]
+        self.owns = list(owned)
+        self.owned_streams = [stream for _, stream in self._owned]
         """The streams of children."""
-        self._related = {kind: list(streams) for kind, streams in related.items()}
-        self.related = list(self._related)
+        self._related = [(kind, stream) for kind, streams in related.items() for stream in streams]
+        self.related = list(related)
         self._followers: dict[Name, set[Key]] = {}
         """The keys that want the name of an object that is not theirs, or deleted it."""
 
-        others = [stream for streams in self._related.values() for stream in streams]
-        self.streams = list(dict.fromkeys([*self.primary, *self.owned_streams, *others]))
+        self.streams = list(dict.fromkeys([*self.primary, *(stream for _, stream in (*self._owned, *self._related))]))
         """Every stream, each once."""
 
         self._awaited: dict[Stream, list[tuple[int, Key]]] = {stream: [] for stream in self.streams}
@@ -107,36 +106,30 @@ class Router:
                 stream.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
         for stream in self.owned_streams:
             stream.store.add_index(OWNER_INDEX, partial(_label, OWNER_UID))
-        for kind, streams in self._related.items():
-            self._add_indexes(kind, streams)
-        for stream in self.streams:
-            stream.subscribe(self)
-
-    def _add_indexes(self, kind: Related, streams: Sequence[Stream]) -> None:
-        if kind.named_by is not None:
-            for stream in self.primary:
-                stream.store.add_index(kind, partial(_named_by, kind, kind.named_by))
-        for index in kind.indexes.values():
-            for stream in streams:
+        for kind, stream in self._related:
+            for index in kind.indexes.values():
                 function = partial(_label, index) if isinstance(index, str) else partial(_values, kind, index)
                 stream.store.add_index(index, function)
+            if kind.named_by is not None:
+                for handled in self.primary:
+                    handled.store.add_index(kind, partial(_named_by, kind, kind.named_by))
+        for stream in self.streams:
+            stream.subscribe(self)
 
     # --- for workers --------------------------------------------------------------------------------------------------
 
     def primary_stream(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
-        return _for_namespace(self.primary, key) or self.primary[0]
+        return next((stream for stream in self.primary if stream.namespace in (None, key.namespace)), self.primary[0])
 
     def item(self, key: Key) -> Item | None:
         return self.primary_stream(key).store.get(key)
 
     def streams_of(self, kind: Kind, key: Key) -> Iterator[Stream]:
         """The streams that can show the object `key` of an owned or related kind; owned kinds first."""
-        for other, streams in (*self._owned.items(), *self._related.items()):
-            if other.gvk == kind.gvk:
-                stream = _for_namespace(streams, key)
-                if stream is not None:
-                    yield stream
+        for other, stream in (*self._owned, *self._related):
+            if other.gvk == kind.gvk and stream.namespace in (None, key.namespace):
+                yield stream
 
     def stream_of(self, kind: Kind, key: Key) -> Stream | None:
         """The first stream of `streams_of`."""
@@ -144,16 +137,15 @@ class Router:
 
     def owned_streams_of(self, gvk: tuple[str, str]) -> list[Stream]:
         """The streams of an owned kind; empty for other kinds."""
-        return [stream for kind, streams in self._owned.items() if kind.gvk == gvk for stream in streams]
+        return [stream for kind, stream in self._owned if kind.gvk == gvk]
 
     def indexes_of(self, gvk: tuple[str, str], name: str) -> dict[Stream, Hashable]:
         """The streams of an owned or related kind that have the index `name` (empty: all of them), each with the name
         of this index in its store; None for no index."""
         if not name:
-            both = (*self._owned.items(), *self._related.items())
-            return {stream: None for kind, streams in both if kind.gvk == gvk for stream in streams}
-        indexed = {kind: streams for kind, streams in self._related.items() if kind.gvk == gvk and name in kind.indexes}
-        return {stream: kind.indexes[name] for kind, streams in indexed.items() for stream in streams}
+            return {stream: None for kind, stream in (*self._owned, *self._related) if kind.gvk == gvk}
+        related = [(kind, stream) for kind, stream in self._related if kind.gvk == gvk]
+        return {stream: kind.indexes[name] for kind, stream in related if name in kind.indexes}
 
     def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
         """The objects with the label of this owner; None while a stream of an owned kind is not in sync.
@@ -169,12 +161,7 @@ class Router:
 
     def children_of(self, owner_uid: str) -> list[tuple[Owned, Item]]:
         """The objects with the label of this owner, as the streams show them."""
-        return [
-            (kind, item)
-            for kind, streams in self._owned.items()
-            for stream in streams
-            for item in stream.store.items(OWNER_INDEX, owner_uid)
-        ]
+        return [(kind, item) for kind, stream in self._owned for item in stream.store.items(OWNER_INDEX, owner_uid)]
 
     @property
     def _in_sync(self) -> bool:
@@ -367,8 +354,8 @@ class Router:
             self._seen_primary(stream, delta, priority, own=delta.live and delta.key in deleters)
         if stream in self.owned_streams:
             self._seen_child(stream, delta, priority, deleters if delta.live else set())
-        for kind, streams in self._related.items():
-            if stream in streams:
+        for kind, other in self._related:
+            if other is stream:
                 self._seen_related(kind, delta, priority)
 
     def advanced(self, stream: Stream) -> None:
@@ -521,8 +508,3 @@ def _keys(kind: Related, names: Callable[[Resource], ObjectNames], item: Item, *
     except BaseException:
         log.exception("a function of Related failed", extra={"kind": kind.resource, "object": str(item.key)})
         return set()
-
-
-def _for_namespace(streams: Sequence[Stream], key: Key) -> Stream | None:
-    """The stream whose namespace includes `key`."""
-    return next((stream for stream in streams if stream.namespace in (None, key.namespace)), None)
