@@ -25,6 +25,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -426,8 +427,13 @@ def _as_yaml(resource: Mapping[str, Any]) -> bytes:
 
 def target_of(path: str, query: Mapping[str, str]) -> str:
     """Path and query as they are sent; parameters without a value are left out."""
-    given = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
+    encoded = _encoded(tuple(query.items()))
+    return f"{path}?{encoded}" if encoded else path
+
+
+@lru_cache(maxsize=64)  # a controller applies with the same parameters each time
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode([(name, value) for name, value in query if value])
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
