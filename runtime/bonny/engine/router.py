@@ -348,7 +348,7 @@ class Router:
     def seen(self, stream: Stream, delta: Delta) -> None:
         """Queue the keys that a difference concerns."""
         deleters = self._deleters(stream, delta) if (stream, delta.key) in self._followers else set()
-        # What a first list shows waits behind live changes.
+        # Changes that a first list shows wait behind live ones.
         priority = Priority.LIVE if delta.live or stream.synced else Priority.LOW
         if stream in self.primary:
             self._seen_primary(stream, delta, priority, own=delta.live and delta.key in deleters)
