@@ -106,14 +106,6 @@ BeforeEmitEvent: TypeAlias = "Callable[[Event, Axn[Any]], Event]"
 AfterProcessed: TypeAlias = "Callable[[Axn[Any]], None]"
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredEvent:
-    """An event that waits to be emitted; a success event is dropped if nothing changed."""
-
-    event: Event
-    only_if_changed: bool
-
-
 class Axn(Generic[V_co]):
     """One reconcile on its way through the pipeline.
 
@@ -175,7 +167,8 @@ class Axn(Generic[V_co]):
         self._spec: object = None
         self._descendants: dict[ObjectName, Descendant] = {}
         self._status_changes: list[StatusChange] = []
-        self._events: list[RegisteredEvent] = []
+        # Those to be emitted, each with whether it is dropped if nothing changed.
+        self._events: list[tuple[Event, bool]] = []
         self._before_apply_descendants: list[BeforeApplyDescendants] = []
         self._before_apply_status: list[BeforeApplyStatus] = []
         self._before_emit_event: list[BeforeEmitEvent] = []
@@ -405,13 +398,15 @@ class Axn(Generic[V_co]):
         descendants = self._by_name()
         free = {name: each.group for name, each in descendants.items() if not each.after}
         level = levels(free, {name: each.after for name, each in descendants.items() if each.after})
-        placed = [replace(each, group=level[name]) for name, each in descendants.items()]
+        placed = [
+            each if (each.name, each.group) == (name, level[name]) else replace(each, name=name, group=level[name])
+            for name, each in descendants.items()
+        ]
         return sorted(placed, key=lambda each: each.group)
 
     def _by_name(self) -> dict[ObjectName, Descendant]:
         """The descendants by their present names: a handler may change an object that it has registered."""
-        named = ((self._named(each.resource), each) for each in self._descendants.values())
-        return {name: replace(each, name=name) for name, each in named}
+        return {self._named(each.resource): each for each in self._descendants.values()}
 
     @overload
     def update_status(self, change: StatusChange) -> None: ...
@@ -584,12 +579,12 @@ class Axn(Generic[V_co]):
 
     def _register_event(self, event: Event, *, only_if_changed: bool) -> None:
         self._may_change(State.EVENTS_EMITTED)
-        self._events.append(RegisteredEvent(event, only_if_changed))
+        self._events.append((event, only_if_changed))
 
     @property
     def events(self) -> list[Event]:
         """The registered events that were not emitted yet."""
-        return [registered.event for registered in self._events]
+        return [event for event, _ in self._events]
 
     def clear_events(self) -> None:
         """Drop the registered events."""
@@ -609,18 +604,15 @@ class Axn(Generic[V_co]):
         """Calls that emit the remaining events, also after a timeout or an earlier `emit_events`."""
         self._states.add(State.EVENTS_EMITTED)
         events, self._events = self._events, []
-        return [partial(self._emit, registered) for registered in events]
+        return [partial(self._emit, *registered) for registered in events]
 
-    def _emit(self, registered: RegisteredEvent) -> None:
-        if registered.only_if_changed and not self._is_news():
+    def _emit(self, event: Event, only_if_changed: bool) -> None:
+        changed = self.unfinished is None and (self.action is Action.DELETE or self._context.wrote)
+        if only_if_changed and not changed:
             return
-        event = registered.event
         for hook in reversed(self._before_emit_event):
             event = hook(event, self)
         self._context.record(self.identity, event)
-
-    def _is_news(self) -> bool:
-        return self.unfinished is None and (self.action is Action.DELETE or self._context.wrote)
 
     # --- sending early ------------------------------------------------------------------------------------------------
 

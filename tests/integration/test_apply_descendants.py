@@ -15,7 +15,6 @@ from bonny.client.errors import Conflict
 from bonny.core.fights import Fights
 from bonny.core.objects import Item, decode_item
 from bonny.core.records import AppliedRecord
-from bonny.engine.context import Observation
 from bonny.errors import ForeignObject
 from bonny.kinds import Kind, Owned, Scope
 from bonny.resource import Key, Resource
@@ -53,8 +52,8 @@ class Place:
         self.wanted_names: list[Key] = []
         """Names that are taken by somebody else."""
 
-    def observe(self, kind: Kind, key: Key) -> Observation:
-        return Observation(synced=True, item=self.shown)
+    def observe(self, kind: Kind, key: Key) -> tuple[Item | None, bool]:
+        return self.shown, True
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return None

@@ -17,7 +17,6 @@ from bonny.client.errors import Refusal, refusal
 from bonny.core.fights import Fights
 from bonny.core.objects import Failure, Item, decode_item
 from bonny.core.records import AppliedRecord
-from bonny.engine.context import Observation
 from bonny.engine.reconcile import Reconcile
 from bonny.events import Event
 from bonny.kinds import Scope
@@ -89,9 +88,9 @@ class Script:
     async def delete(self, kind: Kind, key: Key, **preconditions: str | None) -> None:
         self._answer("delete", (kind.kind, key, preconditions))
 
-    def observe(self, kind: Kind, key: Key) -> Observation:
+    def observe(self, kind: Kind, key: Key) -> tuple[Item | None, bool]:
         found = [item(child) for child in self._children if (child["kind"], item(child).key) == (kind.kind, key)]
-        return Observation(synced=True, item=next(iter(found), None))
+        return next(iter(found), None), True
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
         return [(CONFIG_MAP, item(child)) for child in self._children]

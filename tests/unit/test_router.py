@@ -54,7 +54,7 @@ class Streams:
         self.router = Router(
             primary=[self.widgets],
             owned={CONFIG_MAP: [self.config_maps]},
-            options=QueueOptions(ageing=0.0),
+            options=QueueOptions(),
             on_status=False,
         )
 
@@ -678,7 +678,7 @@ def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
     tree = Owned("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
     widgets = Stream(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
     ours = Stream(cast("Any", None), tree, namespace=None, options=watch.WatchOptions())
-    router = Router(primary=[widgets], owned={tree: [ours]}, options=QueueOptions(ageing=0.0), on_status=False)
+    router = Router(primary=[widgets], owned={tree: [ours]}, options=QueueOptions(), on_status=False)
     Streams.lists(widgets, thing("w1", version=5), version=10)
     Streams.lists(ours, version=10)
     work = router.queue.take(now=1e9)
@@ -716,7 +716,7 @@ def related_to(kind: Kind, related: Related) -> tuple[Streams, Stream]:
     others = Stream(cast("Any", None), related, namespace=None, options=watch.WatchOptions())
     made = Streams()
     made.router = Router(
-        primary=[primary], owned={}, related={related: [others]}, options=QueueOptions(ageing=0.0), on_status=False
+        primary=[primary], owned={}, related={related: [others]}, options=QueueOptions(), on_status=False
     )
     listed = thing("w1", version=5)
     if not kind.namespaced:

@@ -353,7 +353,7 @@ async def test_a_fight_over_a_large_child_is_explained_beside_the_loop_and_names
         await ApplyDescendants()(axn)
 
     assert [thread == threading.get_ident() for thread in threads] == [on_the_loop]
-    (message,) = [registered.event.message for registered in axn._events if registered.event.reason == "RepeatedDrift"]
+    (message,) = [event.message for event in axn.events if event.reason == "RepeatedDrift"]
     assert "field manager 'rival' sets .items[].phase; corrections now wait" in message
 
 
@@ -477,7 +477,7 @@ async def test_the_finalizer_that_is_removed_is_that_of_the_real_list() -> None:
         [
             {"op": "test", "path": "/metadata/uid", "value": "u-1"},
             {"op": "test", "path": "/metadata/finalizers", "value": ["example.com/op"]},
-            {"op": "remove", "path": "/metadata/finalizers/0"},
+            {"op": "add", "path": "/metadata/finalizers", "value": []},
         ],
     )
 

@@ -25,6 +25,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -81,12 +82,11 @@ Name: TypeAlias = str | tuple[str, str]
 
 def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
     """The URL path of a kind's collection, or of one object, or of its subresource."""
-    parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
+    parts = ["/apis" if kind.group else "/api", kind.api_version]
     if namespace:
-        parts += ["namespaces", namespace]
-    parts.append(kind.plural)
-    parts += [part for part in (name, subresource) if part]
-    return "/" + "/".join(quote(part, safe="") for part in parts)
+        parts += ["namespaces", quote(namespace, safe="")]
+    parts += [kind.plural, *(quote(part, safe="") for part in (name, subresource) if part)]
+    return "/".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +144,12 @@ class Client:
 
     # --- what the runtime asks ----------------------------------------------------------------------------------------
 
-    async def connection(self, *, renew: bool = False) -> Connection:
-        """The current address and credentials; `renew` reads them again.
+    async def connection(self, *, renew: bool = False, ends: float | None = None) -> Connection:
+        """The current address and credentials; `renew` reads them again, until `ends` (monotonic seconds).
 
         Guarantees: concurrent callers share one read. When a periodic read fails, the previous credentials stay in
         use: the server decides whether they are still valid.
-        Raises: `UsageError`; `Unreachable` when the client is closed meanwhile.
+        Raises: `UsageError`; `Unreachable` when the client is closed meanwhile, or they are not read in time.
         """
         current = self._connection
         age = time.monotonic() - self._read_at
@@ -159,9 +159,11 @@ class Client:
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
         reading = self._reading
-        await asyncio.wait({reading})
+        await asyncio.wait({reading}, timeout=None if ends is None else ends - time.monotonic())
         if reading.cancelled():
             raise Unreachable("the client was closed")
+        if not reading.done():
+            raise Unreachable(f"the credentials of {self.cluster.source} could not be read in time")
         result = reading.result()
         if isinstance(result, Connection):
             return result
@@ -336,12 +338,12 @@ class Client:
         ends = time.monotonic() + self._timeout if ends is None else ends
         renewed = False
         while True:
-            connection = await self._connection_until(ends)
+            connection = await self.connection(ends=ends)
             answer = await self._send(connection, request, ends)
             if answer.status == 401 and not renewed:
                 renewed = True
                 # Another request may have renewed the credentials while this one was under way.
-                await self._connection_until(ends, renew=connection is self._connection)
+                await self.connection(renew=connection is self._connection, ends=ends)
                 continue
             if answer.status == 429:
                 # Jitter spreads the requests that were refused together.
@@ -382,19 +384,12 @@ class Client:
                 self._warnings.add(text)
                 log.warning("the API server warns", extra={"warning": text})
 
-    async def _connection_until(self, ends: float, *, renew: bool = False) -> Connection:
-        try:
-            async with asyncio.timeout(ends - time.monotonic()):
-                return await self.connection(renew=renew)
-        except TimeoutError as error:
-            raise Unreachable(f"the credentials of {self.cluster.source} could not be read in time") from error
-
     @asynccontextmanager
     async def stream(
         self, path: str, *, query: Mapping[str, str], headers: Mapping[str, str] | None = None, read_timeout: float
     ) -> AsyncIterator[StreamAnswer]:
         """An open answer, whatever its status. Raises: as `Transport.stream`."""
-        connection = await self._connection_until(time.monotonic() + self._timeout)
+        connection = await self.connection(ends=time.monotonic() + self._timeout)
         target = target_of(path, query)
         opening = self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout)
         with self.requests.under_way("GET", path, query) as request:
@@ -432,8 +427,13 @@ def _as_yaml(resource: Mapping[str, Any]) -> bytes:
 
 def target_of(path: str, query: Mapping[str, str]) -> str:
     """Path and query as they are sent; parameters without a value are left out."""
-    given = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
+    encoded = _encoded(tuple(query.items()))
+    return f"{path}?{encoded}" if encoded else path
+
+
+@lru_cache(maxsize=64)  # a controller applies with the same parameters each time
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode([(name, value) for name, value in query if value])
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

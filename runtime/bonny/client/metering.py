@@ -54,13 +54,10 @@ class Request:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if not self._counted:
-            self._count(None, error)
+            self.answered(None, error)
 
-    def answered(self, status: int) -> None:
-        """Count the answer."""
-        self._count(status, None)
-
-    def _count(self, status: int | None, error: BaseException | None) -> None:
+    def answered(self, status: int | None, error: BaseException | None = None) -> None:
+        """Count the answer, or that none came because of `error`."""
         self._counted = True
         code = NO_ANSWER if status is None else str(status)
         self._requests.answers[self._method, code] += 1

@@ -26,7 +26,6 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from ..errors import OptionError
 from .backoff import Backoff
 
 # Long enough for a burst of live changes to pass, short enough that a person who waits does not notice.
@@ -66,17 +65,10 @@ _ALONE: Final = {reason: frozenset((reason,)) for reason in Reason}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueOptions:
-    """Limits of one controller's queue. Times are seconds."""
+    """How one controller's queue behaves."""
 
     backoff: Backoff = BACKOFF
     """Waits of a key after failures. Default 0.2 s doubling to 300 s."""
-
-    ageing: float = AGEING_SECONDS
-    """While a low key waits for longer than this, every fourth handed-out key is low. Default 10 s."""
-
-    def __post_init__(self) -> None:
-        if self.ageing < 0:
-            raise OptionError(f"QueueOptions.ageing is {self.ageing}: use 0 or more seconds")
 
 
 class Work(msgspec.Struct, Generic[K], frozen=True):
@@ -192,7 +184,7 @@ class Queue(Generic[K]):
         """Hand out the next ready key, or None. The caller owes a `done`, `retry` or `park` for it."""
         self._fire(now)
         live, low = self._first(self._live), self._first(self._low)
-        aged = low is not None and now - (low[1].ready_since or 0.0) >= self._options.ageing
+        aged = low is not None and now - (low[1].ready_since or 0.0) >= AGEING_SECONDS
         if live is None or (aged and self._live_in_a_row >= LIVE_IN_A_ROW):
             self._live_in_a_row = 0
             return self._hand_out(self._low, low)

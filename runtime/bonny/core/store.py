@@ -9,7 +9,7 @@ the server was restored from a backup. During a list the store keeps the old ent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..resource import Key
@@ -49,7 +49,7 @@ class Store:
 
         self._listed = 0
         self._restored = False
-        self._indexes: dict[str, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
+        self._indexes: dict[Hashable, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
         """A value of a single object, as most are, is held without a set; that saves 200 bytes per object."""
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class Store:
 
     # --- indexes ------------------------------------------------------------------------------------------------------
 
-    def add_index(self, name: str, function: IndexFunction) -> None:
+    def add_index(self, name: Hashable, function: IndexFunction) -> None:
         """Maintain an index called `name` from now on; adding it twice has no effect."""
         if name in self._indexes:
             return
@@ -93,20 +93,20 @@ class Store:
         for key, item in self._items.items():
             self._index(name, key, None, item)
 
-    def lookup(self, name: str, value: str) -> frozenset[Key]:
+    def lookup(self, name: Hashable, value: str) -> frozenset[Key]:
         """The keys whose objects have `value` in the index called `name`."""
         keys = self._indexes[name][1].get(value)
         if keys is None:
             return frozenset()
         return frozenset(keys) if isinstance(keys, set) else frozenset((keys,))
 
-    def items(self, name: str = "", value: str = "") -> list[Item]:
+    def items(self, name: Hashable = None, value: str = "") -> list[Item]:
         """The objects that have `value` in the index called `name`; without a name all. From any thread."""
-        if not name:
+        if name is None:
             return list(self._items.values())  # `list(self)` would call `__len__`, where another thread may run
         return [item for item in map(self.get, self.lookup(name, value)) if item is not None]
 
-    def _index(self, name: str, key: Key, old: Item | None, new: Item | None) -> None:
+    def _index(self, name: Hashable, key: Key, old: Item | None, new: Item | None) -> None:
         function, entries = self._indexes[name]
         before = set(function(old)) if old is not None else set()
         after = set(function(new)) if new is not None else set()

@@ -23,14 +23,6 @@ from ..resource import Key, Resource, gvk_of, identify, key_of
 from .router import OWNER_INDEX, Router
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """A live object as its stream shows it. `synced` is False while the kind is not watched or its stream fails."""
-
-    synced: bool
-    item: Item | None
-
-
 class Tasks(Protocol):
     """Where periodic tasks are registered: `bonny.servers.periodic`, a layer above."""
 
@@ -107,12 +99,10 @@ class ReconcileContext:
         """Whether the owner's stream shows what the server shows."""
         return self.router.primary_stream(self.key).current
 
-    def observe(self, kind: Kind, key: Key) -> Observation:
-        """An owned object as its stream shows it."""
+    def observe(self, kind: Kind, key: Key) -> tuple[Item | None, bool]:
+        """An owned object as its stream shows it, and whether the stream is to be believed: it is synced and works."""
         stream = self.router.stream_of(kind, key)
-        if stream is None:
-            return Observation(synced=False, item=None)
-        return Observation(synced=stream.synced and stream.error is None, item=stream.store.get(key))
+        return (None, False) if stream is None else (stream.store.get(key), stream.synced and stream.error is None)
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         """The live object of the kind and name of `descendant`, which is one of `owns` or `related`.

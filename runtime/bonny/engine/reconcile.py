@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..axn import SHORTEST_WAIT, Axn, Descendant, RegisteredEvent, State, V_co
+from ..axn import SHORTEST_WAIT, Axn, Descendant, State, V_co
 from ..core.objects import Item, decode_item
 from ..events import Event
 from ..kinds import Kind, Owned
@@ -56,9 +56,13 @@ class Reconcile(Axn[V_co]):
         self._shown = item
 
     def renew(self, resource: Resource) -> None:
-        """For a step before the handler that wrote the object: `resource` is the object after that write."""
-        self.resource = resource
-        self._shown = decode_item(msgspec.json.encode(resource))
+        """For a step before the handler that wrote the object: `resource` is the object after that write.
+
+        Of a metadata-only kind only the metadata is kept, as its stream shows it.
+        """
+        shown = ("apiVersion", "kind", "metadata") if self.kind.metadata_only else tuple(resource)
+        self.resource = {name: resource[name] for name in shown}
+        self._shown = decode_item(msgspec.json.encode(self.resource))
         self._spec = None
 
     def looked_at(self, resource: Mapping[str, Any]) -> bool:
@@ -146,7 +150,7 @@ class Reconcile(Axn[V_co]):
 
     def tell(self, event: Event) -> None:
         """Emit `event` at the end, even if the handler cleared or emitted its own."""
-        self._events.append(RegisteredEvent(event, only_if_changed=False))
+        self._events.append((event, False))
 
     def requeue_wait(self) -> float | None:
         """Seconds from the end of the reconcile until the handler runs again; None when nothing asked for that."""

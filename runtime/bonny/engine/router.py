@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from types import MappingProxyType
@@ -38,8 +38,9 @@ IN_SYNC_SECONDS: Final = 2.0
 SETTLE_SECONDS: Final = 120.0
 # Yield to the event loop after this many keys.
 QUEUED_AT_ONCE: Final = 1_000
-UID_INDEX: Final = "uid"
-OWNER_INDEX: Final = "owner"
+# Names of indexes; indexes of related objects are called by what makes them.
+UID_INDEX: Final = ("uid",)
+OWNER_INDEX: Final = OWNER_UID
 
 log = logging.getLogger("bonny.engine.router")
 
@@ -79,17 +80,16 @@ class Router:
         self._on_status = on_status
         self.primary = list(primary)
         """The streams of the handled objects."""
-        self._owned = {kind: list(streams) for kind, streams in owned.items()}
-        self.owns = list(self._owned)
-        self.owned_streams = [stream for streams in self._owned.values() for stream in streams]
+        self._owned = [(kind, stream) for kind, streams in owned.items() for stream in streams]
+        self.owns = list(owned)
+        self.owned_streams = [stream for _, stream in self._owned]
         """The streams of children."""
-        self._related = {kind: list(streams) for kind, streams in related.items()}
-        self.related = list(self._related)
+        self._related = [(kind, stream) for kind, streams in related.items() for stream in streams]
+        self.related = list(related)
         self._followers: dict[Name, set[Key]] = {}
         """The keys that want the name of an object that is not theirs, or deleted it."""
 
-        others = [stream for streams in self._related.values() for stream in streams]
-        self.streams = list(dict.fromkeys([*self.primary, *self.owned_streams, *others]))
+        self.streams = list(dict.fromkeys([*self.primary, *(stream for _, stream in (*self._owned, *self._related))]))
         """Every stream, each once."""
 
         self._awaited: dict[Stream, list[tuple[int, Key]]] = {stream: [] for stream in self.streams}
@@ -105,36 +105,31 @@ class Router:
             for stream in self.primary:
                 stream.store.add_index(UID_INDEX, lambda item: (item.meta.uid,))
         for stream in self.owned_streams:
-            stream.store.add_index(OWNER_INDEX, _labelled_owner)
-        for kind, streams in self._related.items():
-            self._add_indexes(kind, streams)
+            stream.store.add_index(OWNER_INDEX, partial(_label, OWNER_UID))
+        for kind, stream in self._related:
+            for index in kind.indexes.values():
+                function = partial(_label, index) if isinstance(index, str) else partial(_values, kind, index)
+                stream.store.add_index(index, function)
+            if kind.named_by is not None:
+                for handled in self.primary:
+                    handled.store.add_index(kind, partial(_named_by, kind, kind.named_by))
         for stream in self.streams:
             stream.subscribe(self)
-
-    def _add_indexes(self, kind: Related, streams: Sequence[Stream]) -> None:
-        if kind.named_by is not None:
-            for stream in self.primary:
-                stream.store.add_index(_index_of(kind), partial(_named_by, kind, kind.named_by))
-        for index in kind.indexes.values():
-            for stream in streams:
-                stream.store.add_index(_name_of(index), partial(_values, kind, index))
 
     # --- for workers --------------------------------------------------------------------------------------------------
 
     def primary_stream(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
-        return _for_namespace(self.primary, key) or self.primary[0]
+        return next((stream for stream in self.primary if stream.namespace in (None, key.namespace)), self.primary[0])
 
     def item(self, key: Key) -> Item | None:
         return self.primary_stream(key).store.get(key)
 
     def streams_of(self, kind: Kind, key: Key) -> Iterator[Stream]:
         """The streams that can show the object `key` of an owned or related kind; owned kinds first."""
-        for other, streams in (*self._owned.items(), *self._related.items()):
-            if other.gvk == kind.gvk:
-                stream = _for_namespace(streams, key)
-                if stream is not None:
-                    yield stream
+        for other, stream in (*self._owned, *self._related):
+            if other.gvk == kind.gvk and stream.namespace in (None, key.namespace):
+                yield stream
 
     def stream_of(self, kind: Kind, key: Key) -> Stream | None:
         """The first stream of `streams_of`."""
@@ -142,16 +137,15 @@ class Router:
 
     def owned_streams_of(self, gvk: tuple[str, str]) -> list[Stream]:
         """The streams of an owned kind; empty for other kinds."""
-        return [stream for kind, streams in self._owned.items() if kind.gvk == gvk for stream in streams]
+        return [stream for kind, stream in self._owned if kind.gvk == gvk]
 
-    def indexes_of(self, gvk: tuple[str, str], name: str) -> dict[Stream, str]:
+    def indexes_of(self, gvk: tuple[str, str], name: str) -> dict[Stream, Hashable]:
         """The streams of an owned or related kind that have the index `name` (empty: all of them), each with the name
-        of this index in its store."""
+        of this index in its store; None for no index."""
         if not name:
-            both = (*self._owned.items(), *self._related.items())
-            return {stream: "" for kind, streams in both if kind.gvk == gvk for stream in streams}
-        indexed = {kind: streams for kind, streams in self._related.items() if kind.gvk == gvk and name in kind.indexes}
-        return {stream: _name_of(kind.indexes[name]) for kind, streams in indexed.items() for stream in streams}
+            return {stream: None for kind, stream in (*self._owned, *self._related) if kind.gvk == gvk}
+        related = [(kind, stream) for kind, stream in self._related if kind.gvk == gvk]
+        return {stream: kind.indexes[name] for kind, stream in related if name in kind.indexes}
 
     def children(self, owner_uid: str, *, owner: Key) -> list[tuple[Owned, Item]] | None:
         """The objects with the label of this owner; None while a stream of an owned kind is not in sync.
@@ -167,12 +161,7 @@ class Router:
 
     def children_of(self, owner_uid: str) -> list[tuple[Owned, Item]]:
         """The objects with the label of this owner, as the streams show them."""
-        return [
-            (kind, item)
-            for kind, streams in self._owned.items()
-            for stream in streams
-            for item in stream.store.items(OWNER_INDEX, owner_uid)
-        ]
+        return [(kind, item) for kind, stream in self._owned for item in stream.store.items(OWNER_INDEX, owner_uid)]
 
     @property
     def _in_sync(self) -> bool:
@@ -359,13 +348,15 @@ class Router:
     def seen(self, stream: Stream, delta: Delta) -> None:
         """Queue the keys that a difference concerns."""
         deleters = self._deleters(stream, delta) if (stream, delta.key) in self._followers else set()
+        # Changes that a first list shows wait behind live ones.
+        priority = Priority.LIVE if delta.live or stream.synced else Priority.LOW
         if stream in self.primary:
-            self._seen_primary(stream, delta, own=delta.live and delta.key in deleters)
-        if any(stream in streams for streams in self._owned.values()):
-            self._seen_child(stream, delta, deleters if delta.live else set())
-        for kind, streams in self._related.items():
-            if stream in streams:
-                self._seen_related(stream, kind, delta)
+            self._seen_primary(stream, delta, priority, own=delta.live and delta.key in deleters)
+        if stream in self.owned_streams:
+            self._seen_child(stream, delta, priority, deleters if delta.live else set())
+        for kind, other in self._related:
+            if other is stream:
+                self._seen_related(kind, delta, priority)
 
     def advanced(self, stream: Stream) -> None:
         """The stream reached a newer version: release the keys that waited for it."""
@@ -400,7 +391,7 @@ class Router:
                 self._release(key)
         return deleters
 
-    def _seen_primary(self, stream: Stream, delta: Delta, *, own: bool) -> None:
+    def _seen_primary(self, stream: Stream, delta: Delta, priority: Priority, *, own: bool) -> None:
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
             self.records.add_tombstone(delta.key, old, now=time.monotonic())
@@ -408,8 +399,7 @@ class Router:
         if new is None or own:
             return
         if old is None:
-            first = not delta.live and not stream.synced
-            self._enqueue(delta.key, Reason.ADDED, priority=Priority.LOW if first else Priority.LIVE)
+            self._enqueue(delta.key, Reason.ADDED, priority=priority)
         elif stream in self.restoring:
             # A reconcile since the list began saw the object as it was before the restore.
             self.records.of(delta.key).handled = None
@@ -446,17 +436,14 @@ class Router:
         before, after = (handled_state(item, with_status=False, trust_generation=False) for item in (old, new))
         return 0 < old.meta.generation == new.meta.generation and before.content != after.content
 
-    def _seen_child(self, stream: Stream, delta: Delta, deleters: set[Key]) -> None:
-        # Children in a first list are reconciled with their owners, which are all new then, too.
-        first = not delta.live and not stream.synced
+    def _seen_child(self, stream: Stream, delta: Delta, priority: Priority, deleters: set[Key]) -> None:
         # A name that became free concerns who wants it: one owner may prune a child that another wants.
         concerned = self._owners(delta) | self._followers.get((stream, delta.key), set())
         for key in concerned - deleters:
             if not self._is_own(key, stream, delta, Reason.CHILD):
-                self._enqueue(key, Reason.CHILD, priority=Priority.LOW if first else Priority.LIVE)
+                self._enqueue(key, Reason.CHILD, priority=priority)
 
-    def _seen_related(self, stream: Stream, kind: Related, delta: Delta) -> None:
-        first = not delta.live and not stream.synced
+    def _seen_related(self, kind: Related, delta: Delta, priority: Priority) -> None:
         concerned: set[Key] = set()
         if kind.keys is not None:
             namespaced = self.primary[0].kind.namespaced
@@ -464,10 +451,10 @@ class Router:
                 concerned.update(_keys(kind, kind.keys, item, namespaced=namespaced))
         else:
             for primary in self.primary:
-                concerned |= primary.store.lookup(_index_of(kind), str(delta.key))
+                concerned |= primary.store.lookup(kind, str(delta.key))
         for key in concerned:
             if self.item(key) is not None:
-                self._enqueue(key, Reason.RELATED, priority=Priority.LOW if first else Priority.LIVE)
+                self._enqueue(key, Reason.RELATED, priority=priority)
 
     def _owners(self, delta: Delta) -> set[Key]:
         """The keys of handled objects that the child named as owners, before or after the change."""
@@ -480,31 +467,16 @@ class Router:
 
 
 def _owner_uids(item: Item) -> Iterable[str]:
-    label = (item.meta.labels or {}).get(OWNER_UID)
-    references = [reference.uid for reference in item.meta.owner_references]
-    return references if label is None else [label, *references]
+    return [*_label(OWNER_UID, item), *(reference.uid for reference in item.meta.owner_references)]
 
 
-def _labelled_owner(item: Item) -> Iterable[str]:
-    label = (item.meta.labels or {}).get(OWNER_UID)
-    return () if label is None else (label,)
+def _label(label: str, item: Item) -> Iterable[str]:
+    value = (item.meta.labels or {}).get(label)
+    return () if value is None else (value,)
 
 
-def _index_of(kind: Related) -> str:
-    """The name of the index of handled objects by the related objects that they name."""
-    return f"{kind.resource} by {id(kind.named_by)}"
-
-
-def _name_of(index: str | IndexFunction) -> str:
-    """The name of an index of related objects; streams are shared by controllers, and so are equal indexes."""
-    return f"label {index}" if isinstance(index, str) else f"function {id(index)}"
-
-
-def _values(kind: Related, index: str | IndexFunction, item: Item) -> Iterable[str]:
+def _values(kind: Related, index: IndexFunction, item: Item) -> Iterable[str]:
     """The values of a related object in an index of a user."""
-    if isinstance(index, str):
-        label = (item.meta.labels or {}).get(index)
-        return () if label is None else (label,)
     try:
         returned = index(item.decode())
         values = list(returned)
@@ -536,8 +508,3 @@ def _keys(kind: Related, names: Callable[[Resource], ObjectNames], item: Item, *
     except BaseException:
         log.exception("a function of Related failed", extra={"kind": kind.resource, "object": str(item.key)})
         return set()
-
-
-def _for_namespace(streams: Sequence[Stream], key: Key) -> Stream | None:
-    """The stream whose namespace includes `key`."""
-    return next((stream for stream in streams if stream.namespace in (None, key.namespace)), None)

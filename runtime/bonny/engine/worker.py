@@ -304,7 +304,7 @@ class Worker:
             self.handled += 1
             self.meters.requeued_after += axn.requeue_seconds is not None
             if steady or self.router.item(key) is item:
-                record.handled = state if axn.shown in (None, item) else self._state(axn.shown)
+                record.handled = state if axn.shown is item else self._state(axn.shown)
         record.applied = record.applied or None
         if axn.outdated:
             # Queued while it is being worked on, so it comes back once the streams show what was written.

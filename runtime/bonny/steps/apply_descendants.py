@@ -135,11 +135,11 @@ class ApplyDescendants:
     ) -> str | None:
         """Let the cluster hold `wanted`, made of `descendant`; returns the outcome, None if nothing was written."""
         context, key = axn.context, key_of(wanted)
-        seen = context.observe(kind, key)
+        shown, synced = context.observe(kind, key)
         # Our fields are never that deeply nested, and foreign fields that are must not keep us from correcting ours.
-        live = seen.item.decode(cut=True) if seen.item is not None else None
+        live = None if shown is None else shown.decode(cut=True)
         ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
-        if live is not None and seen.synced and _unchanged(context, kind, wanted, live, ours):
+        if live is not None and synced and _unchanged(context, kind, wanted, live, ours):
             return None
         last = context.applied_records.get((kind, key))
         # The wanted object did not change since the last apply, so another writer changed the live one.
@@ -165,7 +165,7 @@ class ApplyDescendants:
         if outcome is not None and axn.looked_at(wanted):
             axn.outdated = True
         if outcome is not None and drifted and context.fights.corrected((kind, key), now=time.monotonic()):
-            await _report_fight(axn, wanted, seen.item)
+            await _report_fight(axn, wanted, shown)
         return outcome
 
 

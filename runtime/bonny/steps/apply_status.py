@@ -28,12 +28,10 @@ from ..engine.reconcile import Reconcile
 from ..errors import ApiError
 from ..pipeline import failure_of
 from ..resource import Resource
-from .live import owned_part, read_owner
+from .live import TRIES, owned_part, read_owner
 
 # kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
 SUMMARIES: Final = ("Ready", "Available")
-# A conflict means that another client wrote within milliseconds; after three in a row the backoff takes over.
-TRIES: Final = 3
 
 log = logging.getLogger("bonny.steps.apply_status")
 

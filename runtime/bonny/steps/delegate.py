@@ -36,16 +36,5 @@ class DelegateToController:
 
 def _handler(controller: Controller[Any], action: Action) -> Callable[[Reconcile[Any]], Any]:
     """The method for `action`, spelled out so that a search for its name leads here."""
-    if controller.falls_back(action):
-        return controller.reconcile
-    match action:
-        case Action.ADD:
-            return controller.add
-        case Action.MODIFY:
-            return controller.modify
-        case Action.RECONCILE:
-            return controller.reconcile
-        case Action.FINALIZE:
-            return controller.finalize
-        case Action.DELETE:
-            return controller.delete
+    own = {Action.ADD: controller.add, Action.MODIFY: controller.modify, Action.DELETE: controller.delete}
+    return controller.reconcile if controller.falls_back(action) else own.get(action, controller.reconcile)

@@ -29,7 +29,6 @@ from ..core.objects import Item, Meta
 from ..core.records import Action
 from ..engine.reconcile import Reconcile, Step
 from ..errors import OptionError, Retry, Wait
-from ..kinds import Kind
 from ..naming import check_finalizer
 from ..pipeline import call_handler
 from ..resource import APPLY_ORDER, Resource, identify
@@ -110,7 +109,7 @@ async def _is_still_on(axn: Reconcile[Any], name: str) -> bool:
     if fresh is None:
         axn.halt()
         return False
-    axn.renew(_as_followed(fresh, axn.kind))
+    axn.renew(fresh)
     return _is_on(axn, name)
 
 
@@ -136,10 +135,10 @@ async def _patch(axn: Reconcile[Any], name: str, *, wanted: bool) -> None:
         if fresh is None or (wanted and fresh["metadata"].get("deletionTimestamp")):
             axn.halt()
             return
-        axn.renew(_as_followed(fresh, kind))
+        axn.renew(fresh)
         if _is_on(axn, name) == wanted:
             return
-    axn.renew(_as_followed(stored, kind))
+    axn.renew(stored)
     if not wanted and not stored["metadata"].get("finalizers"):
         # That was the last finalizer: the object is gone, and so is its status.
         with context.deleting(kind, axn.key, axn.uid):
@@ -147,25 +146,13 @@ async def _patch(axn: Reconcile[Any], name: str, *, wanted: bool) -> None:
 
 
 def _operations(meta: Meta, name: str, *, wanted: bool) -> list[Resource]:
-    finalizers = list(meta.finalizers)
-    operations: list[Resource] = [
+    others = [other for other in meta.finalizers if other != name]
+    return [
         {"op": "test", "path": "/metadata/uid", "value": meta.uid},
         # A missing list tests as null.
-        {"op": "test", "path": "/metadata/finalizers", "value": finalizers or None},
+        {"op": "test", "path": "/metadata/finalizers", "value": list(meta.finalizers) or None},
+        {"op": "add", "path": "/metadata/finalizers", "value": [*others, name] if wanted else others},
     ]
-    if not wanted:
-        operations.append({"op": "remove", "path": f"/metadata/finalizers/{finalizers.index(name)}"})
-    elif finalizers:
-        operations.append({"op": "add", "path": "/metadata/finalizers/-", "value": name})
-    else:
-        operations.append({"op": "add", "path": "/metadata/finalizers", "value": [name]})
-    return operations
-
-
-def _as_followed(resource: Resource, kind: Kind) -> Resource:
-    """The object as the stream shows it: of a metadata-only kind, only the metadata."""
-    shown = ("apiVersion", "kind", "metadata") if kind.metadata_only else tuple(resource)
-    return {name: resource[name] for name in shown}
 
 
 async def _delete_children(axn: Reconcile[Any]) -> None:

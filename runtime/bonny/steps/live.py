@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 OwnedPart: TypeAlias = tuple[Mapping[str, Any] | None, Resource]
 NOTHING_OWNED: Final[OwnedPart] = (None, {})
-# As with the status: more conflicts in a row are a fight, left to the backoff.
+# A conflict means that another client wrote within milliseconds; after three in a row the backoff takes over.
 TRIES: Final = 3
 # Size of the owned paths from which on they are followed in a thread; below it takes up to 2 ms.
 LARGE_BYTES: Final = 32_768
@@ -37,7 +37,10 @@ log = logging.getLogger("bonny.steps.live")
 
 async def together(requests: Iterable[Awaitable[T]]) -> list[T]:
     """Await all, even if one fails. Raises: the first error, with the others as notes."""
-    outcomes = await asyncio.gather(*requests, return_exceptions=True)
+    waiting = list(requests)
+    if len(waiting) == 1:
+        return [await waiting[0]]  # without a task
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     try:
         if errors:

@@ -12,7 +12,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from bonny.core.backoff import Backoff
 from bonny.core.queue import SLACK, Priority, Queue, QueueOptions, Reason, Statistics, Work
-from bonny.errors import OptionError
 
 LIVE, LOW = Priority.LIVE, Priority.LOW
 CHANGED, ADDED, CHILD, REQUEUE = Reason.CHANGED, Reason.ADDED, Reason.CHILD, Reason.REQUEUE
@@ -517,11 +516,6 @@ def test_timers_that_are_all_due_do_not_hold_the_loop_at_once() -> None:
     assert len(keys(queue, now=5.0)) == 999
 
 
-def test_a_negative_ageing_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"ageing is -1"):
-        QueueOptions(ageing=-1)
-
-
 # --- against a model --------------------------------------------------------------------------------------------------
 
 
@@ -547,7 +541,7 @@ class Model(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.queue: Queue[str] = Queue(QueueOptions(backoff=BACKOFF, ageing=10.0))
+        self.queue: Queue[str] = Queue(QueueOptions(backoff=BACKOFF))
         self.entries: dict[str, Entry] = {}
         self.timers: dict[str, tuple[float, Reason]] = {}
         self.live_in_a_row = 0
