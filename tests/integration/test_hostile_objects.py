@@ -273,25 +273,25 @@ def generated(examples: int) -> list[tuple[Kind, str, list[Resource]]]:
     They change with the code: hypothesis draws the constants that it finds there.
     """
     made: list[tuple[Kind, str, list[Resource]]] = []
+    metadata = st.fixed_dictionaries({}, optional={"labels": labels, "annotations": annotations})
 
-    @settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(data=st.data())
-    def collect(data: st.DataObject) -> None:
-        kind = list(CONTENT)[len(made) % len(CONTENT)]
-        metadata = st.fixed_dictionaries({}, optional={"labels": labels, "annotations": annotations})
-        version = st.tuples(metadata, CONTENT[kind])
-        versions = data.draw(st.lists(version, min_size=EDITS, max_size=EDITS))
-        name = f"evil-{len(made)}"
-        made.append((kind, name, [{**content, "metadata": {**found, "name": name}} for found, content in versions]))
+    for kind, content in CONTENT.items():
+        of_this_kind = st.lists(st.tuples(metadata, content), min_size=EDITS, max_size=EDITS)
 
-    collect()
+        @settings(
+            max_examples=examples // len(CONTENT),
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(kind=st.just(kind), versions=of_this_kind)
+        def collect(kind: Kind, versions: list[tuple[Resource, Resource]]) -> None:
+            name = f"evil-{len(made)}"
+            made.append((kind, name, [{**drawn, "metadata": {**found, "name": name}} for found, drawn in versions]))
+
+        collect()
     return made
 
 
