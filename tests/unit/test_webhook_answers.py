@@ -21,6 +21,7 @@ from bonny.webhooks.app import WebhookApp
 from bonny_dev import testing
 from tests.support.raising import RAISED, RAISED_ON_THE_LOOP, SECRET
 from tests.support.specs import values
+from tests.support.waiting import until
 
 GARBAGE = st.binary(max_size=40) | st.recursive(
     st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -269,7 +270,7 @@ async def test_requests_of_a_handler_are_answered_by_the_test_and_need_rules() -
                 raise Denied("one is enough")
 
     answers = {"list widgets.example.com default": [widget(), widget()]}
-    with pytest.raises(AssertionError, match='Reads may not send "list widgets.example.com default"'):
+    with pytest.raises(AssertionError, match="Reads may not send .list widgets"):
         await testing.review(Reads, widget(), answers=answers)
     Reads.rules = ({"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["list"]},)
     assert (await testing.review(Reads, widget(), answers=answers)).causes == (
@@ -480,8 +481,7 @@ async def test_threads_that_hang_are_bounded_and_hold_up_no_other_webhook(gate: 
     assert (code, body) == (503, b"Hangs of op is busy with reviews that do not end: the log of the operator says more")
     assert (await post(app, MUTATE, review_of(widget())))[0] == 200
     gate.set()
-    while app.reviewers[0]._abandoned:
-        await asyncio.sleep(0)
+    await until(lambda: not app.reviewers[0]._abandoned)
     assert (await post(app, "/validate/hangs", review_of(widget())))[0] == 200
     assert app.answers == {
         ("/validate/hangs", 200): 1,
