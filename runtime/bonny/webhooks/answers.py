@@ -1,7 +1,7 @@
 """Answers: calls the methods of one `Admission` for the reviews that the API server sends.
 
-Whatever a handler does, there is an answer in time, and only a handler that returned can change or refuse a write. What
-fails is answered by an HTTP status, so that the failure policy decides. Users read its text, so it quotes nothing.
+There is an answer in time, and only a handler that returned or raised `Denied` can change or refuse a write. Failures
+are answered by an HTTP status, so that the failure policy decides. Users read its text, so it quotes nothing.
 """
 
 from __future__ import annotations
@@ -144,6 +144,6 @@ class Reviewer:
                 thread.add_done_callback(self._returned)
 
     def _returned(self, thread: asyncio.Future[object]) -> None:
-        thread.exception()  # taken: nobody waits for it any more
+        thread.exception()  # asyncio would log an error that was not looked at
         self._abandoned -= 1
         self._slots.release()

@@ -38,7 +38,7 @@ class Denied(BonnyError):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who sent the write, as the API server authenticated it."""
+    """The sender of a write, as the API server authenticated it."""
 
     name: str = ""
     """`jane`, or `system:serviceaccount:NAMESPACE:NAME`."""
@@ -46,7 +46,7 @@ class User:
     groups: tuple[str, ...] = ()
     uid: str = ""
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the authenticator adds."""
+    """Values that the authenticator adds."""
 
 
 class Review(Generic[V_co]):
@@ -83,7 +83,7 @@ class Review(Generic[V_co]):
         """Empty for cluster-scoped kinds."""
 
         self.subresource: str = subresource
-        """`status`, say; empty for a write of the object itself."""
+        """For example `status`; empty for a write of the object itself."""
 
         self.dry_run: bool = dry_run
         """Whether the write is only tried."""
@@ -135,7 +135,7 @@ class Review(Generic[V_co]):
         return self._client
 
     def deny(self, message: str, *, field: str = "", forbidden: bool = False) -> None:
-        """Refuse the write, and go on: the user reads all refusals at once. Arguments as those of `Denied`."""
+        """Refuse the write, and go on: the user reads all refusals at once. The arguments are as in `Denied`."""
         self.denials.append(Denied(message, field=field, forbidden=forbidden))
 
     def warn(self, message: str) -> None:

@@ -57,7 +57,7 @@ class Request(msgspec.Struct, rename="camel"):
     dry_run: bool | None = None
 
     def review(self, admission: type[Admission[Any]], client: Client | None) -> Review[Any]:
-        """The review for a handler of `admission`. Its objects are those of this request."""
+        """The review for a handler of `admission`. It has the objects of this request, not copies."""
         user, resource = self.user_info, self.old_object if self.operation == "DELETE" else self.object
         return Review(
             operation=self.operation,
@@ -125,7 +125,7 @@ def _status(request: Request, denials: list[Denied]) -> Resource:
 
 
 def _warnings(texts: Iterable[str]) -> Iterable[str]:
-    """What the API server passes on: it drops a warning with a control character, and what is too much."""
+    """Texts that the API server passes on: it drops one with a control character, and all after too many."""
     left = WARNINGS_CHARACTERS
     for text in dict.fromkeys(texts):
         shown = "".join(character if character.isprintable() else " " for character in text)[:WARNING_CHARACTERS]

@@ -137,7 +137,7 @@ def _read(answer: tuple[int, bytes], reviewed: Reviewed) -> None:
 
 
 def _patched(resource: Resource, operations: Iterable[Resource]) -> Resource:
-    """A copy of `resource` with the operations of a JSON patch, of those that `default` makes, applied."""
+    """A copy of `resource` with the operations applied."""
     patched: Resource = msgspec.json.decode(msgspec.json.encode(resource))
     for operation in operations:
         place: Any = patched
