@@ -31,6 +31,8 @@ from .wire import NotAReview, Request, read, written
 SPARE_SECONDS: Final = 0.5
 # Of one admission: `def` handlers that read from the API server in 50 ms answer 640 reviews a second with these.
 THREADS: Final = 32
+# Not that of handlers: a replica that lost its lease waits for those, and reviews go on there.
+THREAD: Final = "webhook"
 OUTCOMES: Final = ("allowed", "denied", "error", "timeout")
 
 Answer: TypeAlias = tuple[HTTPStatus, bytes]
@@ -131,7 +133,7 @@ class Reviewer:
             raise HandlerTimeout(seconds, None) from None
         thread: asyncio.Future[object] | None = None
         try:
-            await call(handler, review, seconds=due - asyncio.get_running_loop().time())
+            await call(handler, review, seconds=due - asyncio.get_running_loop().time(), thread=THREAD)
         except HandlerTimeout as error:
             thread = error.thread
             raise
