@@ -24,8 +24,9 @@ from ..resource import Key
 from ..telemetry.logging import about
 from .admission import Admission
 from .patch import patch
+from .request import NotAReview, Request, read
+from .response import response
 from .review import Denied, Review
-from .wire import NotAReview, Request, read, written
 
 # For what the API server and we do besides calling the handler.
 SPARE_SECONDS: Final = 0.5
@@ -72,7 +73,10 @@ class Reviewer:
         self._abandoned = 0
 
     async def answer(self, path: str, body: bytes, seconds: float) -> Answer:
-        """Answer the review `body`, sent to `path` by an API server that waits for `seconds`."""
+        """Answer the review `body`, sent to `path` by an API server that waits for `seconds`.
+
+        Called in a task that does nothing else: its context changes.
+        """
         try:
             request = read(body)
         except NotAReview as error:
@@ -81,10 +85,12 @@ class Reviewer:
         key = Key(request.namespace, request.name or "(generated)")
         fields = {"webhook": self._name, "operation": request.operation, "object": str(key)}
         status, outcome, text = HTTPStatus.INTERNAL_SERVER_ERROR, "error", "failed"
+        about(**fields)
+        connection = asyncio.current_task()
+        stopping.set(lambda: connection is not None and connection.cancelling() > 0)
         try:
             # In a task of its own: a handler that cancels its task does not cancel that of the connection.
-            work = self._respond(path, request, seconds, fields, asyncio.current_task())
-            outcome, answer = await asyncio.create_task(work)
+            outcome, answer = await asyncio.create_task(self._respond(path, request, seconds))
             status = HTTPStatus.OK
         except Exception as error:  # noqa: BLE001  the failure policy decides about the write
             if isinstance(error, HandlerTimeout):
@@ -97,13 +103,10 @@ class Reviewer:
             self.reviews[path, request.operation, outcome] += 1
         return status, answer
 
-    async def _respond(
-        self, path: str, request: Request, seconds: float, fields: dict[str, str], answering: asyncio.Task[Any] | None
-    ) -> tuple[str, bytes]:
+    async def _respond(self, path: str, request: Request, seconds: float) -> tuple[str, bytes]:
         """The outcome and the AdmissionReview. Raises: what the handler raises, except for a refusal."""
-        stopping.set(lambda: answering is not None and answering.cancelling() > 0)
-        about(**fields)
-        review, operations = request.review(type(self._admission), self._client), []
+        version = self._admission.version_for(request.kind.kind, request.kind.version)
+        review, operations = Review[Any](request, version, self._client), []
         given = msgspec.json.encode(review.resource) if path == self._mutates else None
         handler = self._handlers.get((path, request.operation))
         try:
@@ -117,7 +120,7 @@ class Reviewer:
             # The API server checks the schema after `default`, and says what does not fit.
             if error is not review.misfit or given is None:
                 raise
-        return "denied" if review.denials else "allowed", written(request, review, operations)
+        return "denied" if review.denials else "allowed", response(request, review, operations)
 
     async def _call(self, handler: Callable[[Review[Any]], object], review: Review[Any], seconds: float) -> None:
         if inspect.iscoroutinefunction(handler):
