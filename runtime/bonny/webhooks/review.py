@@ -5,21 +5,17 @@ You need it in the methods of an `Admission`. For unit tests `bonny_dev.testing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from ..api.policies import Operation
 from ..api.version import HasSpec, Version
 from ..client.api import Client
-from ..errors import BonnyError
+from ..errors import BonnyError, InvalidObject
 from ..resource import Resource
+from .request import Request, User
 
 V_co = TypeVar("V_co", covariant=True)
 S = TypeVar("S")
-
-INVALID: Final = "Invalid"
-FORBIDDEN: Final = "Forbidden"
 
 
 class Denied(BonnyError):
@@ -31,61 +27,35 @@ class Denied(BonnyError):
 
     def __init__(self, message: str, *, field: str = "", forbidden: bool = False) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)
         self.field = field
         self.forbidden = forbidden
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who sent the write, as the API server authenticated it."""
-
-    name: str = ""
-    """`jane`, or `system:serviceaccount:NAMESPACE:NAME`."""
-
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the authenticator adds."""
 
 
 class Review(Generic[V_co]):
     """One write. `default` may change `spec` and `resource`; nothing else that is changed has an effect."""
 
-    def __init__(
-        self,
-        *,
-        operation: Operation,
-        resource: Resource,
-        old: Resource | None,
-        version: type[Version] | None,
-        user: User,
-        name: str = "",
-        namespace: str = "",
-        subresource: str = "",
-        dry_run: bool = False,
-        client: Client | None = None,
-    ) -> None:
-        self.operation: Operation = operation
+    def __init__(self, request: Request, version: type[Version] | None, client: Client | None = None) -> None:
+        self.operation: Operation = request.operation
 
-        self.resource: Resource = resource
+        self.resource: Resource = (request.old_object if request.operation == "DELETE" else request.object) or {}
         """The object as it is to be stored, converted to the version of the `Admission`; for DELETE, as it is stored.
         `default` may change labels, annotations and fields beside spec here. On CREATE it may lack a name."""
 
-        self.old: Resource | None = old
+        self.old: Resource | None = request.old_object
         """The object as it is stored, for UPDATE and DELETE. Changes have no effect."""
 
-        self.user: User = user
-        self.name: str = name
+        self.user: User = request.user_info
+        self.name: str = request.name
         """Empty on CREATE with `generateName`."""
 
-        self.namespace: str = namespace
+        self.namespace: str = request.namespace
         """Empty for cluster-scoped kinds."""
 
-        self.subresource: str = subresource
-        """`status`, say; empty for a write of the object itself."""
+        self.subresource: str = request.sub_resource
+        """For example `status`; empty for a write of the object itself."""
 
-        self.dry_run: bool = dry_run
+        self.dry_run: bool = bool(request.dry_run)
         """Whether the write is only tried."""
 
         self.warnings: list[str] = []
@@ -93,9 +63,11 @@ class Review(Generic[V_co]):
         """Annotations for the audit log."""
 
         self.denials: list[Denied] = []
-        self._version = version
+        # For the patch: the class of `spec`, what `spec` returned, and the error that it raised.
+        self.version: type[Version] | None = version
+        self.given_spec: Any = None
+        self.misfit: InvalidObject | None = None
         self._client = client
-        self._spec: Any = None
         self._old_spec: Any = None
 
     @property
@@ -105,9 +77,13 @@ class Review(Generic[V_co]):
         Raises: `InvalidObject` for a spec that does not fit the class. `default` sees such objects, because the API
         server checks the schema afterwards; leave that error to the runtime, which passes the object on unchanged.
         """
-        if self._spec is None:
-            self._spec = self._read(self.resource)
-        return cast("S", self._spec)
+        if self.given_spec is None:
+            try:
+                self.given_spec = self._read(self.resource)
+            except InvalidObject as error:
+                self.misfit = error
+                raise
+        return cast("S", self.given_spec)
 
     @property
     def old_spec(self: Review[HasSpec[S]]) -> S:
@@ -122,14 +98,14 @@ class Review(Generic[V_co]):
     def client(self) -> Client:
         """Requests to the API server: reads, for rules that depend on other objects. RBAC: `Admission.rules`.
 
-        Each read delays the write. Raises: `LookupError` in a unit test without `client=`.
+        Each read delays the write. Raises: `LookupError` without a connection to the API server.
         """
         if self._client is None:
-            raise LookupError("this review has no client: give one to bonny_dev.testing.review")
+            raise LookupError("this review has no connection to the API server")
         return self._client
 
     def deny(self, message: str, *, field: str = "", forbidden: bool = False) -> None:
-        """Refuse the write, and go on: the user reads all refusals at once. Arguments as those of `Denied`."""
+        """Refuse the write, and go on: the user reads all refusals at once. The arguments are as in `Denied`."""
         self.denials.append(Denied(message, field=field, forbidden=forbidden))
 
     def warn(self, message: str) -> None:
@@ -138,7 +114,7 @@ class Review(Generic[V_co]):
 
     def note(self, key: str, value: str) -> None:
         """Add an annotation to the entry in the audit log: its key becomes `<webhook>/<key>`."""
-        self.notes[key] = value
+        self.notes[key] = str(value)
 
     def _read(self, resource: Resource) -> Any:
-        return resource.get("spec", {}) if self._version is None else self._version.spec_of(resource)
+        return resource.get("spec", {}) if self.version is None else self.version.spec_of(resource)
