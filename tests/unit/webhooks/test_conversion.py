@@ -208,6 +208,7 @@ def objects(draw: st.DrawFn, version: type[Version]) -> Resource:
         metadata["annotations"] = {"example.com/note": draw(st.sampled_from(("", "ü")))}
     fields = draw(values(version.schema()))
     assume(isinstance(fields, dict))
+    fields = {name: value for name, value in fields.items() if name in version.schema()["properties"]}
     made = {**fields, "apiVersion": f"{GROUP}/{version.version}", "kind": "Job", "metadata": metadata}
     try:
         return version.check(made)
