@@ -348,6 +348,17 @@ def test_the_annotation_holds_the_difference_alone() -> None:
     assert list(carried) == ["v1"]
 
 
+def test_a_field_of_a_later_release_is_not_lost_by_a_replica_of_this_one() -> None:
+    converter = Converter(VERSIONS, GROUP)
+    given = converter.convert(converter.convert(job(width=2), f"{GROUP}/v2"), f"{GROUP}/v1")
+    given["spec"]["later"] = {"x": 1}
+
+    new = converter.convert(given, f"{GROUP}/v2")
+
+    assert "later" not in new["spec"]
+    assert converter.convert(new, f"{GROUP}/v1") == given
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"v1": 1}', '{"v1": {"lost": [{"path": 1}]}}', '{"v9": {"lost": []}}'])
 def test_an_annotation_that_somebody_else_wrote_does_no_harm(text: str) -> None:
     resource = job(width=2)
