@@ -295,8 +295,10 @@ def _parameters(arguments: ast.arguments) -> list[str]:
     parts = [_written(ast.unparse(parameter), default) for parameter, default in pairs]
     if arguments.posonlyargs:
         parts.insert(len(arguments.posonlyargs), "/")
+    if arguments.vararg:
+        parts.append(f"*{ast.unparse(arguments.vararg)}")
     if arguments.kwonlyargs:
-        parts.append("*")
+        parts += [] if arguments.vararg else ["*"]
         pairs = list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
         parts += [_written(ast.unparse(parameter), default) for parameter, default in pairs]
     return parts + ([f"**{ast.unparse(arguments.kwarg)}"] if arguments.kwarg else [])
@@ -402,7 +404,8 @@ def _members(found: list[Member], shown: Mapping[str, str], *, methods: bool) ->
         return
     sections = dict.fromkeys(member.section for member in found if not member.is_field)
     for section in sorted(sections, key=INTERNAL.__eq__):
-        yield f"### {section[:1].upper()}{section[1:]}"
+        title = section or "methods"
+        yield f"### {title[:1].upper()}{title[1:]}"
         within = [member for member in found if member.section == section and not member.is_field]
         if section == INTERNAL:
             yield "\n".join(map(bullet, within))

@@ -28,13 +28,14 @@ LEAD: Final = """\
 The `invoke` tasks of a rendered repository. They run in any of its folders; `invoke --help TASK` prints the same text.
 
 A task ends with code 0 when it succeeded; with 1 when tests, checks or a program failed, when a check of `doctor`
-failed, or when `--from-crd` found a newer definition; and with 2 when it refused to start, for example a misspelt
-task, with one sentence on stderr that names the reason and the remedy.
+failed, when `migrate` could not write an object, or when `--from-crd` found a newer definition; and with 2 when it
+refused to start, for example a misspelt task, with one sentence on stderr that names the reason and the remedy.
 
 The generators, whose names begin with `gen-`, add files and never change an existing one. They write all missing files
 or none: when a file exists with different content, they name it and write nothing. The operator discovers what they
 add, so no other file has to be edited. See also how to
-[add a version](../how-to/add-a-version.md) and [port a CRD](../how-to/port-a-crd.md)."""
+[add a version](../how-to/add-a-version.md), [change the stored version](../how-to/change-the-stored-version.md) and
+[port a CRD](../how-to/port-a-crd.md)."""
 
 
 def collection() -> Collection:

@@ -1,6 +1,7 @@
 """Readiness: whether a live object does what its spec asks for.
 
-You need it as `when=` of `axn.register_descendant`, and to compute a condition from `axn.observed`.
+You need it as `when=` of `axn.register_descendant`, to compute a condition from `axn.observed`, and in tests, as in
+`running_operator.until(widget, testing.is_ready)`.
 """
 
 from __future__ import annotations

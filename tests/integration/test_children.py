@@ -25,6 +25,7 @@ from tests.support.things import (
     THING,
     Thing,
     config_map,
+    deployment,
     names,
     operator_of,
     spec,
@@ -44,20 +45,6 @@ def _served(sandbox: Sandbox) -> None:
 def parts_of(sandbox: Sandbox, namespace: str) -> int | None:
     found: Any = sandbox.get(*THING, "t1", namespace=namespace) or {}
     return (found.get("status") or {}).get("parts")
-
-
-def deployment(name: str) -> Resource:
-    labels = {"app": name}
-    container = {"name": "main", "image": "nginx:1"}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }
 
 
 def test_a_created_child_wakes_its_handler_when_another_client_changes_its_status(

@@ -24,6 +24,7 @@ from tests.support.things import (
     PartsController,
     Thing,
     config_map,
+    deployment,
     names,
     operator_of,
     own_namespace,
@@ -211,7 +212,7 @@ def test_a_child_is_not_recreated_for_an_owner_that_changed_back(sandbox: Sandbo
         def reconcile(self, axn: Axn[Thing]) -> None:
             if axn.spec.label == "two":
                 waiting()
-            axn.register_descendant(deployment("t1", axn.spec.label), recreate=True)
+            axn.register_descendant(deployment("t1", label=axn.spec.label), recreate=True)
 
     def live() -> Resource:
         return sandbox.get("apps/v1", "Deployment", "t1", namespace=namespace) or {}
@@ -228,20 +229,6 @@ def test_a_child_is_not_recreated_for_an_owner_that_changed_back(sandbox: Sandbo
 
         until_reconciled(sandbox, "t1", namespace)
         assert live()["metadata"]["uid"] == uid
-
-
-def deployment(name: str, label: str) -> Resource:
-    labels = {"app": label}
-    container = {"name": "main", "image": "nginx:1"}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-    }
 
 
 def test_nothing_is_cleaned_up_for_an_object_that_is_gone_while_another_one_has_its_name(
@@ -402,7 +389,7 @@ def test_nothing_is_left_in_memory_of_objects_that_are_gone(sandbox: Sandbox, na
                     raise Terminal("never")
                 case "waits":
                     axn.requeue_after(3600.0)
-            axn.register_descendant(deployment(axn.key.name, f"size-{axn.spec.size}"), group=1, recreate=True)
+            axn.register_descendant(deployment(axn.key.name, label=f"size-{axn.spec.size}"), group=1, recreate=True)
             await super().reconcile(axn)
 
         async def finalize(self, axn: Axn[Thing]) -> None: ...

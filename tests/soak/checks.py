@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bonny.readiness import is_ready
 from bonny.resource import Resource
-from bonny_dev.testing.running import is_ready
 
 from .collector import owner_uids
 from .process import Census

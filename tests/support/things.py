@@ -60,6 +60,21 @@ def config_map(name: str, *, namespace: str = "", **data: str) -> Resource:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
+def deployment(name: str, *, label: str = "") -> Resource:
+    """A Deployment of pods with this label (default: its name)."""
+    labels = {"app": label or name}
+    container = {"name": "main", "image": "nginx:1"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
 class PartsController(Controller[Thing]):
     """A ConfigMap for each of the parts."""
 

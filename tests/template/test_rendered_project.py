@@ -171,6 +171,8 @@ def test_uv_sync_installs_the_same_project(fresh: Path, tmp_path: Path) -> None:
 
     uv(copy, "sync", "--quiet")
 
+    assert (copy / "uv.lock").exists()
+    assert "uv.lock" in (copy / ".gitignore").read_text("utf-8").splitlines()
     assert invoke(copy, "--list").returncode == 0
 
 

@@ -13,7 +13,7 @@ import pytest
 from tools.lines import code_lines
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
-PAGES = ("add-a-version", "check-permissions", "manage-many-children", "test-a-controller")
+PAGES = ("add-a-version", "check-permissions", "manage-many-children", "set-up-in-stages", "test-a-controller")
 
 
 def code(page: str) -> str:

@@ -6,6 +6,7 @@ Examples that need an API server are run by `tests/integration/test_reference.py
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 
@@ -66,3 +67,18 @@ def test_a_long_signature_has_a_line_for_each_parameter() -> None:
         ) -> None
         """
     )
+
+
+def test_any_number_of_arguments_is_part_of_a_signature() -> None:
+    (node,) = reference.ast.parse(
+        "def pruned(token: int, *names: str, all: bool = False, **more: str) -> None: ..."
+    ).body
+    assert isinstance(node, reference.ast.FunctionDef)
+    assert reference.signature(node, called="pruned") == (
+        "pruned(token: int, *names: str, all: bool = False, **more: str) -> None"
+    )
+
+
+@PAGE
+def test_every_heading_has_a_text(page: Page) -> None:
+    assert re.findall(r"^#+ *$", reference.page(page), re.MULTILINE) == []

@@ -1,15 +1,18 @@
-"""`RunningOperator`: where objects without a namespace go."""
+"""`RunningOperator`: where objects without a namespace go, and what it says of an object that does not change."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+import bonny
 from bonny import Controller, Operator, Owned
+from bonny_dev import testing
 from bonny_dev.testing import RunningOperator
-from tests.support.widget import Widget
+from tests.support.widget import Widget, widget
 
 
 class Widgets(Controller[Widget]):
@@ -31,3 +34,27 @@ def test_objects_without_a_namespace_go_where_the_operator_watches(watch: str, n
         assert placed["metadata"]["namespace"] == namespace
         _, placed = running._placed({"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "b"}})
         assert placed["metadata"]["namespace"] == "b"
+
+
+async def test_a_wait_in_vain_shows_the_object_without_managed_fields(tmp_path: Path) -> None:
+    """Regression: five lines of an object stood between two hundred of its managedFields."""
+    live = widget(size=3)
+    live["metadata"]["managedFields"] = [{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:size": {}}}}]
+
+    async def get(*_: object, **__: object) -> Any:
+        return live
+
+    process = SimpleNamespace(poll=lambda: None)
+    log = tmp_path / "operator.log"
+    log.touch()
+    operator = Operator(name="widgets", group="example.com", controllers=[Widgets])
+    running = RunningOperator(operator, cast("Any", SimpleNamespace(get=get)), cast("Any", process), log)
+    with pytest.raises(AssertionError, match="'size': 3") as raised:
+        await running.until(live, lambda _: False, within=0.1)
+    assert "f:size" not in str(raised.value)
+    assert "fieldsV1" in str(live)
+
+
+def test_there_is_one_way_to_ask_whether_an_object_is_ready() -> None:
+    """Regression: two functions of one name differed for built-in kinds and for objects under deletion."""
+    assert testing.is_ready is bonny.is_ready

@@ -37,6 +37,7 @@ __all__ = [
     "lint",
     "lock",
     "manifest",
+    "migrate_kind",
     "pin_tags",
     "run_locally",
     "run_tests",
@@ -316,6 +317,37 @@ def examine(c: Context, sandbox: bool = False, namespace: str = "", context: str
     project = Project.at(Path(c.root))
     samples = project.root / "samples"
     return int(not run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context))
+
+
+@task(
+    name="migrate",
+    iterable=["remove_version"],
+    help={
+        "kind": "kind of the operator, in CamelCase: Widget",
+        "remove_version": "old version that the next release of the CRD will lack: v1alpha1; may be repeated",
+        "dry_run": "print what there is to do, and change nothing",
+        "context": "context of your kubeconfig (default: the current one)",
+    },
+)
+def migrate_kind(
+    c: Context, kind: str, remove_version: list[str] | None = None, dry_run: bool = False, context: str = ""
+) -> int:
+    """Rewrite all objects of a kind in its storage version, so that an old version can be removed.
+
+    Run it again after an interruption. It ends with code 1 if a policy or a webhook refused to let it write an object.
+    """
+    import asyncio
+
+    from ..crd.definition import crds
+    from .deploy import cluster_of
+    from .migrate import migrate
+
+    operator = Project.at(Path(c.root)).load_operator()
+    definitions = {crd["spec"]["names"]["kind"]: crd for crd in crds(operator.crds, operator.group)}
+    if kind not in definitions:
+        raise UsageError(f"the operator has no kind {kind}: it has {', '.join(definitions) or 'none of its own'}")
+    removed = remove_version or []
+    return int(not asyncio.run(migrate(cluster_of(context), definitions[kind], removed=removed, dry_run=dry_run)))
 
 
 @task(name="test", help={"unit": "only the unit tests, which need no API server"})

@@ -11,6 +11,7 @@ from pathlib import Path
 from bonny.errors import UsageError
 
 from ..project import Project
+from .imports import lacking
 
 CHECKS = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",))
 # Packages in the image, and packages that build its wheel; with the hash of every file, for all platforms.
@@ -25,11 +26,19 @@ def run_tests(root: Path, *, unit: bool) -> int:
 
 def run_checks(root: Path) -> int:
     """Run every check, also after one failed, and return 0 when all passed."""
-    return max([_run(root, check) for check in CHECKS])
+    codes = [_run(root, check) for check in CHECKS]
+    for sentence in (sentences := lacking(Project.at(root))):
+        print(sentence)
+    return max(*codes, min(len(sentences), 1))
 
 
 def run_lock(project: Project) -> int:
-    """Write the locks again, with the newest versions that pyproject.toml allows; without the address of an index."""
+    """Write the locks again, with the newest versions that pyproject.toml allows; without the address of an index.
+
+    Raises: `UsageError` when the image would lack a package that the operator imports.
+    """
+    if sentences := lacking(project):
+        raise UsageError("\n".join(sentences))
     extras = [word for extra in project.extras for word in ("--extra", extra)]
     codes = []
     for out, sources in LOCKS.items():

@@ -10,6 +10,8 @@ permissions with the manifest. `plugin` holds pytest fixtures for tests with a r
 
 from __future__ import annotations
 
+from bonny.readiness import is_ready
+
 from ..manifest.recorder import Comparison, PermissionRecorder, record_permissions
 from .admission import Reviewed, review
 from .answers import Answers, Request
@@ -24,7 +26,7 @@ from .assertions import (
     assert_status,
 )
 from .conversion import round_trip
-from .running import RunningOperator, is_ready
+from .running import RunningOperator
 from .scheduling import schedule
 from .servers import reconcile, run_task
 from .shown import child_of

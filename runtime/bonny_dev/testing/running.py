@@ -51,18 +51,6 @@ MANAGER: Final = "integration-test"
 LOG: Final = "operator.log"
 
 
-def is_ready(resource: Resource) -> bool:
-    """Whether `resource` has the condition Ready for its current generation."""
-    conditions = resource.get("status", {}).get("conditions", ())
-    generation = resource["metadata"].get("generation")
-    return any(
-        condition["type"] == "Ready"
-        and condition["status"] == "True"
-        and condition.get("observedGeneration", generation) == generation
-        for condition in conditions
-    )
-
-
 class RunningOperator:
     """The process, and the API server as its administrator sees it: what is applied here is removed after the test."""
 
@@ -117,9 +105,11 @@ class RunningOperator:
             last = await self.read(like)
             return last if last is not None and holds(last) else None
 
-        return await self.eventually(
-            matching, lambda: f"{identify(like)} did not meet the condition; it is {last}", within=within
-        )
+        def problem() -> str:
+            metadata = {**last["metadata"], "managedFields": "(left out)"} if last else {}
+            return f"{identify(like)} did not meet the condition; it is {last and {**last, 'metadata': metadata}}"
+
+        return await self.eventually(matching, problem, within=within)
 
     async def until_gone(self, like: Mapping[str, Any], *, within: float = UNTIL_SECONDS) -> None:
         """Wait until there is no object with the kind and name of `like`. Raises: as `until`."""

@@ -1,0 +1,82 @@
+"""Imports: finds packages that the operator imports when it starts and that its image would lack.
+
+The image has the dependencies in pyproject.toml and the extras in `[tool.bonny]`; the environment of a developer has
+more. Only imports that always run count: at the top of a module, not in `try`, `if` or a function.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from ..project import Project
+
+
+def lacking(project: Project) -> list[str]:
+    """A sentence for each such package, which names the import and what to add to pyproject.toml.
+
+    A package that comes with a declared one is not lacking; neither is one that is not installed here, which other
+    checks report. While a declared one is not installed, nothing is known.
+    """
+    table = tomllib.loads((project.root / "pyproject.toml").read_text("utf-8"))
+    optional: dict[str, list[str]] = table["project"].get("optional-dependencies", {})
+    declared = list(table["project"].get("dependencies", ()))
+    declared += [each for name in project.extras for each in optional.get(name, ())]
+    try:
+        present = _with_their_own(declared)
+    except metadata.PackageNotFoundError:
+        return []
+    installed = metadata.packages_distributions()
+    own = {path.stem for folder in ("src", "vendor") for path in (project.root / folder).glob("*")}
+    sentences = {}
+    for path in sorted((project.root / "src").rglob("*.py")):
+        for module in _imported(path):
+            packages = {_normal(each) for each in installed.get(module, ())}
+            if packages and not packages & present and module not in own | sys.stdlib_module_names:
+                extras = [name for name in optional if name != "dev" and packages & {*map(_normal, optional[name])}]
+                advice = f'"{extras[0]}" to extras in [tool.bonny]' if extras else f'"{min(packages)}" to dependencies'
+                where = path.relative_to(project.root)
+                sentences[module] = f"{where} imports {module}, which the image lacks: add {advice} in pyproject.toml"
+    return list(sentences.values())
+
+
+def _imported(path: Path) -> Iterator[str]:
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError):  # ruff and mypy report it
+        return
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def _with_their_own(requirements: Iterable[str]) -> set[str]:
+    """The names of `requirements` and of all that they require. Raises: `PackageNotFoundError`."""
+    seen, todo = set[tuple[str, bool]](), list(requirements)
+    while todo:
+        requirement = todo.pop()
+        name, has_extras = _normal(requirement), "[" in requirement.partition(";")[0]
+        if (name, has_extras) in seen:
+            continue
+        seen.add((name, has_extras))
+        try:
+            inner = metadata.requires(name) or ()
+        except metadata.PackageNotFoundError:
+            if ";" not in requirement:  # without a condition that may not hold here
+                raise
+            inner = ()
+        todo += [each for each in inner if has_extras or not re.search(r"\bextra\s*==", each)]
+    return {name for name, _ in seen}
+
+
+def _normal(requirement: str) -> str:
+    """The name of a requirement, as `PyYAML` and `pyyaml` are compared (Python packaging, "Name normalization")."""
+    name = re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]
+    return re.sub(r"[-_.]+", "-", name).lower()
