@@ -133,7 +133,7 @@ def _agree(version: type[Version], hub: type[Version]) -> None:
         field = _first_difference(*fields).removeprefix(".")
         raise OptionError(
             f"{hub.kind} {version.version} and {hub.version} differ at {field}, and a copy of an object would lose it: "
-            f"write to_hub and from_hub in {_place(version)} (docs/how-to/add-a-version.md), or set served = False"
+            f"write to_hub and from_hub in {_place(version)}, or set served = False"
         )
     for function in (version.to_hub, version.from_hub):
         if iscoroutinefunction(function):

@@ -234,7 +234,7 @@ def test_versions_with_different_fields_and_no_functions_are_refused_by_the_firs
     first: type[Spec], second: type[Spec], field: str
 ) -> None:
     pair = [hub("v1", spec=first), version("v2", spec=second)]
-    advice = rf"Widget v2 and v1 differ at {field}, .*: write to_hub and from_hub in .*Widgetv2 "
+    advice = rf"Widget v2 and v1 differ at {field}, .*: write to_hub and from_hub in .*Widgetv2, or"
 
     assert converted(pair) == (pair[0],)
     with pytest.raises(OptionError, match=advice):
