@@ -153,7 +153,7 @@ def watched(sandbox: Sandbox, version: str, since: str) -> list[Any]:
     """The schedules in the events since then."""
     query = f"watch=true&resourceVersion={since}&timeoutSeconds=1"
     url = f"{sandbox.url}/apis/{GROUP}/{version}/namespaces/default/crontabs?{query}"
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {sandbox.token}"})  # noqa: S310
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {sandbox.token}"})
     trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
-    with urllib.request.urlopen(request, context=trust, timeout=30.0) as answer:  # noqa: S310
+    with urllib.request.urlopen(request, context=trust, timeout=30.0) as answer:
         return [json.loads(line)["object"]["spec"].get("schedule") for line in answer]

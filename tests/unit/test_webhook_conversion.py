@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import Callable
+import time
 from copy import deepcopy
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -175,7 +175,15 @@ class Meddling(Version):
         return {**resource, "kind": "Other", "apiVersion": "v9"}
 
 
-ANSWERS: tuple[Any, ...] = (None, [], {}, {"metadata": 1}, {"spec": 1}, {"spec": {"size": {1}}}, {"spec": {1: object()}})
+ANSWERS: tuple[Any, ...] = (
+    None,
+    [],
+    {},
+    {"metadata": 1},
+    {"spec": 1},
+    {"spec": {"size": {1}}},
+    {"spec": {1: object()}},
+)
 
 
 class Absurd(Version):
@@ -195,7 +203,9 @@ class Absurd(Version):
 
 VERSIONS: tuple[type[Version], ...] = (Job2, Job1, Narrow, Raising, Meddling, Absurd)
 FORMS = {f"{GROUP}/{version.version}": version for version in VERSIONS}
-QUICK = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate))
+QUICK = settings(
+    deadline=None, max_examples=150, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
+)
 
 
 @st.composite
@@ -359,7 +369,9 @@ def test_a_field_of_a_later_release_is_not_lost_by_a_replica_of_this_one() -> No
     assert converter.convert(new, f"{GROUP}/v1") == given
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"v1": 1}', '{"v1": {"lost": [{"path": 1}]}}', '{"v9": {"lost": []}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"v1": 1}', '{"v1": {"lost": [{"path": 1}]}}', '{"v9": {"lost": []}}']
+)
 def test_an_annotation_that_somebody_else_wrote_does_no_harm(text: str) -> None:
     resource = job(width=2)
     resource["metadata"]["annotations"] = {DATA: text}
@@ -398,6 +410,17 @@ def test_what_is_too_long_for_an_annotation_is_said_to_be_lost(caplog: pytest.Lo
     )
 
 
+def test_an_object_that_is_nested_too_deeply_does_not_fail_the_list() -> None:
+    free: Resource = {}
+    for _ in range(450):
+        free = {"x": free}
+
+    status, answer = answered(Converter(VERSIONS, GROUP), review("v1", job("v2", size=2, free=free), job("v2", size=3)))
+
+    assert status == 200
+    assert [each["metadata"]["name"] for each in answer["response"]["convertedObjects"]] == ["j", "j"]
+
+
 def test_a_function_that_fails_is_logged_once_without_values_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "bonny.webhooks")
     converter = Converter(VERSIONS, GROUP)
@@ -434,7 +457,9 @@ def test_a_list_of_any_length_and_of_mixed_versions_is_answered_in_its_order(cou
     status, answer = answered(Converter(VERSIONS, GROUP), review("v2", *given))
 
     assert (status, answer["response"]["uid"], answer["response"]["result"]) == (200, "u1", {"status": "Success"})
-    assert [each["metadata"]["name"] for each in answer["response"]["convertedObjects"]] == [f"j{n}" for n in range(count)]
+    assert [each["metadata"]["name"] for each in answer["response"]["convertedObjects"]] == [
+        f"j{n}" for n in range(count)
+    ]
     assert {each["apiVersion"] for each in answer["response"]["convertedObjects"]} <= {f"{GROUP}/v2"}
 
 
@@ -454,16 +479,16 @@ def test_what_is_not_a_review_is_answered_by_400(body: Any) -> None:
 
 
 def test_converting_a_small_object_is_quick() -> None:
-    """10,000 are converted one by one when a watch cache is rebuilt. The bound is far above what it takes, 0.06 ms."""
-    converter, body = Converter(VERSIONS, GROUP), msgspec.json.encode(review("v2", job(width=2, first="a", last="b")))
-    answer: Callable[[], Any] = lambda: asyncio.run(_many(converter, body, 200))  # noqa: E731
+    """10,000 are converted one by one when a watch cache is rebuilt. It takes 0.06 ms on an idle machine."""
+    small = job(width=2, first="a", last="b", amount=1, unit="B", ports=[], steps=[])
+    body = msgspec.json.encode(review("v2", small))
 
-    assert min(answer() for _ in range(3)) < 0.3e-3
+    assert min(asyncio.run(_seconds(Converter(VERSIONS, GROUP), body)) for _ in range(5)) < 0.3e-3
 
 
-async def _many(converter: Converter, body: bytes, times: int) -> float:
-    clock = asyncio.get_running_loop().time
-    began = clock()
+async def _seconds(converter: Converter, body: bytes, times: int = 200) -> float:
+    """Of the processor, for each."""
+    began = time.thread_time()
     for _ in range(times):
         await converter.answer(body, 30.0)
-    return (clock() - began) / times
+    return (time.thread_time() - began) / times

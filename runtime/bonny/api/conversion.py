@@ -72,8 +72,8 @@ def has_functions(version: type[Version]) -> bool:
 
 
 def fields_of(schema: Resource) -> Resource:
-    """What decides whether a copy of an object fits another version: names and types of the fields, unknown fields that
-    are kept, and null where it is a value. Limits, rules, defaults, enumerations and the merge of lists do not."""
+    """The parts of a schema that decide whether a copy of an object fits another version: names and types of fields,
+    unknown fields that are kept, and null where it is a value. Without limits, rules, defaults and enumerations."""
     kept = {name: schema[name] for name in _KEEPS if name in schema}
     below = ("items", "additionalProperties")
     inner = {name: fields_of(schema[name]) for name in below if isinstance(schema.get(name), dict)}

@@ -3,8 +3,8 @@
 You need it to know without a server whether an object would be accepted: `Version.check` uses it.
 You do not need it to read objects that the API server has accepted: use `Version.spec_of`.
 
-`as_stored` and `problems` follow apiextensions-apiserver step by step: `as_stored` drops nulls, fills in defaults and prunes;
-`problems` then checks types and limits. In what people write, the objects of a test and the status that a handler
+`as_stored` and `problems` follow apiextensions-apiserver step by step: the first drops nulls, fills in defaults and
+prunes; the second checks types and limits. In what people write, the objects of a test and the status that a handler
 registers, unknown fields are kept (`prune=False`) and refused (`strict=True`). Only the server evaluates rules in CEL
 and checks the metadata of embedded objects. It also accepts a few spellings of times and addresses that pydantic cannot
 read.
@@ -42,17 +42,14 @@ _EMBEDDED_FIELDS: Final[Resource] = {
     "kind": {"type": "string", "pattern": "^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$"},
 }
 
-_TEXTS: Final[Resource] = {"type": "object", "additionalProperties": {"type": "string"}}
-# What the API server must be able to read in every embedded object.
+_TEXT: Final[Resource] = {"type": "string"}
+_TEXTS: Final[Resource] = {"type": "object", "additionalProperties": _TEXT}
+_METADATA: Final = {"name": _TEXT, "namespace": _TEXT, "generateName": _TEXT, "labels": _TEXTS, "annotations": _TEXTS}
+# Types without which the API server cannot read an embedded object.
 _EMBEDDED_TYPES: Final[Resource] = {
-    **dict.fromkeys(("apiVersion", "kind"), {"type": "string"}),
-    "metadata": {
-        "type": "object",
-        "properties": {
-            **dict.fromkeys(("name", "namespace", "generateName"), {"type": "string"}),
-            **dict.fromkeys(("labels", "annotations"), _TEXTS),
-        },
-    },
+    "apiVersion": _TEXT,
+    "kind": _TEXT,
+    "metadata": {"type": "object", "properties": _METADATA},
 }
 
 
@@ -97,7 +94,7 @@ def _or_default(value: Any, schema: Resource | None) -> Any:
 
 
 def fitting(value: Any, schema: Resource) -> Any:
-    """A copy of `value`, a result of `as_stored`, without what is of a wrong type; UNSET if that is all of it.
+    """A copy of `value`, a result of `as_stored`, without parts of a wrong type; UNSET if it is of a wrong type itself.
 
     Readers in other languages fail on a whole list for one value of a wrong type. Limits and patterns do not count.
     """

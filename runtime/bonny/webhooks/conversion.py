@@ -8,7 +8,7 @@ back, unless the field that it belongs to was changed meanwhile. Until then an a
 than labels and annotations stays.
 Does not: check limits and rules, which the API server does in the version that is written. Only values of a wrong type
 are left out. Nothing is invented for a required field that is left out: controllers then read an invalid object, and do
-not act on a value that nobody chose.
+not act on a value that no user chose.
 """
 
 from __future__ import annotations
@@ -40,12 +40,6 @@ DATA: Final = "bonny.dev/conversion-data"
 ANNOTATIONS_BYTES: Final = 256 * 1024
 OUTCOMES: Final = ("converted", "carried", "failed", "lost")
 """Nothing was lost; the annotation carries what was; a function failed, too; it is too long for an annotation."""
-
-MESSAGES: Final = {
-    "carried": "an annotation carries what the other version cannot hold",
-    "failed": "a conversion function failed; fields that both versions have were copied",
-    "lost": "what the other version cannot hold is too long for an annotation, and lost if that version is written",
-}
 
 log = logging.getLogger("bonny.webhooks")
 
@@ -135,9 +129,14 @@ class Converter:
         source, target = (self._forms[name] for name in names)
         hub = self._hubs[api_version.rpartition("/")[0], kind]
         conversion = _Conversion(resource, self._report)
-        for one, other in ((source, hub), (hub, target)):
-            if one is not other:
-                conversion.go(one, other)
+        try:
+            for one, other in ((source, hub), (hub, target)):
+                if one is not other:
+                    conversion.go(one, other)
+        except RecursionError:
+            self._report(resource, "lost", f"{source.name} to {target.name}")
+            self.objects[kind, "lost"] += 1
+            return {**resource, "apiVersion": api_version}
         converted = {**conversion.object(conversion.content, target), "apiVersion": api_version}
         outcome = "failed" if conversion.failed else "carried" if conversion.data else "converted"
         if conversion.data:
@@ -160,7 +159,12 @@ class Converter:
         metadata = resource.get("metadata", {})
         extra = {"kind": resource["kind"], "object": str(Key(metadata.get("namespace", ""), metadata.get("name", "")))}
         extra |= {"conversion": of, **({"error": error} if error else {})}
-        log.log(logging.INFO if outcome == "carried" else logging.WARNING, MESSAGES[outcome], extra=extra)
+        if outcome == "failed":
+            log.warning("a conversion function failed; fields that both versions have were copied", extra=extra)
+        elif outcome == "carried":
+            log.info("an annotation carries values that the other version cannot hold", extra=extra)
+        else:
+            log.warning("values are too long for an annotation, and lost if the other version is written", extra=extra)
 
 
 class _Conversion:
@@ -173,7 +177,7 @@ class _Conversion:
         self.failed = False
         self.content = _content(resource)
         self.data: dict[str, _Kept] = {}
-        with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError):  # somebody else wrote it
+        with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError):  # another client wrote it
             self.data = msgspec.json.decode(resource["metadata"]["annotations"][DATA], type=dict[str, _Kept])
 
     def go(self, source: _Form, target: _Form) -> None:
@@ -201,7 +205,7 @@ class _Conversion:
         return {**content, **head}
 
     def _made(self, source: _Form, target: _Form, content: Resource) -> Resource:
-        """What the function makes of `content`; if it fails, the fields that both versions have."""
+        """The result of the function for `content`; if it fails, the fields that both versions have."""
         function = target.version.from_hub if source.version.hub else source.version.to_hub
         made = content
         try:

@@ -25,7 +25,7 @@ from bonny.webhooks.conversion import DATA, Converter
 
 def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: Collection[str] = ()) -> Resource:
     """Convert `resource` from its version to each of the others, from there to each one, and back; return it in the
-    first of the others. `versions` are those of one kind: two, or all; one is the hub.
+    first of the others. `versions` are two or all versions of the kind; one is the hub.
 
     `carried` are the fields that may be lost on the way, as `spec.comment`: the annotation carries them. Default: none.
     Raises: `AssertionError`, which shows what came back, or the fields that are carried; `InvalidObject` when the API
@@ -57,5 +57,7 @@ def _carried(resource: Resource) -> list[str]:
     """The paths of the values in its annotation."""
     text = resource["metadata"].get("annotations", {}).get(DATA, "{}")
     kept = msgspec.json.decode(text, type=dict[str, Resource]).values()
-    paths = [[step if isinstance(step, str) else "[]" for step in lost["path"]] for each in kept for lost in each["lost"]]
+    paths = [
+        [step if isinstance(step, str) else "[]" for step in lost["path"]] for each in kept for lost in each["lost"]
+    ]
     return [".".join(path).replace(".[]", "[]") for path in paths]
