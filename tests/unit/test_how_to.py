@@ -13,7 +13,14 @@ import pytest
 from tools.lines import code_lines
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
-PAGES = ("check-permissions", "manage-many-children", "set-up-in-stages", "test-a-controller", "write-a-webhook")
+PAGES = (
+    "add-a-version",
+    "check-permissions",
+    "manage-many-children",
+    "set-up-in-stages",
+    "test-a-controller",
+    "write-a-webhook",
+)
 
 
 def code(page: str) -> str:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..client.api import Client
 from ..core.meters import Histogram
 from .answers import Answer, Reviewer
+from .conversion import Converter
+from .names import CONVERT
 
 if TYPE_CHECKING:
     from ..operator import Operator
@@ -40,6 +42,10 @@ class WebhookApp:
             path: partial(reviewer.answer, path) for reviewer in self.reviewers for path in reviewer.paths
         }
         """By path."""
+
+        self.converter: Converter | None = Converter(operator.crds, operator.group) if operator.converted else None
+        if self.converter is not None:
+            self.routes[CONVERT] = self.converter.answer
 
         self.seconds: dict[str, Histogram] = {path: Histogram() for path in self.routes}
         """Time from the last byte of a request to its answer, by path."""

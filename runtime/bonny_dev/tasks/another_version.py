@@ -1,7 +1,7 @@
 """Another version: copies the hub's module and sample for a new version.
 
-You need it when a kind gets a further version: fields, columns and rules of the hub are copied, so that both versions
-have the same schema and the API server can convert between them by itself.
+You need it when a kind gets a further version: fields, columns and rules of the hub are copied, so that the API server
+converts between the two by itself until their fields differ.
 You do not need it for the first version of a kind, which is made from a template.
 """
 

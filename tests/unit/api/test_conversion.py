@@ -103,8 +103,27 @@ def test_a_round_trip_that_loses_something_fails_with_what_came_back() -> None:
 
         to_hub = staticmethod(lambda old: {**old, "spec": {"size": old["spec"]["width"]}})
 
-    with pytest.raises(AssertionError, match=r"^v1 came back from v2 as .*'width': 3.*, and was .*'comment': 'lost'"):
+    was = r"^v1 came back from v2 as .*'width': 3.*, and was .*'comment': 'lost'"
+    advice = r", so the annotation bonny\.dev/conversion-data has to carry spec\.comment: convert it, or say carried="
+    with pytest.raises(AssertionError, match=f"{was}.*{advice}"):
         round_trip(widget("v1", width=3, comment="lost"), Forgetful, New)
+
+    new = round_trip(widget("v1", width=3, comment="lost"), Forgetful, New, carried=["spec.comment"])
+    assert new == widget("v2", size=3)
+
+
+def test_every_pair_of_versions_is_tried() -> None:
+    class Third(Old):
+        """Has no comment, and does not say so."""
+
+        version = "v3"
+        spec: NewSpec
+        to_hub = staticmethod(lambda resource: resource)
+        from_hub = staticmethod(lambda new: {**new, "spec": {"size": new["spec"]["size"] % 3 + 1}})
+
+    assert round_trip(widget("v2", size=1), New, Old)["spec"] == {"width": 1}
+    with pytest.raises(AssertionError, match=r"v1 came back from v2 .* has to carry spec\.size"):
+        round_trip(widget("v1", width=3), Old, New, Third)
 
 
 def test_a_form_that_the_api_server_would_refuse_fails() -> None:
