@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pytest
 import yaml
 
 from bonny import Deploy, Kind, Operator, Spec, Version
+from bonny.api import Model
 from bonny.resource import Resource
 from bonny.webhooks import Admission, Review, names
 from bonny.webhooks.permissions import trusting
+from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.bundle import documents, to_yaml
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection
@@ -25,6 +27,8 @@ GROUP: Final = "booths.example.com"
 ACCOUNT: Final = f"system:serviceaccount:{NAME}:{NAME}"
 # Policies work about two seconds after they were applied; a loaded machine may take several.
 ENFORCED_SECONDS: Final = 30.0
+RULE: Final = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}
+URL: Final = "https://example.com/all"
 
 
 class BoothSpec(Spec):
@@ -122,21 +126,17 @@ def secret() -> Resource:
     return found
 
 
-def change(server: Administrator, resource: Resource, patch: Any, *, media: str = "merge-patch+json") -> Answer:
-    """Try a change as the operator's own account."""
-    return server.request("PATCH", f"{path(resource)}?dryRun=All", patch, media=media, user=ACCOUNT, group="none")
-
-
-def inject(server: Administrator, resource: Resource, content: Resource) -> Answer:
-    """Write caBundle as the operator does: a partial server-side apply with a field manager of its own."""
-    partial = {key: resource[key] for key in ("apiVersion", "kind")} | {
-        "metadata": {"name": resource["metadata"]["name"]}
-    }
-    query = "fieldManager=certificates&force=true"
-    body = {**partial, **content}
-    return server.request(
-        "PATCH", f"{path(resource)}?{query}", body, media="apply-patch+yaml", user=ACCOUNT, group="none"
-    )
+def change(
+    server: Administrator,
+    resource: Resource,
+    patch: Any,
+    *,
+    media: str = "merge-patch+json",
+    dry_run: bool = True,
+) -> Answer:
+    """Send a change as the operator's own account."""
+    query = "?dryRun=All" if dry_run else ""
+    return server.request("PATCH", f"{path(resource)}{query}", patch, media=media, user=ACCOUNT, group="none")
 
 
 @pytest.fixture(scope="module")
@@ -144,38 +144,33 @@ def bundle(sandbox: Sandbox) -> str:
     return base64.b64encode(sandbox.ca_file.read_bytes()).decode()
 
 
-def with_bundle(resource: Resource, bundle: str) -> Resource:
-    if resource["kind"] == "CustomResourceDefinition":
-        webhook = {"clientConfig": {"caBundle": bundle}, "conversionReviewVersions": ["v1"]}
-        return {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
-    return {"webhooks": [{"name": each["name"], "clientConfig": {"caBundle": bundle}} for each in resource["webhooks"]]}
+def replaced(place: str, value: object, operation: str = "replace") -> list[Resource]:
+    return [{"op": operation, "path": place, "value": value}]
 
 
-def bundles(answer: Answer) -> list[str]:
-    if "webhooks" in answer.body:
-        return [each["clientConfig"].get("caBundle", "") for each in answer.body["webhooks"]]
-    return [answer.body["spec"]["conversion"]["webhook"]["clientConfig"].get("caBundle", "")]
+def clients(resource: Resource) -> dict[str, Resource]:
+    """What holds a caBundle, by its JSON pointer."""
+    if "webhooks" in resource:
+        return {
+            f"/webhooks/{number}/clientConfig": each["clientConfig"] for number, each in enumerate(resource["webhooks"])
+        }
+    return {"/spec/conversion/webhook/clientConfig": resource["spec"]["conversion"]["webhook"]["clientConfig"]}
 
 
 @pytest.mark.parametrize("resource", [configuration("Validating"), configuration("Mutating"), definition()])
 def test_the_operator_writes_a_bundle_that_a_further_apply_of_the_manifest_keeps(
     server: Administrator, bundle: str, resource: Resource
 ) -> None:
-    answer = inject(server, resource, with_bundle(resource, bundle))
+    before = server.request("GET", path(resource)).body
+    version = replaced("/metadata/resourceVersion", before["metadata"]["resourceVersion"])
+    patch = [each for place in clients(resource) for each in replaced(f"{place}/caBundle", bundle, "add")]
+    answer = change(server, resource, [*version, *patch], media="json-patch+json", dry_run=False)
     assert answer.status == 200, answer.message
 
     again = server.apply(resource)
 
     assert again.status == 200
-    assert set(bundles(again)) == {bundle}
-
-
-RULE: Final = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}
-URL: Final = "https://example.com/all"
-
-
-def replaced(place: str, value: object, operation: str = "replace") -> list[Resource]:
-    return [{"op": operation, "path": place, "value": value}]
+    assert [client["caBundle"] for client in clients(again.body).values()] == [bundle] * len(clients(resource))
 
 
 @pytest.mark.parametrize("resource", [configuration("Validating"), configuration("Mutating")])
@@ -261,3 +256,68 @@ def test_others_change_what_they_like(server: Administrator) -> None:
     url = f"{path(configuration('Validating'))}?dryRun=All"
 
     assert server.request("PATCH", url, patch, media="json-patch+json").status == 200  # type: ignore[arg-type]
+
+
+class IssuerSpec(Spec):
+    """As far as ours goes."""
+
+    self_signed: dict[str, str]
+
+
+class Issuer(Version):
+    """Of cert-manager; strict about unknown fields, as the original is."""
+
+    kind = "Issuer"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: IssuerSpec
+
+
+class PrivateKey(Model):
+    """How the key is made."""
+
+    algorithm: Literal["RSA", "ECDSA", "Ed25519"]
+    size: int
+    rotation_policy: Literal["Never", "Always"]
+
+
+class IssuerRef(Model):
+    """Who signs."""
+
+    kind: str
+    name: str
+
+
+class CertificateSpec(Spec):
+    """As far as ours goes."""
+
+    secret_name: str
+    dns_names: list[str]
+    issuer_ref: IssuerRef
+    private_key: PrivateKey
+    usages: list[str]
+
+
+class Certificate(Version):
+    """Of cert-manager."""
+
+    kind = "Certificate"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: CertificateSpec
+
+
+def test_with_cert_manager_the_api_server_takes_everything(server: Administrator) -> None:
+    """Its objects, and the annotations on those that are there already."""
+    objects = manifest(certificates="cert-manager")
+
+    with server.installed(crds([Issuer, Certificate], "cert-manager.io")):
+        answers = [server.apply(each) for each in objects]
+
+    assert [(answer.message, answer.warnings) for answer in answers if answer.status not in (200, 201)] == []
+    assert {each["kind"] for each, answer in zip(objects, answers, strict=True) if answer.status == 201} == {
+        "Issuer",
+        "Certificate",
+    }
