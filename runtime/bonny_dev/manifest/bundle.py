@@ -68,7 +68,7 @@ def documents(
     deployed = image is not None and not (local or crds_only)
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
     called = deployed and operator.has_webhooks
-    definitions = with_conversion(operator, namespace, crds(operator.crds, operator.group))
+    definitions = [*with_conversion(operator, namespace, crds(operator.crds, operator.group))]
     objects = list(definitions)
     if not crds_only:
         objects += policies(operator, namespace, definitions)

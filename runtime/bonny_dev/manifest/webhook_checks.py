@@ -19,24 +19,20 @@ from .field_checks import Schemas, check_fields, refuse, without_strings
 MOST_CONDITIONS: Final = 64
 OWN_CONDITIONS: Final = ("not-by-the-operator", "not-being-deleted")
 
-# Each is written all the time by the cluster itself: a slow webhook would already keep nodes and leaders from working.
+# By kind or group. A slow webhook would already keep nodes and leaders from working.
 NEVER: Final = {
     "leases.coordination.k8s.io": "nodes and leaders stay alive by them",
     "events": "every component writes them all the time",
     "events.events.k8s.io": "every component writes them all the time",
-}
-NEVER_GROUPS: Final = {
     "admissionregistration.k8s.io": "the API server never sends them, so that a broken webhook can be removed",
     "authentication.k8s.io": "every login waits for them",
     "authorization.k8s.io": "every request to a server in the cluster may wait for them",
 }
 # Without these a cluster cannot be repaired while the webhook is down. No namespace can be left out: they have none.
 ESSENTIAL: Final = frozenset(
-    ("nodes", "namespaces", "customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io")
-)
-ESSENTIAL_GROUPS: Final = frozenset(
-    ("certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "rbac.authorization.k8s.io")
-)
+    ("nodes", "namespaces", "customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io",
+     "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "rbac.authorization.k8s.io")
+)  # fmt: skip
 
 # Variables of admission policies.
 _UNKNOWN: Final = re.compile(r"(?<![\w.])(namespaceObject|params|variables)\b")
@@ -66,22 +62,17 @@ def _check_kind(admission: type[Admission[Any]], operator: Operator, kind: Kind,
         refuse(name, f"selects objects of {kind.kind}: use match_conditions or the selectors of the class instead")
     if "*" in f"{kind.api_version} {kind.plural}":
         refuse(name, f"names {kind.plural} of {kind.api_version}: name each group, version and kind")
-    reason = NEVER.get(kind.resource) or NEVER_GROUPS.get(kind.group)
+    reason = NEVER.get(kind.resource) or NEVER.get(kind.group)
     if reason:
         refuse(name, f"reviews {kind.resource}, which no webhook may hold up: {reason}")
     if own or not admission.fails_closed():
         return
-    if kind.resource in ESSENTIAL or kind.group in ESSENTIAL_GROUPS:
-        refuse(
-            name,
-            f"fails closed for {kind.resource}, without which nobody can repair a cluster while no replica answers: "
-            "leave failure_policy out",
-        )
+    closed = f"fails closed for {kind.resource}"
+    if ESSENTIAL & {kind.resource, kind.group}:
+        refuse(name, f"{closed}, without which no cluster can be repaired while it is down: leave failure_policy out")
     if operator.watch == "namespace":
         refuse(
-            name,
-            f"fails closed for {kind.resource} in the namespace of the operator itself, which could keep it from "
-            "starting: leave failure_policy out, or watch all namespaces",
+            name, f"{closed} where the operator itself must start: leave failure_policy out, or watch all namespaces"
         )
 
 
@@ -89,8 +80,8 @@ def _check_conditions(admission: type[Admission[Any]]) -> None:
     name, conditions = admission.__name__, admission.match_conditions
     for each, expression in conditions.items():
         if not is_qualified_name(each) or each in OWN_CONDITIONS:
-            taken = ", and another name than those of the runtime" if each in OWN_CONDITIONS else ""
-            refuse(name, f"has a match condition called {each!r}: use letters and digits, with - _ . between{taken}")
+            refuse(name, f"has a match condition called {each!r}: use letters and digits, with - _ . between, and none "
+                   f"of {', '.join(OWN_CONDITIONS)}")  # fmt: skip
         if unknown := _UNKNOWN.search(without_strings(expression)):
             refuse(name, f"reads {unknown[1]} in a match condition, where a webhook has none: only policies do")
     most = MOST_CONDITIONS - len(OWN_CONDITIONS)
