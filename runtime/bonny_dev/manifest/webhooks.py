@@ -1,4 +1,4 @@
-"""Webhooks: what tells the API server which reviews to send to the operator.
+"""Webhooks: the objects by which the API server sends reviews to the operator.
 
 You need it to see or change what `invoke manifest` writes for an `Admission`: `webhooks(operator, namespace)`.
 Elsewhere: what is refused (`webhook_checks`), and what must be there before (`serving`).
@@ -57,10 +57,10 @@ def webhooks(operator: Operator, namespace: str) -> list[Resource]:
 
 
 def with_conversion(operator: Operator, namespace: str, definitions: Iterable[Resource]) -> Iterable[Resource]:
-    """The CRDs; those of `operator.converted` send their objects to the operator.
+    """The CRDs; for the kinds of `operator.converted` with a conversion by the operator.
 
-    So in every manifest, also where nothing serves yet: their stored version works then, and without the webhook the
-    API server would drop fields.
+    Also where no operator serves yet: the stored version works then. Without the conversion the API server would drop
+    the fields that differ.
     """
     converted = {hub.as_kind(operator.group).resource for hub in operator.converted}
     for each in definitions:
