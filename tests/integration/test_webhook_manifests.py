@@ -47,6 +47,27 @@ class Booth(Version):
     spec: BoothSpec
 
 
+def unchanged(resource: Resource) -> Resource:
+    """A conversion; never called here."""
+    return resource
+
+
+class OldBoothSpec(Spec):
+    """As it was called before."""
+
+    chairs: int = 1
+
+
+class OldBooth(Version):
+    """Another version, whose fields differ."""
+
+    kind = "Booth"
+    version = "v1"
+    spec: OldBoothSpec
+    to_hub = staticmethod(unchanged)
+    from_hub = staticmethod(unchanged)
+
+
 class BoothAdmission(Admission[Booth]):
     """Reviews all writes of an own kind."""
 
@@ -77,12 +98,8 @@ class PodAdmission(Admission[Any]):
 
 
 def operator(**deploy: Any) -> Operator:
-    made = Operator(
-        name=NAME, group=GROUP, crds=[Booth], controllers=[BoothAdmission, PodAdmission], deploy=Deploy(**deploy)
-    )
-    # As if another version had other fields.
-    vars(made)["converted"] = (Booth,)
-    return made
+    controllers = [BoothAdmission, PodAdmission]
+    return Operator(name=NAME, group=GROUP, crds=[Booth, OldBooth], controllers=controllers, deploy=Deploy(**deploy))
 
 
 def manifest(**deploy: Any) -> list[Resource]:

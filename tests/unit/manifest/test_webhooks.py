@@ -46,6 +46,27 @@ class Lamp(Version):
     spec: LampSpec
 
 
+def unchanged(resource: Resource) -> Resource:
+    """A conversion; never called here."""
+    return resource
+
+
+class OldLampSpec(Spec):
+    """As it was called before."""
+
+    light: int = 1
+
+
+class OldLamp(Version):
+    """Another version, whose fields differ."""
+
+    kind = "Lamp"
+    version = "v1alpha1"
+    spec: OldLampSpec
+    to_hub = staticmethod(unchanged)
+    from_hub = staticmethod(unchanged)
+
+
 class LampAdmission(Admission[Lamp]):
     """All that an admission can do."""
 
@@ -65,12 +86,10 @@ def admission(**attributes: Any) -> type[Admission[Any]]:
 
 
 def operator(*admissions: type[Admission[Any]], converted: bool = False, **options: Any) -> Operator:
-    made = Operator(
-        **{"name": "lamps-operator", "group": "example.com", "crds": [Lamp], **options, "controllers": admissions}
+    versions = [Lamp, OldLamp] if converted else [Lamp]
+    return Operator(
+        **{"name": "lamps-operator", "group": "example.com", "crds": versions, "controllers": admissions, **options}
     )
-    # As if another version had other fields.
-    vars(made)["converted"] = (Lamp,) if converted else ()
-    return made
 
 
 def manifest(declared: Operator, **options: Any) -> list[Resource]:
