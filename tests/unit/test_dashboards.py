@@ -14,8 +14,9 @@ from prometheus_client import PROCESS_COLLECTOR
 
 from bonny.errors import UsageError
 from bonny.run.metrics import families
+from bonny.webhooks.metrics import families as of_webhooks
 from bonny_dev.tasks.dashboards import FILES, write
-from tests.support.metered import First, assembled, full_name, labels_of
+from tests.support.metered import First, assembled, full_name, labels_of, reviewing
 
 # Labels that come from the scrape, and those of histograms.
 OF_THE_SCRAPE = {"job", "pod", "le"}
@@ -43,7 +44,7 @@ def expressions() -> list[str]:
 async def labels_by_series() -> dict[str, set[str]]:
     """The labels of every name that can stand in a query."""
     found = {"up": set(OF_THE_SCRAPE)}
-    for family in (*families(await assembled(First)), *PROCESS_COLLECTOR.collect()):
+    for family in (*families(await assembled(First)), *of_webhooks(reviewing()), *PROCESS_COLLECTOR.collect()):
         names = [full_name(family)]
         if family.type == "histogram":
             names = [f"{family.name}_{part}" for part in ("bucket", "sum", "count")]

@@ -1,7 +1,8 @@
 """Conversion: converts an object from one version of a kind to another, through the hub version.
 
 You need it to write and test conversions between versions whose fields differ.
-You do not need it while the fields are the same: the API server then copies objects unchanged.
+You do not need it while the fields are the same: the API server then copies objects unchanged, and calls no function.
+Elsewhere: the answers to the API server, which lose nothing (`bonny.webhooks.conversion`).
 
 A version other than the hub has two plain functions, objects in and objects out:
 
@@ -10,21 +11,24 @@ A version other than the hub has two plain functions, objects in and objects out
         to_hub = staticmethod(widget_v1_to_v2)
         from_hub = staticmethod(widget_v2_to_v1)
 
-They change spec, status, labels and annotations, never the rest of the metadata; `convert` writes apiVersion. Store
-values that the hub cannot hold in an annotation, so that a round trip loses nothing (`bonny_dev.testing.round_trip`).
+They change spec, status, labels and annotations, never the rest of the metadata; `convert` writes apiVersion. A value
+that the other version cannot hold may be left out: the webhook carries it in an annotation, and brings it back
+(`bonny_dev.testing.round_trip` says which). They get objects with any fields left out, and do not wait for anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, Final
 
 from ..errors import OptionError
 from ..resource import Resource
+from .markers import EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN
 from .version import Version
 
-_OURS = ("labels", "annotations")
+_OURS: Final = ("labels", "annotations")
+_KEEPS: Final = ("type", "nullable", INT_OR_STRING, PRESERVE_UNKNOWN, EMBEDDED)
 
 
 def convert(resource: Mapping[str, Any], source: type[Version], target: type[Version]) -> Resource:
@@ -49,25 +53,32 @@ def convert(resource: Mapping[str, Any], source: type[Version], target: type[Ver
 
 
 def converted(versions: Collection[type[Version]]) -> tuple[type[Version], ...]:
-    """The hubs of the kinds whose versions differ in fields, so that the API server cannot copy objects unchanged."""
+    """The hubs of kinds that need the functions: another version has other fields than the hub, and objects in it can
+    be read or written, or it has functions already, for the release that will serve it."""
     hubs = {(version.group, version.kind): version for version in versions if version.hub}
     differing = {
         (version.group, version.kind): None
         for version in versions
-        if not version.hub
-        and (hub := hubs.get((version.group, version.kind)))
+        if (hub := hubs.get((version.group, version.kind)))
+        and (version.served or version.storage or has_functions(version))
         and fields_of(version.schema()) != fields_of(hub.schema())
     }
     return tuple(hubs[key] for key in differing)
 
 
-def fields_of(schema: Any) -> Any:
-    """The names and types of the fields in a schema, without limits, rules, defaults and descriptions."""
-    if not isinstance(schema, dict):
-        return schema
-    kept = {name: fields_of(schema[name]) for name in ("items", "additionalProperties") if name in schema}
+def has_functions(version: type[Version]) -> bool:
+    """Whether it has both `to_hub` and `from_hub`."""
+    return version.to_hub is not Version.to_hub and version.from_hub is not Version.from_hub
+
+
+def fields_of(schema: Resource) -> Resource:
+    """What decides whether a copy of an object fits another version: names and types of the fields, unknown fields that
+    are kept, and null where it is a value. Limits, rules, defaults, enumerations and the merge of lists do not."""
+    kept = {name: schema[name] for name in _KEEPS if name in schema}
+    below = ("items", "additionalProperties")
+    inner = {name: fields_of(schema[name]) for name in below if isinstance(schema.get(name), dict)}
     properties = {name: fields_of(field) for name, field in schema.get("properties", {}).items()}
-    return {"type": schema.get("type"), "properties": properties, **kept}
+    return kept | inner | ({"properties": properties} if properties else {})
 
 
 def _kept(part: Any) -> Any:

@@ -3,7 +3,7 @@
 You need it to know without a server whether an object would be accepted: `Version.check` uses it.
 You do not need it to read objects that the API server has accepted: use `Version.spec_of`.
 
-Both functions follow apiextensions-apiserver step by step: `as_stored` drops nulls, fills in defaults and prunes;
+`as_stored` and `problems` follow apiextensions-apiserver step by step: `as_stored` drops nulls, fills in defaults and prunes;
 `problems` then checks types and limits. In what people write, the objects of a test and the status that a handler
 registers, unknown fields are kept (`prune=False`) and refused (`strict=True`). Only the server evaluates rules in CEL
 and checks the metadata of embedded objects. It also accepts a few spellings of times and addresses that pydantic cannot
@@ -40,6 +40,19 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 _EMBEDDED_FIELDS: Final[Resource] = {
     "apiVersion": {"type": "string", "minLength": 1, "pattern": "^[^/]*(/[^/]*)?$"},
     "kind": {"type": "string", "pattern": "^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$"},
+}
+
+_TEXTS: Final[Resource] = {"type": "object", "additionalProperties": {"type": "string"}}
+# What the API server must be able to read in every embedded object.
+_EMBEDDED_TYPES: Final[Resource] = {
+    **dict.fromkeys(("apiVersion", "kind"), {"type": "string"}),
+    "metadata": {
+        "type": "object",
+        "properties": {
+            **dict.fromkeys(("name", "namespace", "generateName"), {"type": "string"}),
+            **dict.fromkeys(("labels", "annotations"), _TEXTS),
+        },
+    },
 }
 
 
@@ -83,20 +96,33 @@ def _or_default(value: Any, schema: Resource | None) -> Any:
     return schema.get("default") if value is None and schema is not None and "nullable" not in schema else value
 
 
+def fitting(value: Any, schema: Resource) -> Any:
+    """A copy of `value`, a result of `as_stored`, without what is of a wrong type; UNSET if that is all of it.
+
+    Readers in other languages fail on a whole list for one value of a wrong type. Limits and patterns do not count.
+    """
+    if _misfit(value, schema):
+        return msgspec.UNSET
+    if isinstance(value, dict):
+        fields = {**(_EMBEDDED_TYPES if EMBEDDED in schema else {}), **schema.get("properties", {})}
+        other = schema.get("additionalProperties")
+        kept = {name: fitting(child, fields.get(name, other) or {}) for name, child in value.items()}
+        return {name: child for name, child in kept.items() if child is not msgspec.UNSET}
+    if isinstance(value, list):
+        items = [fitting(item, schema.get("items") or {}) for item in value]
+        return [item for item in items if item is not msgspec.UNSET]
+    return value
+
+
 def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) -> Iterator[str]:
     """The errors in `value`, a result of `as_stored`: sentences that begin with the path of a field.
 
     `strict`: an unknown field is an error. The API server drops it without a word, or rejects it in an apply.
     """
-    if value is None:
-        if ("type" in schema or INT_OR_STRING in schema) and "nullable" not in schema:
-            yield f"{where}: must not be null"
+    if misfit := _misfit(value, schema):
+        yield f"{where}: {misfit}"
+    elif value is None:
         return
-    wanted = schema.get("type")
-    if INT_OR_STRING in schema and type(value) not in (int, str):
-        yield f"{where}: must be an integer or a string"
-    elif wanted is not None and type(value) not in _TYPES[wanted]:
-        yield f"{where}: must be of type {wanted}"
     elif "enum" in schema and not any(type(value) is type(one) and value == one for one in schema["enum"]):
         yield f"{where}: must be one of {', '.join(map(str, schema['enum']))}"
     elif isinstance(value, dict):
@@ -107,6 +133,16 @@ def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) 
         yield from _string_problems(value, schema, where)
     elif not isinstance(value, bool):
         yield from _number_problems(value, schema, where)
+
+
+def _misfit(value: Any, schema: Resource) -> str:
+    """Why the value is not of the type of the schema; empty if it is."""
+    wanted, either = schema.get("type"), INT_OR_STRING in schema
+    if value is None:
+        return "must not be null" if (wanted or either) and "nullable" not in schema else ""
+    if either and type(value) not in (int, str):
+        return "must be an integer or a string"
+    return f"must be of type {wanted}" if wanted is not None and type(value) not in _TYPES[wanted] else ""
 
 
 def _object_problems(value: Resource, schema: Resource, where: str, *, strict: bool) -> Iterator[str]:

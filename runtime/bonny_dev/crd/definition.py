@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from inspect import iscoroutinefunction
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from bonny.api.conversion import fields_of, has_functions
 from bonny.api.version import Column, Scale, Version
 from bonny.errors import OptionError
 from bonny.resource import Resource
@@ -126,29 +128,29 @@ def _agree(version: type[Version], hub: type[Version]) -> None:
             raise OptionError(
                 f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"
             )
-    path = difference(version.schema(), hub.schema())
-    if path is not None:
-        field = re.sub(r"\.(properties|items|additionalProperties)(?=\.)", "", path).removeprefix(".")
+    fields = fields_of(version.schema()), fields_of(hub.schema())
+    if fields[0] != fields[1] and (version.served or version.storage) and not has_functions(version):
+        field = _first_difference(*fields).removeprefix(".")
         raise OptionError(
-            f"{hub.kind} {version.version} and {hub.version} differ at {field}: all versions of a kind must have the "
-            "same fields, because the API server copies objects unchanged from one to the other; to_hub and from_hub "
-            "would take a conversion webhook, which this runtime does not have"
+            f"{hub.kind} {version.version} and {hub.version} differ at {field}, and a copy of an object would lose it: "
+            f"write to_hub and from_hub in {_place(version)} (docs/how-to/add-a-version.md), or set served = False"
         )
+    for function in (version.to_hub, version.from_hub):
+        if iscoroutinefunction(function):
+            raise OptionError(f"{function.__qualname__} is `async def`, and a conversion does not wait: write `def`")
 
 
-def difference(one: Any, other: Any, path: str = "") -> str | None:
-    """The path of the first difference between two schemas that clients could notice; None without one.
-
-    Descriptions and the order of keys do not count.
-    """
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in sorted(one.keys() | other.keys()):
-            text = key == "description" and not path.endswith(".properties")
-            first = None if text else difference(one.get(key), other.get(key), f"{path}.{key}")
-            if first is not None:
-                return first
-        return None
-    return None if one == other else path or "."
+def _first_difference(one: Resource, other: Resource, path: str = "") -> str:
+    """The path of the first field in which two different results of `fields_of` differ."""
+    fields = one.get("properties", {}), other.get("properties", {})
+    for name in sorted(fields[0].keys() | fields[1].keys()):
+        pair = fields[0].get(name), fields[1].get(name)
+        if pair[0] != pair[1]:
+            return f"{path}.{name}" if None in pair else _first_difference(*pair, f"{path}.{name}")
+    for name in ("items", "additionalProperties"):
+        if name in one and name in other and one[name] != other[name]:
+            return _first_difference(one[name], other[name], path)
+    return path
 
 
 def _names(hub: type[Version]) -> Resource:

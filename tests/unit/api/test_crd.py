@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import create_model
 
-from bonny.api import AGE, BuiltIn, Column, Field, Rule, Scale, Scope, Spec, Status, Version
+from bonny.api import (
+    AGE,
+    BuiltIn,
+    Column,
+    Embedded,
+    Field,
+    Int32,
+    IntOrString,
+    ListSet,
+    Nullable,
+    PreserveUnknown,
+    Rule,
+    Scale,
+    Scope,
+    Spec,
+    Status,
+    Version,
+)
+from bonny.api.conversion import converted
 from bonny.errors import OptionError
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
@@ -178,18 +196,94 @@ def test_versions_that_do_not_fit_together_are_refused(versions: list[type[Versi
         crds(versions, "example.com")
 
 
-def test_versions_with_different_fields_are_refused_by_the_first_field() -> None:
-    longer = create_model("Longer", __base__=WidgetSpec, shape=(list[str] | None, None))
-
-    with pytest.raises(OptionError, match=r"Widget v2 and v1 differ at spec\.shape: .*copies objects unchanged"):
-        crds([hub("v1"), version("v2", spec=longer)], "example.com")
+def identity(resource: Resource) -> Resource:
+    return resource
 
 
-def test_versions_with_different_limits_are_refused() -> None:
-    wider = create_model("Wider", __base__=Spec, size=(int, Field(1, ge=0)))
+async def waiting(resource: Resource) -> Resource:
+    return resource
 
-    with pytest.raises(OptionError, match=r"Widget v2 and v1 differ at spec\.size\.minimum"):
-        crds([hub("v1"), version("v2", spec=wider)], "example.com")
+
+FUNCTIONS = {"to_hub": staticmethod(identity), "from_hub": staticmethod(identity)}
+LONGER = create_model("Longer", __base__=WidgetSpec, shape=(list[str] | None, None))
+TEXT = create_model("Text", __base__=WidgetSpec, size=(str, "1"))
+LISTED = create_model("Listed", __base__=WidgetSpec, tags=(list[str], []))
+NUMBERED = create_model("Numbered", __base__=WidgetSpec, tags=(list[int], []))
+FREE = create_model("Free", __base__=WidgetSpec, tags=(Annotated[dict[str, Any], PreserveUnknown()], {}))
+WHOLE = create_model("Whole", __base__=WidgetSpec, tags=(Annotated[dict[str, Any], Embedded()] | None, None))
+EITHER = create_model("Either", __base__=WidgetSpec, size=(IntOrString, 1))
+MAYBE = create_model("Maybe", __base__=WidgetSpec, size=(Annotated[int | None, Nullable()], None))
+SUBTLE = create_model("Subtle", __base__=WidgetSpec, type=(int, 1))
+TYPED = create_model("Typed", __base__=WidgetSpec, type=(str, "1"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "field"),
+    [
+        (WidgetSpec, LONGER, r"spec\.shape"),
+        (WidgetSpec, TEXT, r"spec\.size"),
+        (LISTED, NUMBERED, r"spec\.tags"),
+        (LISTED, FREE, r"spec\.tags"),
+        (FREE, WHOLE, r"spec\.tags"),
+        (WidgetSpec, EITHER, r"spec\.size"),
+        (WidgetSpec, MAYBE, r"spec\.size"),
+        (SUBTLE, TYPED, r"spec\.type"),
+    ],
+)
+def test_versions_with_different_fields_and_no_functions_are_refused_by_the_first_field(
+    first: type[Spec], second: type[Spec], field: str
+) -> None:
+    pair = [hub("v1", spec=first), version("v2", spec=second)]
+    advice = rf"Widget v2 and v1 differ at {field}, .*: write to_hub and from_hub in .*Widgetv2 "
+
+    assert converted(pair) == (pair[0],)
+    with pytest.raises(OptionError, match=advice):
+        crds(pair, "example.com")
+    with pytest.raises(OptionError, match=advice):
+        crds([pair[0], version("v2", spec=second, to_hub=staticmethod(identity))], "example.com")
+    crds([pair[0], version("v2", spec=second, **FUNCTIONS)], "example.com")
+
+
+def test_a_version_that_is_not_served_may_have_any_fields() -> None:
+    unserved = version("v2", spec=LONGER, served=False)
+    ready = version("v2", spec=LONGER, served=False, **FUNCTIONS)
+
+    assert converted([hub("v1"), unserved]) == ()
+    assert len(converted([hub("v1"), ready])) == 1
+    (definition,) = crds([hub("v1"), unserved], "example.com")
+    assert [each["served"] for each in definition["spec"]["versions"]] == [False, True]
+    with pytest.raises(OptionError, match="differ at"):
+        crds([hub("v1", storage=False), version("v2", spec=LONGER, served=False, storage=True)], "example.com")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        (int, Field(1, ge=0)),
+        (int, Field(2)),
+        (int, ...),
+        (Literal[1, 2], 1),
+        (Annotated[int, Field(description="Other words.")], 1),
+        (Annotated[int, Rule("self > 0", message="must be positive")], 1),
+        (Int32, 1),
+    ],
+)
+def test_versions_whose_limits_rules_defaults_or_descriptions_differ_need_no_functions(field: Any) -> None:
+    pair = [hub("v1"), version("v2", spec=create_model("Wider", __base__=Spec, size=field))]
+
+    assert converted(pair) == ()
+    assert len(crds(pair, "example.com")[0]["spec"]["versions"]) == 2
+
+
+def test_lists_and_mappings_that_are_merged_in_another_way_need_no_functions() -> None:
+    sets = create_model("Sets", __base__=WidgetSpec, tags=(Annotated[list[str], ListSet()], []))
+
+    assert converted([hub("v1", spec=LISTED), version("v2", spec=sets)]) == ()
+
+
+def test_functions_that_wait_are_refused() -> None:
+    with pytest.raises(OptionError, match="waiting is `async def`, and a conversion does not wait: write `def`"):
+        crds([hub("v1"), version("v2", to_hub=staticmethod(waiting))], "example.com")
 
 
 def test_versions_that_describe_the_same_fields_in_other_words_agree() -> None:
@@ -333,13 +427,6 @@ def test_columns_may_search_in_lists_and_look_at_metadata() -> None:
 def test_a_warning_that_the_api_server_would_refuse_is_refused(attributes: Resource) -> None:
     with pytest.raises(OptionError, match="use one line of at most 256 bytes, and only with deprecated = True"):
         described(hub(**attributes))
-
-
-def test_versions_that_differ_say_what_conversion_would_take() -> None:
-    other = create_model("Other", __base__=Spec, length=(int, 1))
-
-    with pytest.raises(OptionError, match="to_hub and from_hub would take a conversion webhook"):
-        crds([hub("v1"), version("v2", spec=other)], "example.com")
 
 
 def test_a_definition_that_etcd_could_not_store_is_refused() -> None:

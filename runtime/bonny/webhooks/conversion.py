@@ -1,0 +1,249 @@
+"""Conversion: answers the API server, which asks for objects of one version in another one.
+
+You need it to serve versions whose fields differ. The functions are `to_hub` and `from_hub` of the version classes.
+
+Guarantees: an object of a known version is always converted, because one that fails hides all objects of its kind. A
+value that the other version cannot hold, or that a function loses or fails on, comes back when the object is converted
+back, unless the field that it belongs to was changed meanwhile. Until then an annotation carries it. Metadata other
+than labels and annotations stays.
+Does not: check limits and rules, which the API server does in the version that is written. Only values of a wrong type
+are left out. Nothing is invented for a required field that is left out: controllers then read an invalid object, and do
+not act on a value that nobody chose.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property, partial
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..api.markers import PRESERVE_UNKNOWN
+from ..api.parts import TAKEN
+from ..api.validation import as_stored, fitting
+from ..api.version import Version
+from ..naming import is_label_value, is_qualified_name
+from ..resource import Key, Resource
+from .answers import Answer
+from .lost import Loss, digest, losses, restored
+
+DATA: Final = "bonny.dev/conversion-data"
+"""The annotation with the values that the version at hand cannot hold: by version, what it lacks."""
+
+# k8s.io/apimachinery, pkg/api/validation: TotalAnnotationSizeLimitB.
+ANNOTATIONS_BYTES: Final = 256 * 1024
+OUTCOMES: Final = ("converted", "carried", "failed", "lost")
+"""Nothing was lost; the annotation carries what was; a function failed, too; it is too long for an annotation."""
+
+MESSAGES: Final = {
+    "carried": "an annotation carries what the other version cannot hold",
+    "failed": "a conversion function failed; fields that both versions have were copied",
+    "lost": "what the other version cannot hold is too long for an annotation, and lost if that version is written",
+}
+
+log = logging.getLogger("bonny.webhooks")
+
+Function: TypeAlias = Callable[[Resource], Resource]
+
+
+class _Request(msgspec.Struct):
+    uid: str
+    objects: list[Resource]
+    version: str = msgspec.field(name="desiredAPIVersion")
+
+
+class _Review(msgspec.Struct):
+    request: _Request
+
+
+class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The values of one version that the object at hand lacks."""
+
+    lost: tuple[Loss, ...]
+
+    whole: str = ""
+    """Digest of the object at hand, if the values belong to it only as it is. Empty: each value is looked at."""
+
+
+class _Form:
+    """One version of a kind."""
+
+    def __init__(self, version: type[Version]) -> None:
+        self.version = version
+        self.name = version.version
+
+    @cached_property
+    def schema(self) -> Resource:
+        schema = self.version.schema()
+        schema["properties"]["metadata"] = {PRESERVE_UNKNOWN: True}
+        return schema
+
+    def fit(self, content: Resource, before: Resource) -> Resource:
+        """`content` without values of a wrong type; invalid labels and annotations stay as `before`."""
+        labels, annotations = (content["metadata"][name] for name in ("labels", "annotations"))
+        if not all(is_qualified_name(key) and is_label_value(value) for key, value in labels.items()):
+            labels = before["metadata"]["labels"]
+        if not all(is_qualified_name(key.lower()) for key in annotations):
+            annotations = before["metadata"]["annotations"]
+        fitted: Resource = fitting({**content, "metadata": {}}, self.schema)
+        return {**fitted, "metadata": {"labels": labels, "annotations": annotations}}
+
+
+class Converter:
+    """Converts objects between `versions`; `group` is that of versions which name none."""
+
+    def __init__(self, versions: Collection[type[Version]], group: str) -> None:
+        self._forms: dict[tuple[str, str], _Form] = {}
+        self._hubs: dict[tuple[str, str], _Form] = {}
+        self._reported: set[tuple[str, ...]] = set()
+        self.objects: Counter[tuple[str, str]] = Counter()
+        """Converted objects by kind and outcome; all that can be are there from the start."""
+
+        for version in versions:
+            own, form = version.group or group, _Form(version)
+            self._forms[f"{own}/{version.version}", version.kind] = form
+            if version.hub:
+                self._hubs[own, version.kind] = form
+                self.objects.update({(version.kind, outcome): 0 for outcome in OUTCOMES})
+
+    async def answer(self, body: bytes, _seconds: float) -> Answer:
+        """Answer the ConversionReview `body`: one object for each, in their order."""
+        try:
+            request = msgspec.json.decode(body, type=_Review).request
+        except (msgspec.DecodeError, RecursionError):
+            return HTTPStatus.BAD_REQUEST, b"not a ConversionReview of apiextensions.k8s.io/v1"
+        response: Resource = {"uid": request.uid, "result": {"status": "Success"}}
+        try:
+            response["convertedObjects"] = [self.convert(each, request.version) for each in request.objects]
+        except LookupError as error:
+            response["result"] = {"status": "Failure", "message": error.args[0]}
+        review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
+        return HTTPStatus.OK, msgspec.json.encode(review)
+
+    def convert(self, resource: Resource, api_version: str) -> Resource:
+        """`resource` in another version of its kind. Raises: `LookupError` for a version that this image lacks."""
+        kind = resource["kind"]
+        names = ((resource["apiVersion"], kind), (api_version, kind))
+        if missing := [name for name in names if name not in self._forms]:
+            raise LookupError(f"this release of the operator has no {missing[0][1]} in version {missing[0][0]}")
+        source, target = (self._forms[name] for name in names)
+        hub = self._hubs[api_version.rpartition("/")[0], kind]
+        conversion = _Conversion(resource, self._report)
+        for one, other in ((source, hub), (hub, target)):
+            if one is not other:
+                conversion.go(one, other)
+        converted = {**conversion.object(conversion.content, target), "apiVersion": api_version}
+        outcome = "failed" if conversion.failed else "carried" if conversion.data else "converted"
+        if conversion.data:
+            annotations = converted["metadata"].get("annotations", {})
+            annotations = {**annotations, DATA: msgspec.json.encode(conversion.data).decode()}
+            if sum(len(f"{key}{value}".encode()) for key, value in annotations.items()) > ANNOTATIONS_BYTES:
+                outcome = "lost"
+            else:
+                converted["metadata"]["annotations"] = annotations
+            if outcome != "failed":
+                self._report(resource, outcome, f"{source.name} to {target.name}")
+        self.objects[kind, outcome] += 1
+        return converted
+
+    def _report(self, resource: Resource, outcome: str, of: str, error: str = "") -> None:
+        """Log what happens for the first time; `objects` counts the rest."""
+        if (key := (resource["kind"], outcome, of, error)) in self._reported:
+            return
+        self._reported.add(key)
+        metadata = resource.get("metadata", {})
+        extra = {"kind": resource["kind"], "object": str(Key(metadata.get("namespace", ""), metadata.get("name", "")))}
+        extra |= {"conversion": of, **({"error": error} if error else {})}
+        log.log(logging.INFO if outcome == "carried" else logging.WARNING, MESSAGES[outcome], extra=extra)
+
+
+class _Conversion:
+    """One object on its way. `content` are its fields, labels and annotations; `data` is what its annotation carries,
+    by version."""
+
+    def __init__(self, resource: Resource, report: Callable[..., None]) -> None:
+        self._resource = resource
+        self._report = report
+        self.failed = False
+        self.content = _content(resource)
+        self.data: dict[str, _Kept] = {}
+        with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError):  # somebody else wrote it
+            self.data = msgspec.json.decode(resource["metadata"]["annotations"][DATA], type=dict[str, _Kept])
+
+    def go(self, source: _Form, target: _Form) -> None:
+        """Convert from `source` to `target`, one of which is the hub."""
+        forward, back = partial(self._made, source, target), partial(self._made, target, source)
+        was, made = self.content, forward(self.content)
+        way = _Way(was, back, source, target)
+        kept, own = self.data.pop(target.name, None), self.data.pop(source.name, None)
+        content, lost = way.restored(made, kept)
+        if kept is not None and tuple(losses(made, content, target.schema)) != kept.lost:
+            self.data[target.name] = kept  # the user changed what it belongs to, perhaps not for good
+        if lost or own is not None:
+            again, returns = back(content), _Way(content, forward, target, source)
+            choices = [_Kept(lost)] if own is None else [own, _Kept(lost)]
+            fits = (each for each in choices if digest(returns.restored(again, each)[0]) == digest(was))
+            self.data[source.name] = next(fits, _Kept(lost, digest(content)))
+        self.content = content
+
+    def object(self, content: Resource, form: _Form) -> Resource:
+        """The whole object with this content."""
+        metadata = {key: value for key, value in self._resource["metadata"].items() if key not in content["metadata"]}
+        metadata |= {key: dict(value) for key, value in content["metadata"].items() if value}
+        group = self._resource["apiVersion"].rpartition("/")[0]
+        head = {"apiVersion": f"{group}/{form.name}", "kind": self._resource["kind"], "metadata": metadata}
+        return {**content, **head}
+
+    def _made(self, source: _Form, target: _Form, content: Resource) -> Resource:
+        """What the function makes of `content`; if it fails, the fields that both versions have."""
+        function = target.version.from_hub if source.version.hub else source.version.to_hub
+        made = content
+        try:
+            given = msgspec.json.decode(msgspec.json.encode(self.object(content, source)))
+            made = _content(msgspec.json.decode(msgspec.json.encode(function(given)), type=Resource))
+        except BaseException as error:  # noqa: BLE001  also sys.exit: it must not hide all objects of the kind
+            self.failed = True
+            self._report(self._resource, "failed", function.__qualname__, type(error).__name__)
+        stored = as_stored({**made, "metadata": {}}, target.schema)
+        return target.fit({**stored, "metadata": made["metadata"]}, content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A conversion of the object that `was` a `source` to `target`, and the way `back`."""
+
+    was: Resource
+    back: Function
+    source: _Form
+    target: _Form
+
+    def restored(self, made: Resource, kept: _Kept | None) -> tuple[Resource, tuple[Loss, ...]]:
+        """`made` with the values that were kept, and what `source` still loses.
+
+        A value is used if the way back does not lead further away from what the object is now.
+        """
+        lost = tuple(losses(self.back(made), self.was, self.source.schema))
+        if kept is None or not kept.lost:
+            return made, lost
+        candidate = self.target.fit(restored(made, kept.lost), made)
+        remaining = tuple(losses(self.back(candidate), self.was, self.source.schema))
+        if kept.whole == digest(self.was) or {each.known_by for each in remaining} <= {each.known_by for each in lost}:
+            return candidate, remaining
+        middle = len(kept.lost) // 2
+        for half in (kept.lost[:middle], kept.lost[middle:]) if middle else ():
+            made, lost = self.restored(made, _Kept(half))
+        return made, lost
+
+
+def _content(resource: Resource) -> Resource:
+    """Its fields, labels and annotations. Raises: `msgspec.ValidationError` for labels that are not text."""
+    metadata = resource.get("metadata") or {}
+    own = {name: msgspec.convert(metadata.get(name) or {}, dict[str, str]) for name in ("labels", "annotations")}
+    own["annotations"].pop(DATA, None)
+    return {name: value for name, value in resource.items() if name not in TAKEN} | {"metadata": own}
