@@ -7,6 +7,7 @@ The certificate comes later, perhaps from this replica; until then it is not rea
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from ..client.api import Client
 from ..operator import Operator
@@ -15,9 +16,12 @@ from ..webhooks.serving import ServingCertificate
 from .config import Config
 from .http_server import WEBHOOKS, HttpServer
 
+if TYPE_CHECKING:
+    from ..webhooks.issuer import Issuer
+
 
 class Webhooks:
-    """The server of the webhooks of one operator, its certificate, and who makes that."""
+    """The server of the webhooks of one operator, and its certificate."""
 
     def __init__(self, operator: Operator, config: Config, client: Client, *, namespace: str) -> None:
         self.app = WebhookApp(operator, client)
@@ -33,6 +37,16 @@ class Webhooks:
         )
         self.draining = False
         self._seconds = config.drain
+        self._operator, self._client, self._namespace = operator, client, namespace
+        self._own = config.webhook_certificate is None and operator.deploy.certificates == "own"
+
+    def issuers(self) -> list[Issuer]:
+        """The maker of the certificate for a new term of this replica, unless it is made elsewhere."""
+        if not self._own:
+            return []
+        from ..webhooks.issuer import Issuer  # noqa: PLC0415  loaded only where it is needed
+
+        return [Issuer(self._client, self._operator, namespace=self._namespace)]
 
     @property
     def ready(self) -> bool:
