@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
+import re
+import socket
+import ssl
+import time
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -173,6 +177,25 @@ def test_a_standby_answers_reviews_and_reads_for_them(sandbox: Sandbox, authorit
             sandbox.delete("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", registration)
     for name in ("frozen", "water"):
         sandbox.delete("v1", "ConfigMap", name)
+
+
+def test_a_new_installation_makes_its_certificate_and_is_ready_with_it(sandbox: Sandbox) -> None:
+    sandbox.apply(secret(None))
+    alone = Operator(name=OPERATOR.name, group=OPERATOR.group, controllers=[Frozen])
+    with serving(alone, sandbox.kubeconfig, webhook_port=0, pod_namespace="default") as running_:
+        webhooks = running_.process.webhooks
+        assert webhooks is not None
+        made = sandbox.get("v1", "Secret", SECRET)
+        assert made is not None
+        trust = ssl.create_default_context(cadata=b64decode(made["data"][names.BUNDLE]).decode())
+        address = "127.0.0.1", webhooks.server.port
+        host = names.host_names(alone.name, "default")[0]
+        with socket.create_connection(address, 10) as raw, trust.wrap_socket(raw, server_hostname=host) as verified:
+            assert verified.version() == "TLSv1.3"
+        scraped = running_.process.exposition()[0].decode()
+        (line,) = re.findall(r"^bonny_webhook_certificate_expiration_timestamp_seconds (\S+)", scraped, re.MULTILINE)
+        assert float(line) == pytest.approx(time.time() + 365 * 86_400, abs=86_400)
+    sandbox.delete("v1", "Secret", SECRET)
 
 
 def config_map(called: str, **data: str) -> Resource:

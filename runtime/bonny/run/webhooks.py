@@ -7,19 +7,21 @@ The certificate comes later, perhaps from this replica; until then it is not rea
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from typing import TYPE_CHECKING
 
 from ..client.api import Client
 from ..operator import Operator
 from ..webhooks.app import WebhookApp
-from ..webhooks.issuer import Issuer
 from ..webhooks.serving import ServingCertificate
 from .config import Config
 from .http_server import WEBHOOKS, HttpServer
 
+if TYPE_CHECKING:
+    from ..webhooks.issuer import Issuer
+
 
 class Webhooks:
-    """The server of the webhooks of one operator, its certificate, and who makes that."""
+    """The server of the webhooks of one operator, and its certificate."""
 
     def __init__(self, operator: Operator, config: Config, client: Client, *, namespace: str) -> None:
         self.app = WebhookApp(operator, client)
@@ -35,10 +37,16 @@ class Webhooks:
         )
         self.draining = False
         self._seconds = config.drain
-        makes = operator.deploy.certificates == "own" and config.webhook_certificate is None
-        self._new_issuer = partial(Issuer, client, operator, namespace=namespace) if makes else None
-        self.issuer: Issuer | None = None
-        """Who makes the certificate, in the current term of this replica or the last one."""
+        self._operator, self._client, self._namespace = operator, client, namespace
+        self._own = config.webhook_certificate is None and operator.deploy.certificates == "own"
+
+    def issuers(self) -> list[Issuer]:
+        """The maker of the certificate for a new term of this replica, unless it is made elsewhere."""
+        if not self._own:
+            return []
+        from ..webhooks.issuer import Issuer  # noqa: PLC0415  loaded only where it is needed
+
+        return [Issuer(self._client, self._operator, namespace=self._namespace)]
 
     @property
     def ready(self) -> bool:
@@ -49,11 +57,6 @@ class Webhooks:
     def notes(self) -> list[str]:
         """Lines for /readyz."""
         return [line for line in (self.certificate.problem, "webhooks: stopping" if self.draining else "") if line]
-
-    def begin_term(self) -> list[Issuer]:
-        """What only the leader runs: the issuer, unless somebody else makes the certificate."""
-        self.issuer = self._new_issuer() if self._new_issuer else None
-        return [self.issuer] if self.issuer else []
 
     async def drain(self, stop: asyncio.Event, drained: asyncio.Event) -> None:
         """After `stop`, answer for some seconds more, until API servers know that this replica goes; set `drained`."""

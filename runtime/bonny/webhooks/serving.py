@@ -147,7 +147,7 @@ def _load(certificate: bytes, key: bytes) -> tuple[ssl.SSLContext, datetime]:
 
 @contextmanager
 def _file(content: bytes) -> Iterator[str]:
-    """The path of a file that nobody else can read, until the end of the `with`; `ssl` loads a key from files only."""
+    """The path of a private file, until the end of the `with`: `ssl` loads keys from files only."""
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("certificate"), "wb", buffering=0) as file:
             file.write(content)
