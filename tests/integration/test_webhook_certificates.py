@@ -160,7 +160,7 @@ class Place:
         return answered
 
     async def keep_writing(self) -> None:
-        while True:
+        while not self._enough:
             answered = await self.write()
             if answered.status != 201:
                 self.refused.append(answered.message)
@@ -186,13 +186,12 @@ class Place:
         return len(self._tasks) == 1
 
     def begin_writing(self) -> None:
+        self._enough = False
         self._tasks.append(asyncio.create_task(self.keep_writing()))
 
     async def end_writing(self) -> None:
-        writing = self._tasks.pop()
-        writing.cancel()
-        with suppress(asyncio.CancelledError):
-            await writing
+        self._enough = True
+        await self._tasks.pop()
 
     async def serves(self, certificate: str) -> None:
         """Wait until the replica serves what is in the Secret."""
@@ -243,10 +242,11 @@ async def place(sandbox: Sandbox) -> AsyncIterator[Place]:
         await made.stop()
 
 
-async def test_no_write_fails_while_certificates_come_and_go(place: Place) -> None:
+async def test_no_write_fails_while_certificates_come_and_go(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """From an empty Secret through rotations to the repair of what people did."""
     await fill_and_rotate(place)
     await repair(place)
+    await say_what_is_missing(place, caplog)
 
 
 async def fill_and_rotate(place: Place) -> None:
@@ -283,6 +283,20 @@ async def fill_and_rotate(place: Place) -> None:
     await place.used()
     await place.end_writing()
     assert place.refused == []
+
+
+async def say_what_is_missing(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    """Without a permission there is one line in the log, with the rule to add."""
+    issuer = Issuer(place.client, OPERATOR, namespace="default")
+    running = asyncio.create_task(issuer.run())
+    ends = time.monotonic() + SECONDS
+    while not issuer.error:
+        assert time.monotonic() < ends
+        await asyncio.sleep(0.01)
+    issuer.stop()
+    await running
+    (record,) = (each for each in caplog.records if each.name == "bonny.webhooks.issuer" and each.levelname == "ERROR")
+    assert 'missing rule: {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}' in vars(record)["error"]
 
 
 async def repair(place: Place) -> None:

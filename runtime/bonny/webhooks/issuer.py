@@ -117,14 +117,14 @@ class Issuer:
             return {}
 
     async def _store(self, secret: Resource, data: Mapping[str, bytes]) -> None:
-        """Make `data` that of the Secret, if nobody has changed it meanwhile."""
+        """Make `data` the content of the Secret. Raises: `Conflict` when it has changed."""
         changes: dict[str, str | None] = dict.fromkeys(secret.get("data") or ())
         changes |= {name: b64encode(value).decode() for name, value in data.items()}
         version = {"resourceVersion": secret["metadata"]["resourceVersion"]}
         await self._client.merge_patch(SECRET, self._secret, {"metadata": version, "data": changes})
 
     async def _inject(self, kind: Kind, live: Resource, bundle: str) -> None:
-        """Set the caBundles of `live` that differ, if nobody has changed it meanwhile.
+        """Set the caBundles of `live` that differ. Raises: `Conflict` when it has changed.
 
         Not by server-side apply: that owns each webhook, so that none could be removed by a later manifest.
         """

@@ -8,7 +8,7 @@ The Secret holds the certificate that replicas serve (`tls.crt`, `tls.key`), all
 3. After all have had it for `SPREAD_SECONDS`, LEAF: the next certificate becomes the served one.
 
 A rotation begins after two thirds of the certificate's life; when it has expired, does not fit its key or its CAs, or
-lacks a name; and when somebody adds the key `next.crt`. CAs leave `ca.crt` with a later BUNDLE, after they have
+lacks a name; and when a user adds the key `next.crt`. CAs leave `ca.crt` with a later BUNDLE, after they have
 expired: their keys are gone, so that one which is trusted for longer does no harm, and each change of a caBundle costs
 the API server all caches of a kind with conversion.
 
@@ -16,8 +16,8 @@ Guarantees: a certificate is served only after all that is registered trusts it,
 may serve it. Nothing but the Secret and what is registered is remembered: every leader goes on where the last one
 stopped. A CA that is registered and not in the Secret, as after the Secret was emptied by hand, is taken back into it.
 
-Assumptions: clocks differ by at most an hour; an API server learns of a change within `SPREAD_SECONDS`; nobody removes
-a CA by hand from the Secret and from all that is registered while it is in use.
+Assumptions: clocks differ by at most an hour; an API server learns of a change within `SPREAD_SECONDS`; no user
+removes a CA from the Secret and from all that is registered while it is in use.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ URGENT_SECONDS: Final = 5.0
 RENEWAL: Final = 2 / 3
 """The part of a certificate's life after which it is renewed."""
 
-# More are in a bundle only while somebody empties the Secret again and again.
+# More are in a bundle only while a user or a tool empties the Secret again and again.
 MOST_CAS: Final = 50
 
 
 class Step(StrEnum):
-    """What to do now."""
+    """A step, or rest."""
 
     BUNDLE = "bundle"
     INJECT = "inject"
