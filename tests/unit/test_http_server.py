@@ -297,3 +297,14 @@ async def test_while_it_drains_requests_are_answered_and_each_connection_is_clos
         assert await idle.closed() == b""
         with pytest.raises(ConnectionError):
             await asyncio.open_connection("127.0.0.1", server.port)
+
+
+async def test_of_too_many_handshakes_the_oldest_is_given_up(authority: Authority) -> None:
+    context = authority.issue("many").server_context()
+    limits = replace(WEBHOOKS, connections=2, handshake=60.0)
+    async with serving(context=context, limits=limits) as server, contextlib.AsyncExitStack() as open_ones:
+        silent = [await open_ones.enter_async_context(connected(server)) for _ in range(2)]
+        async with connected(server, trusting(authority)) as client:
+            assert (await client.post()).status == 200
+            assert await silent[0].closed() == b""
+    assert await silent[1].closed() == b""
