@@ -271,13 +271,12 @@ async def test_a_client_that_does_not_end_its_handshake_is_closed(authority: Aut
 
 async def test_a_slow_request_is_cut_off_by_tls_as_without(authority: Authority) -> None:
     context = authority.issue("cut").server_context()
-    async with serving(context=context, limits=replace(WEBHOOKS, request=0.2)) as server:
-        async with connected(server, trusting(authority)) as slow:
-            slow.writer.write(POST % 100)
-            assert await slow.closed() == b""
-        async with connected(server, trusting(authority)) as client:
-            refused = await client.post(b"a" * (7 * 2**20 + 1))
-            assert refused.status == 413
+    limits = replace(WEBHOOKS, request=0.2)
+    async with serving(context=context, limits=limits) as server, connected(server, trusting(authority)) as slow:
+        slow.writer.write(POST % 100)
+        assert await slow.closed() == b""
+    async with serving(context=context) as server, connected(server, trusting(authority)) as client:
+        assert (await client.post(b"a" * (7 * 2**20 + 1))).status == 413
 
 
 # --- the end ----------------------------------------------------------------------------------------------------------
