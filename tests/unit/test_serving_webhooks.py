@@ -295,7 +295,7 @@ async def test_readiness_is_red_without_a_certificate_and_while_the_process_drai
 ) -> None:
     monkeypatch.setattr(serving_module, "FOLDER_SECONDS", 0.01)
     only = Operator(name="op", group="example.com", controllers=[Small])
-    async with serving(tmp_path, operator=only, drain=0.3) as process:
+    async with serving(tmp_path, operator=only, drain=1.5) as process:
         assert not process.readiness().ok
         put(tmp_path, authority.issue("one"))
         await until(lambda: process.readiness().ok)
