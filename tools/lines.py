@@ -26,8 +26,14 @@ TRANSPORT: Final = ("client/transport.py", "client/certificates.py", "client/htt
 OPTIONAL: Final = ("scheduler", "webhooks")
 # Lowered with each simplification, and never raised in the change that breaks one. The goals: 4,000 for the hot path
 # with the transport, 7,800 for bonny with it, 1,450 and 4,300.
-BUDGETS: Final = {"hot path": 4_801, "transport": 545, "bonny": 9_686, "bonny.scheduler": 1_425, "bonny.webhooks": 800,
-                  "bonny_dev": 6_057}
+BUDGETS: Final = {
+    "hot path": 4_801,
+    "transport": 545,
+    "bonny": 9_686,
+    "bonny.scheduler": 1_425,
+    "bonny.webhooks": 800,
+    "bonny_dev": 6_057,
+}
 
 
 def code_lines(path: Path) -> int:

@@ -152,7 +152,8 @@ PAGES: Final = (
         (
             Part("bonny/webhooks/admission.py", ("Admission",), signed=True, methods=True, one_example=True),
             Part("bonny/webhooks/review.py", ("Review",), signed=True, methods=True, one_example=True),
-            Part("bonny/webhooks/review.py", ("Denied", "User")),
+            Part("bonny/webhooks/review.py", ("Denied",)),
+            Part("bonny/webhooks/request.py", ("User",)),
         ),
     ),
     Page(

@@ -13,8 +13,10 @@ from tests.support.certificates import Authority
 from tests.support.loops import LOOPS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
-NOT_LOADED = ("bonny_dev", "bonny.run.webhooks", "bonny.scheduler", "bonny.tasks", "bonny.testing", "bonny.webhooks", "cryptography")
-NOT_LOADED += ("invoke", "jinja2", "pytest")
+NOT_LOADED = (
+    *("bonny_dev", "bonny.run.webhooks", "bonny.scheduler", "bonny.tasks", "bonny.testing", "bonny.webhooks"),
+    *("cryptography", "invoke", "jinja2", "pytest"),
+)
 
 # Its server does not answer: it goes on trying to connect, until what was loaded is printed.
 PROGRAM = """

@@ -180,14 +180,14 @@ def test_a_key_lies_in_no_file_that_others_can_read(memory: bool, monkeypatch: p
     assert not Path(path).exists()
 
 
-def test_a_thousand_certificates_leave_no_memory(authority: Authority) -> None:
+def test_many_certificates_leave_no_memory(authority: Authority) -> None:
     pairs = [authority.issue("one"), authority.issue("two")]
     certificate = certificate_of()
     for pair in pairs:
         offer(certificate, pair)
     gc.collect()
     before, open_files = count_contexts(), count_open_files()
-    for number in range(1000):
+    for number in range(200):
         offer(certificate, pairs[number % 2])
     assert count_contexts() == before
     assert count_open_files() == open_files
@@ -295,7 +295,7 @@ async def test_readiness_is_red_without_a_certificate_and_while_the_process_drai
 ) -> None:
     monkeypatch.setattr(serving_module, "FOLDER_SECONDS", 0.01)
     only = Operator(name="op", group="example.com", controllers=[Small])
-    async with serving(tmp_path, operator=only, drain=0.3) as process:
+    async with serving(tmp_path, operator=only, drain=1.5) as process:
         assert not process.readiness().ok
         put(tmp_path, authority.issue("one"))
         await until(lambda: process.readiness().ok)
@@ -352,10 +352,10 @@ async def test_no_handshake_fails_while_certificates_are_swapped(authority: Auth
                 await asyncio.sleep(0)
 
         swapping = asyncio.create_task(swap())
-        for _ in range(40):
+        for _ in range(20):
             _, _, (_, writer) = await post(process, authority)
             writer.transport.abort()
             answers += 1
         swapping.cancel()
-        assert answers == 40
-        assert swaps > 40
+        assert answers == 20
+        assert swaps > 20

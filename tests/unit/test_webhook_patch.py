@@ -16,7 +16,8 @@ from bonny.core.fields import same
 from bonny.errors import InvalidObject, OptionError
 from bonny.resource import Resource
 from bonny.webhooks import Review, User
-from bonny.webhooks.patch import difference, patch
+from bonny.webhooks.patch import _fields, difference, patch
+from bonny.webhooks.request import ObjectKind, Request
 from bonny_dev.testing.admission import _patched
 from tests.support.schemas import specs_of_any_shape
 from tests.support.specs import values
@@ -59,14 +60,8 @@ def box(**spec: Any) -> Resource:
 
 
 def review_of(given: Resource, version: type[Version] | None = Box, subresource: str = "") -> Review[Any]:
-    return Review(
-        operation="CREATE",
-        resource=deepcopy(given),
-        old=None,
-        version=version,
-        user=User(),
-        subresource=subresource,
-    )
+    kind = ObjectKind("example.com", "v1", "Box")
+    return Review(Request("1", kind, "CREATE", User(), sub_resource=subresource, object=deepcopy(given)), version)
 
 
 def applied(review: Review[Any], given: Resource) -> Resource:
@@ -108,7 +103,9 @@ def test_what_a_handler_sets_is_read_from_the_patched_object(data: st.DataObject
     assert patch(review, one) == []
     for name in spec.model_fields:
         setattr(spec_of_one, name, getattr(wanted, name))
-    assert Thing.spec_of(applied(review, one)) == wanted
+    read: Any = Thing.spec_of(applied(review, one))
+    # A typed mapping may lack a field with a default, which the API server adds.
+    assert _fields(read) == _fields(wanted)
 
 
 # --- what a class does not know ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ versions of a kind whose fields differ. It is loaded only by operators that have
 """
 
 from .admission import Admission
-from .review import Denied, Review, User
+from .request import User
+from .review import Denied, Review
 
 __all__ = ["Admission", "Denied", "Review", "User"]

@@ -13,7 +13,7 @@ You write a subclass beside the controllers, and `discover` finds it:
 You need it for rules that depend on other objects or on other systems. You do not need it for what a schema, a `Rule`,
 a default of a field or a policy can say: those need no server and no certificate (rules-without-a-server.md).
 
-Handlers may be `async def` (on the event loop) or `def` (in a thread). Every replica answers, also those that do not
+Handlers may be `async def` (on the event loop) or `def` (in a thread). Every replica answers, also the ones that do not
 lead. A handler may be called several times for one write, and for writes that are then refused, so it changes nothing
 outside of its review.
 """
@@ -61,7 +61,7 @@ class Admission(Generic[V_co]):
     by `{"spec-changes": "request.operation != 'UPDATE' || object.spec != oldObject.spec"}`."""
 
     object_selector: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The labels of the objects. Default: all. Who writes an object chooses its labels: this is not a protection."""
+    """The labels of the objects. Default: all. Users choose the labels of what they write: this is not a protection."""
 
     namespace_selector: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The labels of the namespaces. Default: everywhere but in the operator's own and in kube-system; only in its own
@@ -69,7 +69,7 @@ class Admission(Generic[V_co]):
 
     failure_policy: ClassVar[Literal["", "Fail", "Ignore"]] = ""
     """The answer to a write when this webhook fails or does not answer. Default: `Fail` if all kinds are your own, or
-    `Ignore`. `Fail` for other kinds needs a reason in `because`: while no replica answers, nobody can write them."""
+    `Ignore`. `Fail` for other kinds needs a reason in `because`: while no replica answers, users cannot write them."""
 
     because: ClassVar[str] = ""
     """Why kinds that are not your own may fail closed. One sentence."""
@@ -87,7 +87,7 @@ class Admission(Generic[V_co]):
     rules: ClassVar[tuple[Resource, ...]] = ()
     """RBAC rules for `review.client`, as a Role writes them. Default: none."""
 
-    # --- what users define --------------------------------------------------------------------------------------------
+    # --- your methods -------------------------------------------------------------------------------------------------
     # Typed so that both an `async def` and a `def` fit as what overrides them.
 
     def default(self, review: Review[V_co]) -> Awaitable[None] | None:
@@ -138,8 +138,8 @@ class Admission(Generic[V_co]):
         foreign = not all(isinstance(each, type) for each in cls._resources())
         if foreign and cls.failure_policy == "Fail" and not cls.because:
             raise OptionError(
-                f"{name} reviews kinds that are not your own and fails closed, so nobody can write them while no "
-                "replica answers: leave failure_policy out, or say in `because` why that must be"
+                f"{name} reviews kinds that are not your own and fails closed, so users cannot write them while "
+                "no replica answers: leave failure_policy out, or say in `because` why that must be"
             )
 
     @classmethod

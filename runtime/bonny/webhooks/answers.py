@@ -1,7 +1,7 @@
 """Answers: calls the methods of one `Admission` for the reviews that the API server sends.
 
-Whatever a handler does, there is an answer in time, and only a handler that returned can change or refuse a write. What
-fails is answered by an HTTP status, so that the failure policy decides. Users read its text, so it quotes nothing.
+There is an answer in time, and only a handler that returned or raised `Denied` can change or refuse a write. Failures
+are answered by an HTTP status, so that the failure policy decides. Users read its text, so it quotes nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from ..resource import Key
 from ..telemetry.logging import about
 from .admission import Admission
 from .patch import patch
+from .request import NotAReview, Request, read
+from .response import response
 from .review import Denied, Review
-from .wire import NotAReview, Request, read, written
 
 # For what the API server and we do besides calling the handler.
 SPARE_SECONDS: Final = 0.5
 # Of one admission: `def` handlers that read from the API server in 50 ms answer 640 reviews a second with these.
 THREADS: Final = 32
+# Not that of handlers: a replica that lost its lease waits for those, and reviews go on there.
+THREAD: Final = "webhook"
 OUTCOMES: Final = ("allowed", "denied", "error", "timeout")
 
 Answer: TypeAlias = tuple[HTTPStatus, bytes]
@@ -70,7 +73,10 @@ class Reviewer:
         self._abandoned = 0
 
     async def answer(self, path: str, body: bytes, seconds: float) -> Answer:
-        """Answer the review `body`, sent to `path` by an API server that waits for `seconds`."""
+        """Answer the review `body`, sent to `path` by an API server that waits for `seconds`.
+
+        Called in a task that does nothing else: its context changes.
+        """
         try:
             request = read(body)
         except NotAReview as error:
@@ -79,10 +85,12 @@ class Reviewer:
         key = Key(request.namespace, request.name or "(generated)")
         fields = {"webhook": self._name, "operation": request.operation, "object": str(key)}
         status, outcome, text = HTTPStatus.INTERNAL_SERVER_ERROR, "error", "failed"
+        about(**fields)
+        connection = asyncio.current_task()
+        stopping.set(lambda: connection is not None and connection.cancelling() > 0)
         try:
             # In a task of its own: a handler that cancels its task does not cancel that of the connection.
-            work = self._respond(path, request, seconds, fields, asyncio.current_task())
-            outcome, answer = await asyncio.create_task(work)
+            outcome, answer = await asyncio.create_task(self._respond(path, request, seconds))
             status = HTTPStatus.OK
         except Exception as error:  # noqa: BLE001  the failure policy decides about the write
             if isinstance(error, HandlerTimeout):
@@ -95,13 +103,10 @@ class Reviewer:
             self.reviews[path, request.operation, outcome] += 1
         return status, answer
 
-    async def _respond(
-        self, path: str, request: Request, seconds: float, fields: dict[str, str], answering: asyncio.Task[Any] | None
-    ) -> tuple[str, bytes]:
+    async def _respond(self, path: str, request: Request, seconds: float) -> tuple[str, bytes]:
         """The outcome and the AdmissionReview. Raises: what the handler raises, except for a refusal."""
-        stopping.set(lambda: answering is not None and answering.cancelling() > 0)
-        about(**fields)
-        review, operations = request.review(type(self._admission), self._client), []
+        version = self._admission.version_for(request.kind.kind, request.kind.version)
+        review, operations = Review[Any](request, version, self._client), []
         given = msgspec.json.encode(review.resource) if path == self._mutates else None
         handler = self._handlers.get((path, request.operation))
         try:
@@ -115,7 +120,7 @@ class Reviewer:
             # The API server checks the schema after `default`, and says what does not fit.
             if error is not review.misfit or given is None:
                 raise
-        return "denied" if review.denials else "allowed", written(request, review, operations)
+        return "denied" if review.denials else "allowed", response(request, review, operations)
 
     async def _call(self, handler: Callable[[Review[Any]], object], review: Review[Any], seconds: float) -> None:
         if inspect.iscoroutinefunction(handler):
@@ -131,7 +136,7 @@ class Reviewer:
             raise HandlerTimeout(seconds, None) from None
         thread: asyncio.Future[object] | None = None
         try:
-            await call(handler, review, seconds=due - asyncio.get_running_loop().time())
+            await call(handler, review, seconds=due - asyncio.get_running_loop().time(), thread=THREAD)
         except HandlerTimeout as error:
             thread = error.thread
             raise
@@ -144,6 +149,6 @@ class Reviewer:
                 thread.add_done_callback(self._returned)
 
     def _returned(self, thread: asyncio.Future[object]) -> None:
-        thread.exception()  # taken: nobody waits for it any more
+        thread.exception()  # asyncio would log an error that was not looked at
         self._abandoned -= 1
         self._slots.release()

@@ -19,5 +19,5 @@ def families(app: WebhookApp) -> Iterator[Metric]:
     text = "Seconds that the answer to a request of the API server took."
     yield histogram("controller_runtime_webhook_latency_seconds", text, ("webhook",), seconds)
     reviews = {labels: n for reviewer in app.reviewers for labels, n in reviewer.reviews.items()}
-    text = "Reviews of writes by outcome; those that failed are the outcomes error and timeout."
+    text = "Reviews of writes by outcome; the failure policy decides after error and timeout."
     yield counter("bonny_webhook_reviews_total", text, ("webhook", "operation", "outcome"), reviews)

@@ -5,21 +5,17 @@ You need it in the methods of an `Admission`. For unit tests `bonny_dev.testing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from ..api.policies import Operation
 from ..api.version import HasSpec, Version
 from ..client.api import Client
 from ..errors import BonnyError, InvalidObject
 from ..resource import Resource
+from .request import Request, User
 
 V_co = TypeVar("V_co", covariant=True)
 S = TypeVar("S")
-
-INVALID: Final = "Invalid"
-FORBIDDEN: Final = "Forbidden"
 
 
 class Denied(BonnyError):
@@ -36,56 +32,30 @@ class Denied(BonnyError):
         self.forbidden = forbidden
 
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who sent the write, as the API server authenticated it."""
-
-    name: str = ""
-    """`jane`, or `system:serviceaccount:NAMESPACE:NAME`."""
-
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the authenticator adds."""
-
-
 class Review(Generic[V_co]):
     """One write. `default` may change `spec` and `resource`; nothing else that is changed has an effect."""
 
-    def __init__(
-        self,
-        *,
-        operation: Operation,
-        resource: Resource,
-        old: Resource | None,
-        version: type[Version] | None,
-        user: User,
-        name: str = "",
-        namespace: str = "",
-        subresource: str = "",
-        dry_run: bool = False,
-        client: Client | None = None,
-    ) -> None:
-        self.operation: Operation = operation
+    def __init__(self, request: Request, version: type[Version] | None, client: Client | None = None) -> None:
+        self.operation: Operation = request.operation
 
-        self.resource: Resource = resource
+        self.resource: Resource = (request.old_object if request.operation == "DELETE" else request.object) or {}
         """The object as it is to be stored, converted to the version of the `Admission`; for DELETE, as it is stored.
         `default` may change labels, annotations and fields beside spec here. On CREATE it may lack a name."""
 
-        self.old: Resource | None = old
+        self.old: Resource | None = request.old_object
         """The object as it is stored, for UPDATE and DELETE. Changes have no effect."""
 
-        self.user: User = user
-        self.name: str = name
+        self.user: User = request.user_info
+        self.name: str = request.name
         """Empty on CREATE with `generateName`."""
 
-        self.namespace: str = namespace
+        self.namespace: str = request.namespace
         """Empty for cluster-scoped kinds."""
 
-        self.subresource: str = subresource
-        """`status`, say; empty for a write of the object itself."""
+        self.subresource: str = request.sub_resource
+        """For example `status`; empty for a write of the object itself."""
 
-        self.dry_run: bool = dry_run
+        self.dry_run: bool = bool(request.dry_run)
         """Whether the write is only tried."""
 
         self.warnings: list[str] = []
@@ -135,7 +105,7 @@ class Review(Generic[V_co]):
         return self._client
 
     def deny(self, message: str, *, field: str = "", forbidden: bool = False) -> None:
-        """Refuse the write, and go on: the user reads all refusals at once. Arguments as those of `Denied`."""
+        """Refuse the write, and go on: the user reads all refusals at once. The arguments are as in `Denied`."""
         self.denials.append(Denied(message, field=field, forbidden=forbidden))
 
     def warn(self, message: str) -> None:

@@ -8,6 +8,7 @@ The operator gets the bytes that the API server sends, and its answer is read as
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.webhooks import Admission
 from bonny.webhooks.app import WebhookApp
-from bonny.webhooks.wire import API_VERSION
+from bonny.webhooks.request import API_VERSION
 
 from .answers import AnsweringClient, AnyAnswers
 
@@ -98,7 +99,7 @@ async def review(
             except InvalidObject as error:
                 reviewed.code, reviewed.message = HTTPStatus.UNPROCESSABLE_ENTITY, str(error)
                 break
-        _read(await _post(app, path, request), reviewed)
+        _read(await asyncio.create_task(_post(app, path, request)), reviewed)
         client.check()
         if not reviewed.allowed:
             break
@@ -137,7 +138,7 @@ def _read(answer: tuple[int, bytes], reviewed: Reviewed) -> None:
 
 
 def _patched(resource: Resource, operations: Iterable[Resource]) -> Resource:
-    """A copy of `resource` with the operations of a JSON patch, of those that `default` makes, applied."""
+    """A copy of `resource` with the operations applied."""
     patched: Resource = msgspec.json.decode(msgspec.json.encode(resource))
     for operation in operations:
         place: Any = patched
