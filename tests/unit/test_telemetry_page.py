@@ -16,6 +16,7 @@ import bonny
 from bonny import telemetry
 from bonny.client.metering import Requests
 from bonny.run.metrics import families
+from bonny.run.webhooks import Webhooks
 from bonny.scheduler.metrics import families as of_schedulers
 from bonny.telemetry import tracing
 from tests.support.metered import assembled, full_name, labels_of
@@ -37,9 +38,15 @@ def test_every_event_has_a_row() -> None:
 
 async def test_every_metric_has_a_row_as_a_scrape_tells_it() -> None:
     """`tests/support/heard.py` compares the keys of events with the page wherever a test hears one."""
+    process = await assembled()
+    process.webhooks = Webhooks(process.operator, process.config, process.tasks.client, namespace="default")
     there = {
         full_name(family): (family.type, labels_of(family), family.documentation)
-        for family in (*families(await assembled()), *of_schedulers(()), *PROCESS_COLLECTOR.collect())
+        for family in (
+            *families(process),
+            *of_schedulers(()),
+            *PROCESS_COLLECTOR.collect(),
+        )
     }
     rows = {code(name): (type_, keys(labels).always, meaning) for name, type_, labels, meaning in table("metric")}
     assert rows == there
