@@ -296,7 +296,8 @@ class Process:
     def _begin_term(self) -> None:
         """Start the parts that only the leader runs."""
         self.tasks.leading = True
-        servers: list[Stoppable] = [*self.servers, *self.schedulers]
+        issuers = self.webhooks.begin_term() if self.webhooks else []
+        servers: list[Stoppable] = [*self.servers, *self.schedulers, *issuers]
         self._term = {server: Supervised(server) for server in servers}
         self._term |= {worker: Supervised(worker, restart=worker.restart) for worker in self.workers}
 

@@ -7,10 +7,12 @@ The certificate comes later, perhaps from this replica; until then it is not rea
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from ..client.api import Client
 from ..operator import Operator
 from ..webhooks.app import WebhookApp
+from ..webhooks.issuer import Issuer
 from ..webhooks.serving import ServingCertificate
 from .config import Config
 from .http_server import WEBHOOKS, HttpServer
@@ -33,6 +35,10 @@ class Webhooks:
         )
         self.draining = False
         self._seconds = config.drain
+        makes = operator.deploy.certificates == "own" and config.webhook_certificate is None
+        self._new_issuer = partial(Issuer, client, operator, namespace=namespace) if makes else None
+        self.issuer: Issuer | None = None
+        """Who makes the certificate, in the current term of this replica or the last one."""
 
     @property
     def ready(self) -> bool:
@@ -43,6 +49,11 @@ class Webhooks:
     def notes(self) -> list[str]:
         """Lines for /readyz."""
         return [line for line in (self.certificate.problem, "webhooks: stopping" if self.draining else "") if line]
+
+    def begin_term(self) -> list[Issuer]:
+        """What only the leader runs: the issuer, unless somebody else makes the certificate."""
+        self.issuer = self._new_issuer() if self._new_issuer else None
+        return [self.issuer] if self.issuer else []
 
     async def drain(self, stop: asyncio.Event, drained: asyncio.Event) -> None:
         """After `stop`, answer for some seconds more, until API servers know that this replica goes; set `drained`."""

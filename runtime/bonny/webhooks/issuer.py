@@ -1,12 +1,12 @@
 """Issuer: fills and rotates the Secret of the webhooks, and registers its CAs, while this replica leads.
 
-You need it only with `Deploy(certificates="operator")`, the default. Elsewhere: which step is next (`rotation`), how a
+You need it only with `Deploy(certificates="own")`, the default. Elsewhere: which step is next (`rotation`), how a
 certificate is made (`certificates`), who serves it (`serving`).
 
 Guarantees: of configurations and CRDs it writes nothing but a caBundle that differs. It looks every 30 seconds, and
 every 3 while one of them does not exist: a GET for each, and one for the Secret.
 Does not: create the Secret. The manifest has it, empty.
-RBAC: get and patch, by name, of the Secret, of both webhook configurations, and of the CRDs with conversion.
+RBAC: get and patch of the Secret, of both webhook configurations, and of the CRDs with conversion: `permissions`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ from typing import TYPE_CHECKING, Any, Final
 from ..client.api import Client
 from ..client.errors import Conflict, NotFound
 from ..errors import ApiError, UsageError
-from ..kinds import Kind
+from ..kinds import Kind, Scope
 from ..resource import Resource
 from . import names
+from .permissions import trusting
 
 if TYPE_CHECKING:
     from ..operator import Operator
     from .rotation import Decision, Rotation
 
 SECRET: Final = Kind("v1", "Secret")
-VALIDATING: Final = Kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
-MUTATING: Final = Kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
-CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 REST_SECONDS: Final = 30.0
 # Until then, writes of users are refused.
@@ -61,12 +59,11 @@ class Issuer:
         self._hosts = names.host_names(operator.name, namespace)
         self._rotation = rotation
         self._stopped = asyncio.Event()
-        configuration = names.configuration(operator.name, operator.group)
-        self._registered = [(CRD, hub.as_kind(operator.group).resource) for hub in operator.converted]
-        if any(each.validated_operations() for each in operator.admissions):
-            self._registered.append((VALIDATING, configuration))
-        if any(each.mutates() for each in operator.admissions):
-            self._registered.append((MUTATING, configuration))
+        self._registered = [
+            (Kind(f"{group}/v1", plural, plural=plural, scope=Scope.CLUSTER), name)
+            for group, plural, found in trusting(operator)
+            for name in found
+        ]
 
     def __str__(self) -> str:
         return "the certificates of the webhooks"
