@@ -12,13 +12,21 @@ import yaml
 
 from bonny import Deploy, Kind, Operator, Spec, Version
 from bonny.api import Model
+from bonny.client.api import Client
+from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.webhooks import Admission, Review, names
-from bonny.webhooks.permissions import trusting
+from bonny.webhooks.issuer import Issuer as CertificateIssuer
+from bonny.webhooks.permissions import certificate_rules
+from bonny.webhooks.rotation import Rotation, Step
+from bonny.webhooks.serving import ServingCertificate
 from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.bundle import documents, to_yaml
 from bonny_dev.sandbox import Sandbox
+from bonny_dev.testing import record_permissions
+from bonny_dev.testing.faults import FaultProxy
 from tests.support.administrator import Administrator, Answer, collection
+from tests.support.waiting import running, until
 
 pytestmark = pytest.mark.server
 
@@ -174,6 +182,25 @@ def clients(resource: Resource) -> dict[str, Resource]:
     return {"/spec/conversion/webhook/clientConfig": resource["spec"]["conversion"]["webhook"]["clientConfig"]}
 
 
+async def test_the_maker_and_the_server_of_the_certificate_use_exactly_their_permissions(
+    sandbox: Sandbox, server: Administrator
+) -> None:
+    declared = operator()
+    token = sandbox.service_account_token(NAME, NAME)
+    with FaultProxy(sandbox, token=token) as proxy, record_permissions() as recorder:
+        async with Client(Kubeconfig(str(proxy.kubeconfig)), user_agent="test") as client:
+            rotation = Rotation(names.host_names(NAME, NAME), spread=0.1)
+            issuer = CertificateIssuer(client, declared, namespace=NAME, rotation=rotation)
+            certificate = ServingCertificate(client, declared, namespace=NAME)
+            async with running(issuer.run), running(certificate.run):
+                await until(lambda: certificate.ready and issuer.decision and issuer.decision.step is Step.REST)
+    compared = recorder.compared_with(certificate_rules(declared, namespace=NAME))
+
+    assert (compared.missing, compared.unused) == ({}, {})
+    for resource in (configuration("Validating"), configuration("Mutating"), definition()):
+        assert all(client["caBundle"] for client in clients(server.request("GET", path(resource)).body).values())
+
+
 @pytest.mark.parametrize("resource", [configuration("Validating"), configuration("Mutating"), definition()])
 def test_the_operator_writes_a_bundle_that_a_further_apply_of_the_manifest_keeps(
     server: Administrator, bundle: str, resource: Resource
@@ -245,21 +272,18 @@ def test_of_a_definition_the_operator_changes_nothing_else(server: Administrator
     assert "the operator changes only caBundle in this object" in answer.message
 
 
-def test_the_permissions_are_enough_and_end_at_the_named_objects(server: Administrator, bundle: str) -> None:
+def test_an_apply_keeps_the_content_of_the_secret(server: Administrator, bundle: str) -> None:
+    data = dict.fromkeys((names.CERTIFICATE, names.KEY, names.BUNDLE), bundle)
+    assert change(server, secret(), {"data": data}, dry_run=False).status == 200
+
+    assert server.apply(secret()).body["data"] == data
+
+
+def test_the_permissions_end_at_the_named_objects(server: Administrator) -> None:
     def asked(method: str, url: str, body: Resource | None = None, media: str = "merge-patch+json") -> int:
         return server.request(method, url, body, media=media, user=ACCOUNT, group="none").status
 
-    own, filled = path(secret()), {"data": dict.fromkeys((names.CERTIFICATE, names.KEY, names.BUNDLE), bundle)}
-    secrets = collection(secret())
-    by_name = f"{secrets}?fieldSelector=metadata.name%3D{names.secret(NAME)}"
-    assert asked("GET", own) == 200
-    assert asked("GET", by_name) == 200
-    assert asked("GET", f"{by_name}&watch=true&timeoutSeconds=1&resourceVersion=0") == 200
-    assert asked("PATCH", own, filled) == 200
-    assert server.apply(secret()).body["data"] == filled["data"]
-    for group, plural, found in trusting(operator()):
-        assert [asked("GET", f"/apis/{group}/v1/{plural}/{name}") for name in found] == [200]
-
+    own, secrets = path(secret()), collection(secret())
     assert asked("GET", secrets) == 403
     assert asked("GET", f"{secrets}/other") == 403
     assert asked("POST", secrets, {**secret(), "metadata": {"name": "other"}}, "json") == 403

@@ -14,8 +14,6 @@ from bonny.run.process import Process
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
-from bonny.webhooks import Admission, Review
-from bonny.webhooks.app import WebhookApp
 
 
 class ConfigMaps(Controller[Any]):
@@ -43,12 +41,6 @@ class First(Scheduler):
         return nodes[0]
 
 
-class Secrets(Admission[Any]):
-    resource = Kind("v1", "Secret")
-
-    def validate(self, review: Review[Any]) -> None: ...
-
-
 class Nowhere:
     """A cluster that nobody answers for."""
 
@@ -67,12 +59,6 @@ async def assembled(*schedulers: type[Scheduler]) -> Process:
     await client.close()
     process._started = True
     return process
-
-
-def reviewing() -> WebhookApp:
-    """What answers the reviews of an operator that has webhooks."""
-    operator = Operator(name="op", group="example.com", controllers=[Secrets])
-    return WebhookApp(operator, Client(Nowhere(), user_agent="test"))
 
 
 def labels_of(family: Metric) -> frozenset[str]:

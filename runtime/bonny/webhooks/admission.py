@@ -42,7 +42,8 @@ class Admission(Generic[V_co]):
     """Reviews the writes of one or several kinds. One instance serves all of them.
 
     Guarantees: writes of the operator itself, in its own namespace and in kube-system, and of objects that are being
-    deleted are never held up. (An operator with `watch="namespace"` reviews writes in its own namespace, and no others.) An error that a handler raises by mistake changes nothing: it is logged and counted, and
+    deleted are never held up. An operator with `watch="namespace"` reviews the writes of other clients in its own
+    namespace, and no others. An error that a handler raises by mistake changes nothing: it is logged and counted, and
     `failure_policy` decides on the write.
     """
 

@@ -175,7 +175,15 @@ class Meddling(Version):
         return {**resource, "kind": "Other", "apiVersion": "v9"}
 
 
-ANSWERS: tuple[Any, ...] = (None, [], {}, {"metadata": 1}, {"spec": 1}, {"spec": {"size": {1}}}, {"spec": {1: object()}})
+ANSWERS: tuple[Any, ...] = (
+    None,
+    [],
+    {},
+    {"metadata": 1},
+    {"spec": 1},
+    {"spec": {"size": {1}}},
+    {"spec": {1: object()}},
+)
 
 
 class Absurd(Version):
@@ -195,7 +203,9 @@ class Absurd(Version):
 
 VERSIONS: tuple[type[Version], ...] = (Job2, Job1, Narrow, Raising, Meddling, Absurd)
 FORMS = {f"{GROUP}/{version.version}": version for version in VERSIONS}
-QUICK = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate))
+QUICK = settings(
+    deadline=None, max_examples=150, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
+)
 
 
 @st.composite
@@ -347,7 +357,9 @@ def test_the_annotation_holds_the_difference_alone() -> None:
     assert list(carried) == ["v1"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"v1": 1}', '{"v1": {"lost": [{"path": 1}]}}', '{"v9": {"lost": []}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"v1": 1}', '{"v1": {"lost": [{"path": 1}]}}', '{"v9": {"lost": []}}']
+)
 def test_an_annotation_that_somebody_else_wrote_does_no_harm(text: str) -> None:
     resource = job(width=2)
     resource["metadata"]["annotations"] = {DATA: text}
@@ -422,7 +434,9 @@ def test_a_list_of_any_length_and_of_mixed_versions_is_answered_in_its_order(cou
     status, answer = answered(Converter(VERSIONS, GROUP), review("v2", *given))
 
     assert (status, answer["response"]["uid"], answer["response"]["result"]) == (200, "u1", {"status": "Success"})
-    assert [each["metadata"]["name"] for each in answer["response"]["convertedObjects"]] == [f"j{n}" for n in range(count)]
+    assert [each["metadata"]["name"] for each in answer["response"]["convertedObjects"]] == [
+        f"j{n}" for n in range(count)
+    ]
     assert {each["apiVersion"] for each in answer["response"]["convertedObjects"]} <= {f"{GROUP}/v2"}
 
 
