@@ -43,10 +43,6 @@ class Deploy:
     """The maker of the certificates of webhooks. Default `own`: the leader makes and rotates them, and keeps them in a
     Secret (needs the package `cryptography`). `cert-manager`: an Issuer and a Certificate in the manifest."""
 
-    secure_metrics: bool = False
-    """Serve /metrics by HTTPS, only to users who may get the path /metrics in the cluster. Default False: HTTP, to
-    anyone who reaches the pod."""
-
     def __post_init__(self) -> None:
         if not isinstance(self.replicas, int):
             raise OptionError(f"Deploy.replicas is {self.replicas!r}: write a whole number")

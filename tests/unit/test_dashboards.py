@@ -14,6 +14,8 @@ from prometheus_client import PROCESS_COLLECTOR
 
 from bonny.errors import UsageError
 from bonny.run.metrics import families
+from bonny.run.process import Process
+from bonny.run.webhooks import Webhooks
 from bonny_dev.tasks.dashboards import FILES, write
 from tests.support.metered import First, assembled, full_name, labels_of
 
@@ -40,10 +42,17 @@ def expressions() -> list[str]:
     return [*(rule["expr"] for rule in alerts()), *shown]
 
 
+async def complete() -> Process:
+    """A process with all that is optional."""
+    process = await assembled(First)
+    process.webhooks = Webhooks(process.operator, process.config, process.tasks.client, namespace="default")
+    return process
+
+
 async def labels_by_series() -> dict[str, set[str]]:
     """The labels of every name that can stand in a query."""
     found = {"up": set(OF_THE_SCRAPE)}
-    for family in (*families(await assembled(First)), *PROCESS_COLLECTOR.collect()):
+    for family in (*families(await complete()), *PROCESS_COLLECTOR.collect()):
         names = [full_name(family)]
         if family.type == "histogram":
             names = [f"{family.name}_{part}" for part in ("bucket", "sum", "count")]
@@ -67,7 +76,7 @@ async def test_a_query_asks_for_metrics_and_labels_that_exist(expression: str) -
 async def test_every_metric_of_ours_is_on_the_dashboard_or_alarms() -> None:
     """What nobody looks at is not worth its series; two are there for dashboards of others."""
     asked = {name.removesuffix("_bucket") for expression in expressions() for name in METRIC.findall(expression)}
-    there = {full_name(family) for family in families(await assembled(First))}
+    there = {full_name(family) for family in families(await complete())}
     assert there - asked == {"workqueue_unfinished_work_seconds", "workqueue_work_duration_seconds"}
 
 

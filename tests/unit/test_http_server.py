@@ -152,16 +152,12 @@ async def test_a_second_request_that_is_too_large_does_not_break_into_the_answer
 
 @pytest.mark.parametrize("sent", [b"POST /val", POST % 100, POST % 100 + b"a" * 99])
 async def test_a_slow_request_is_cut_off_and_an_idle_connection_is_not(sent: bytes) -> None:
-    async with serving(limits=replace(WEBHOOKS, answer=60.0, request=0.1)) as server, connected(server) as idle:
-        for _ in range(2):
-            async with connected(server) as slow:
-                slow.writer.write(sent)
-                assert await slow.closed() == b""
-        assert (await idle.post()).status == 200
-        async with connected(server) as slow:
-            slow.writer.write(sent)
-            assert await slow.closed() == b""
-        assert (await idle.post()).status == 200
+    async with serving(limits=replace(WEBHOOKS, request=0.5)) as server, contextlib.AsyncExitStack() as open_ones:
+        fresh, used, slow = [await open_ones.enter_async_context(connected(server)) for _ in range(3)]
+        assert (await used.post()).status == 200
+        slow.writer.write(sent)
+        assert await slow.closed() == b""
+        assert [(await client.post()).status for client in (fresh, used)] == [200, 200]
 
 
 async def test_a_request_that_drips_gets_no_more_time_with_each_byte() -> None:
@@ -261,7 +257,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 async def test_a_client_that_does_not_end_its_handshake_is_closed(authority: Authority) -> None:
     context = authority.issue("slow").server_context()
-    async with serving(context=context, limits=replace(WEBHOOKS, handshake=0.2)) as server:
+    async with serving(context=context, limits=replace(WEBHOOKS, handshake=0.5)) as server:
         async with connected(server) as silent, connected(server) as half:
             half.writer.write(b"\x16\x03\x01")
             assert await silent.closed() == await half.closed() == b""
@@ -271,13 +267,12 @@ async def test_a_client_that_does_not_end_its_handshake_is_closed(authority: Aut
 
 async def test_a_slow_request_is_cut_off_by_tls_as_without(authority: Authority) -> None:
     context = authority.issue("cut").server_context()
-    async with serving(context=context, limits=replace(WEBHOOKS, request=0.2)) as server:
-        async with connected(server, trusting(authority)) as slow:
-            slow.writer.write(POST % 100)
-            assert await slow.closed() == b""
-        async with connected(server, trusting(authority)) as client:
-            refused = await client.post(b"a" * (7 * 2**20 + 1))
-            assert refused.status == 413
+    limits = replace(WEBHOOKS, request=0.2)
+    async with serving(context=context, limits=limits) as server, connected(server, trusting(authority)) as slow:
+        slow.writer.write(POST % 100)
+        assert await slow.closed() == b""
+    async with serving(context=context) as server, connected(server, trusting(authority)) as client:
+        assert (await client.post(b"a" * (7 * 2**20 + 1))).status == 413
 
 
 # --- the end ----------------------------------------------------------------------------------------------------------
@@ -297,3 +292,14 @@ async def test_while_it_drains_requests_are_answered_and_each_connection_is_clos
         assert await idle.closed() == b""
         with pytest.raises(ConnectionError):
             await asyncio.open_connection("127.0.0.1", server.port)
+
+
+async def test_of_too_many_handshakes_the_oldest_is_given_up(authority: Authority) -> None:
+    context = authority.issue("many").server_context()
+    limits = replace(WEBHOOKS, connections=2, handshake=60.0)
+    async with serving(context=context, limits=limits) as server, contextlib.AsyncExitStack() as open_ones:
+        silent = [await open_ones.enter_async_context(connected(server)) for _ in range(2)]
+        async with connected(server, trusting(authority)) as client:
+            assert (await client.post()).status == 200
+            assert await silent[0].closed() == b""
+    assert await silent[1].closed() == b""

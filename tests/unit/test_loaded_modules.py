@@ -1,4 +1,4 @@
-"""What a running operator loads: no scheduler unless it has one, no second HTTP client, no tools of developers."""
+"""What a running operator loads: no scheduler and no webhooks unless it has some, no second HTTP client, no tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tests.support.certificates import Authority
 from tests.support.loops import LOOPS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
-NOT_LOADED = ("bonny_dev", "bonny.scheduler", "bonny.tasks", "bonny.testing", "invoke", "jinja2", "pytest")
+NOT_LOADED = (
+    *("bonny_dev", "bonny.run.webhooks", "bonny.scheduler", "bonny.tasks", "bonny.testing", "bonny.webhooks"),
+    *("cryptography", "invoke", "jinja2", "pytest"),
+)
 
 # Its server does not answer: it goes on trying to connect, until what was loaded is printed.
 PROGRAM = """
@@ -66,7 +69,7 @@ def loaded_by(program: str, folder: Path) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_an_operator_without_a_scheduler_loads_neither_schedulers_nor_tools(tmp_path: Path) -> None:
+def test_an_operator_without_schedulers_and_webhooks_loads_neither_of_them_nor_tools(tmp_path: Path) -> None:
     loaded = loaded_by(PROGRAM.format(more="", part=""), tmp_path)
 
     assert "bonny.run.process" in loaded

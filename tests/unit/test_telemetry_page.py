@@ -13,13 +13,12 @@ import yaml
 from prometheus_client import PROCESS_COLLECTOR
 
 import bonny
-from bonny import Operator, telemetry
+from bonny import telemetry
 from bonny.client.metering import Requests
 from bonny.run.metrics import families
+from bonny.run.webhooks import Webhooks
 from bonny.scheduler.metrics import families as of_schedulers
 from bonny.telemetry import tracing
-from bonny.webhooks.app import WebhookApp
-from bonny.webhooks.metrics import families as of_webhooks
 from tests.support.metered import assembled, full_name, labels_of
 from tests.support.telemetry_page import Keys, code, events, keys, table
 from tests.support.traced import collecting, told
@@ -39,12 +38,13 @@ def test_every_event_has_a_row() -> None:
 
 async def test_every_metric_has_a_row_as_a_scrape_tells_it() -> None:
     """`tests/support/heard.py` compares the keys of events with the page wherever a test hears one."""
+    process = await assembled()
+    process.webhooks = Webhooks(process.operator, process.config, process.tasks.client, namespace="default")
     there = {
         full_name(family): (family.type, labels_of(family), family.documentation)
         for family in (
-            *families(await assembled()),
+            *families(process),
             *of_schedulers(()),
-            *of_webhooks(WebhookApp(Operator(name="op", group="example.com"), None)),
             *PROCESS_COLLECTOR.collect(),
         )
     }

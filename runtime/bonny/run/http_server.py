@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
+import socket
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from ssl import SSLContext
@@ -56,7 +59,8 @@ class Limits:
     """From the accept to the end of the TLS handshake."""
 
     connections: int
-    """Connections at a time. For one too many the oldest one is aborted that answers no request, if there is one."""
+    """Connections at a time, and handshakes. For one too many the oldest one is aborted, first of all one that answers
+    no request."""
 
 
 # Prometheus keeps its connection between two scrapes; it and the kubelet send no bodies.
@@ -135,6 +139,19 @@ class _Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
 
+class _Handshake(asyncio.Protocol):
+    """A connection that was accepted, until its TLS handshake has ended: asyncio's own server does not count those."""
+
+    def __init__(self, server: HttpServer) -> None:
+        self._server = server
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        try:
+            self._server.shake_hands(socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())))
+        finally:
+            transport.abort()  # type: ignore[attr-defined]  # closes only its own descriptor
+
+
 class HttpServer:
     """Serves `app`, by TLS if there is a `context`. After `start`, `port` is the port that it listens on.
 
@@ -171,21 +188,36 @@ class HttpServer:
             timeout_keep_alive=math.ceil(limits.answer),
         )
         self._state = ServerState()
+        self._connect = partial(_Connection, limits, self._config, self._state, app_state={})
+        self._handshakes: dict[asyncio.Task[Any], None] = {}
 
     async def start(self) -> None:
         """Raises: `UsageError` when the address is not free, or not of this machine."""
-        connect = partial(_Connection, self._limits, self._config, self._state, app_state={})
-        tls: dict[str, Any] = {}
-        if self._context is not None:
-            tls = {"ssl": self._context, "ssl_handshake_timeout": self._limits.handshake}
+        factory = self._connect if self._context is None else partial(_Handshake, self)
         try:
-            self._server = await asyncio.get_running_loop().create_server(connect, self._host, self.port, **tls)
+            self._server = await asyncio.get_running_loop().create_server(factory, self._host, self.port)
         except OSError as error:
             raise UsageError(
                 f"port {self.port} for {self._purpose} is not free ({error.strerror or error}): "
                 f"set {self._variable} to another port, or to 0 for any free one"
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def shake_hands(self, accepted: socket.socket) -> None:
+        """Serve this connection by TLS. Of too many handshakes the oldest one is given up."""
+        if len(self._handshakes) >= self._limits.connections:
+            oldest = next(iter(self._handshakes))
+            del self._handshakes[oldest]
+            oldest.cancel()
+        task = asyncio.get_running_loop().create_task(self._shake(accepted))
+        self._handshakes[task] = None
+        task.add_done_callback(lambda done: self._handshakes.pop(done, None))
+
+    async def _shake(self, accepted: socket.socket) -> None:
+        with suppress(OSError):
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._connect, accepted, ssl=self._context, ssl_handshake_timeout=self._limits.handshake
+            )
 
     def drain(self) -> None:
         """Close each connection after its next answer, and say so in it. New connections are still accepted."""
@@ -194,6 +226,8 @@ class HttpServer:
     async def stop(self) -> None:
         """Accept no connection, let answers that are being sent end within a second, and close the rest."""
         self._server.close()
+        for handshake in self._handshakes:
+            handshake.cancel()
         connections: list[Any] = list(self._state.connections)
         for connection in connections:
             connection.shutdown()

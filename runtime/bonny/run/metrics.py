@@ -110,6 +110,15 @@ def families(process: Process) -> Iterator[Metric]:
         from ..scheduler.metrics import families as of_schedulers  # noqa: PLC0415  loaded only where there is one
 
         yield from of_schedulers(process.schedulers)
+    if process.webhooks is not None:
+        from ..webhooks.metrics import families as of_webhooks  # noqa: PLC0415  loaded only where there is one
+
+        yield from of_webhooks(process.webhooks.app)
+        end = process.webhooks.certificate.not_after
+        text = "When the certificate of the webhooks ends, as seconds since 1970."
+        yield gauge(
+            "bonny_webhook_certificate_expiration_timestamp_seconds", text, (), {(): end.timestamp()} if end else {}
+        )
     yield from _of_requests(process.tasks.client.requests)
     correlator = process.recorder.correlator
     events = {(outcome,): getattr(correlator, outcome) for outcome in OUTCOMES}

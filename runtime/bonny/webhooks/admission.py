@@ -42,7 +42,8 @@ class Admission(Generic[V_co]):
     """Reviews the writes of one or several kinds. One instance serves all of them.
 
     Guarantees: writes of the operator itself, in its own namespace and in kube-system, and of objects that are being
-    deleted are never held up. An error that a handler raises by mistake changes nothing: it is logged and counted, and
+    deleted are never held up. An operator with `watch="namespace"` reviews the writes of other clients in its own
+    namespace, and no others. An error that a handler raises by mistake changes nothing: it is logged and counted, and
     `failure_policy` decides on the write.
     """
 
@@ -64,7 +65,8 @@ class Admission(Generic[V_co]):
     """The labels of the objects. Default: all. Users choose the labels of what they write: this is not a protection."""
 
     namespace_selector: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The labels of the namespaces. Default: everywhere but in the operator's own and in kube-system."""
+    """The labels of the namespaces. Default: everywhere but in the operator's own and in kube-system; only in its own
+    for an operator with `watch="namespace"`."""
 
     failure_policy: ClassVar[Literal["", "Fail", "Ignore"]] = ""
     """The answer to a write when this webhook fails or does not answer. Default: `Fail` if all kinds are your own, or

@@ -66,6 +66,10 @@ class Leaf:
     names: frozenset[str]
     """The hosts and addresses in it."""
 
+    @property
+    def life(self) -> timedelta:
+        return self.not_after - self.not_before
+
 
 def issue(
     hosts: Iterable[str], addresses: Iterable[str] = (), *, days: float = DAYS, now: datetime | None = None

@@ -17,14 +17,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..client.api import Client
 from ..core.store import Delta
 from ..engine.stream import Stream
 from ..kinds import Kind
-from ..operator import Operator
 from . import names
+
+if TYPE_CHECKING:
+    from ..operator import Operator
 
 # Files of a folder are compared this often.
 FOLDER_SECONDS: Final = 2.0
@@ -145,7 +147,7 @@ def _load(certificate: bytes, key: bytes) -> tuple[ssl.SSLContext, datetime]:
 
 @contextmanager
 def _file(content: bytes) -> Iterator[str]:
-    """The path of a file that nobody else can read, until the end of the `with`; `ssl` loads a key from files only."""
+    """The path of a private file, until the end of the `with`: `ssl` loads keys from files only."""
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("certificate"), "wb", buffering=0) as file:
             file.write(content)

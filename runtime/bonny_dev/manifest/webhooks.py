@@ -1,0 +1,119 @@
+"""Webhooks: the objects by which the API server sends reviews to the operator.
+
+You need it to see or change what `invoke manifest` writes for an `Admission`: `webhooks(operator, namespace)`.
+Elsewhere: what is refused (`webhook_checks`), and what must be there before (`serving`).
+
+No `caBundle` is written: the operator or cert-manager adds it, and an apply of the manifest leaves it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, Literal
+
+from bonny.naming import check_plural
+from bonny.operator import Operator
+from bonny.resource import Resource
+from bonny.webhooks import names
+from bonny.webhooks.admission import Admission
+
+from ..crd.definition import crds
+from .field_checks import schemas_of
+from .policies import API_VERSION, NOT_DELETED, SINCE, named, not_by, rule
+from .template import read_object
+from .webhook_checks import check_admission
+
+CONVERTED_BY: Final = "bonny.dev/converted-by"
+"""The annotation of a CRD whose objects the operator converts: `namespace/name` of the Service."""
+
+INJECT: Final = "cert-manager.io/inject-ca-from"
+
+
+def webhooks(operator: Operator, namespace: str) -> list[Resource]:
+    """The ValidatingWebhookConfiguration and the MutatingWebhookConfiguration, each only if it has a webhook.
+
+    Raises: `OptionError` naming the class, for what the API server would refuse, for a field of an own kind that does
+    not exist, and for what could keep a cluster from working while no replica answers; `UsageError` for a name.
+    """
+    schemas = schemas_of(crds(operator.crds, operator.group))
+    validating, mutating = [], []
+    for admission in operator.admissions:
+        check_admission(admission, operator, schemas)
+        if validated := admission.validated_operations():
+            validating.append(_webhook(admission, operator, namespace, "validate", validated))
+        if admission.mutates():
+            written = [each for each in admission.operations if each != "DELETE"]
+            made = _webhook(admission, operator, namespace, "mutate", written)
+            mutating.append({**made, "reinvocationPolicy": "IfNeeded" if admission.again else "Never"})
+    metadata = {
+        "name": names.configuration(operator.name, operator.group),
+        "annotations": {SINCE: "1.30", **_injected(operator, namespace)},
+    }
+    return [
+        {"apiVersion": API_VERSION, "kind": f"{kind}WebhookConfiguration", "metadata": metadata, "webhooks": entries}
+        for kind, entries in (("Validating", validating), ("Mutating", mutating))
+        if entries
+    ]
+
+
+def with_conversion(operator: Operator, namespace: str, definitions: Iterable[Resource]) -> Iterable[Resource]:
+    """The CRDs; for the kinds of `operator.converted` with a conversion by the operator.
+
+    Also where no operator serves yet: the stored version works then. Without the conversion the API server would drop
+    the fields that differ.
+    """
+    converted = {hub.as_kind(operator.group).resource for hub in operator.converted}
+    for each in definitions:
+        if each["metadata"]["name"] in converted:
+            service = service_name(operator)
+            marks = {CONVERTED_BY: f"{namespace}/{service}", **_injected(operator, namespace)}
+            each["metadata"]["annotations"] = {**each["metadata"].get("annotations", {}), **marks}
+            each["spec"]["conversion"] = read_object(
+                "conversion", operator, namespace, service=service, path=names.CONVERT
+            )
+        yield each
+
+
+def service_name(operator: Operator) -> str:
+    """The Service of the webhooks. Raises: `UsageError` when the operator's name does not allow it."""
+    return check_plural(names.service(operator.name), "name of a Service", example="widgets-operator-webhook")
+
+
+def _webhook(
+    admission: type[Admission[Any]],
+    operator: Operator,
+    namespace: str,
+    action: Literal["mutate", "validate"],
+    operations: Iterable[str],
+) -> Resource:
+    path = admission.path(action)
+    made = read_object(
+        "webhook",
+        operator,
+        namespace,
+        webhook=f"{path.rpartition('/')[2]}.{operator.group}",
+        service=service_name(operator),
+        path=path,
+        failure_policy="Fail" if admission.fails_closed() else "Ignore",
+        side_effects=admission.side_effects,
+        timeout=admission.timeout,
+    )
+    made["rules"] = [
+        {**rule(kind, operations, admission.subresources), "scope": "Namespaced" if kind.namespaced else "Cluster"}
+        for kind in admission.kinds(operator.group)
+    ]
+    own = {"not-by-the-operator": not_by(operator, namespace), "not-being-deleted": NOT_DELETED}
+    made["matchConditions"] = named({**admission.match_conditions, **own})
+    if operator.watch == "namespace":
+        # It has its objects there, and nothing to say about those elsewhere.
+        made["namespaceSelector"]["matchExpressions"][0] |= {"operator": "In", "values": [namespace]}
+    if admission.namespace_selector:
+        made["namespaceSelector"]["matchLabels"] = dict(admission.namespace_selector)
+    if admission.object_selector:
+        made["objectSelector"] = {"matchLabels": dict(admission.object_selector)}
+    return made
+
+
+def _injected(operator: Operator, namespace: str) -> dict[str, str]:
+    own = operator.deploy.certificates == "own"
+    return {} if own else {INJECT: f"{namespace}/{names.service(operator.name)}"}
