@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 from ..api.policies import Operation
 from ..api.version import HasSpec, Version
 from ..client.api import Client
-from ..errors import BonnyError
+from ..errors import BonnyError, InvalidObject
 from ..resource import Resource
 
 V_co = TypeVar("V_co", covariant=True)
@@ -31,7 +31,7 @@ class Denied(BonnyError):
 
     def __init__(self, message: str, *, field: str = "", forbidden: bool = False) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)
         self.field = field
         self.forbidden = forbidden
 
@@ -93,9 +93,16 @@ class Review(Generic[V_co]):
         """Annotations for the audit log."""
 
         self.denials: list[Denied] = []
-        self._version = version
+        self.version: type[Version] | None = version
+        """The class of `spec`; None for kinds without one."""
+
+        self.given_spec: Any = None
+        """What `spec` returned; None until it is asked for."""
+
+        self.misfit: InvalidObject | None = None
+        """The error that `spec` raised."""
+
         self._client = client
-        self._spec: Any = None
         self._old_spec: Any = None
 
     @property
@@ -105,9 +112,13 @@ class Review(Generic[V_co]):
         Raises: `InvalidObject` for a spec that does not fit the class. `default` sees such objects, because the API
         server checks the schema afterwards; leave that error to the runtime, which passes the object on unchanged.
         """
-        if self._spec is None:
-            self._spec = self._read(self.resource)
-        return cast("S", self._spec)
+        if self.given_spec is None:
+            try:
+                self.given_spec = self._read(self.resource)
+            except InvalidObject as error:
+                self.misfit = error
+                raise
+        return cast("S", self.given_spec)
 
     @property
     def old_spec(self: Review[HasSpec[S]]) -> S:
@@ -138,7 +149,7 @@ class Review(Generic[V_co]):
 
     def note(self, key: str, value: str) -> None:
         """Add an annotation to the entry in the audit log: its key becomes `<webhook>/<key>`."""
-        self.notes[key] = value
+        self.notes[key] = str(value)
 
     def _read(self, resource: Resource) -> Any:
-        return resource.get("spec", {}) if self._version is None else self._version.spec_of(resource)
+        return resource.get("spec", {}) if self.version is None else self.version.spec_of(resource)

@@ -1,0 +1,160 @@
+"""Answers: calls the methods of one `Admission` for the reviews that the API server sends.
+
+Whatever a handler does, there is an answer in time, and only a handler that returned can change or refuse a write. What
+fails is answered by an HTTP status, so that the failure policy decides. Users read its text, so it quotes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Any, Final, TypeAlias
+
+from ..api.policies import Operation
+from ..calling import HandlerTimeout, call, report, stopping
+from ..client.api import Client
+from ..errors import BonnyError
+from ..resource import Key
+from ..telemetry.logging import about
+from .admission import Admission
+from .patch import patch
+from .review import Denied, Review
+from .wire import Asked, NotAReview, read, written
+
+# For what the API server and we do besides calling the handler.
+SPARE_SECONDS: Final = 0.5
+# Of one admission: `def` handlers that read from the API server in 50 ms answer 640 reviews a second with these.
+THREADS: Final = 32
+
+OUTCOMES: Final = ("allowed", "denied", "error", "timeout")
+
+Answer: TypeAlias = tuple[HTTPStatus, bytes]
+"""200 and JSON, or an error and its text."""
+
+log = logging.getLogger("bonny.webhooks")
+
+
+class _Busy(BonnyError):
+    """All threads are held by handlers that should have ended."""
+
+
+class Reviewer:
+    """Answers the reviews of `admission`; users read its name and that of the `operator`."""
+
+    def __init__(self, admission: Admission[Any], client: Client | None, operator: str) -> None:
+        self._admission = admission
+        self._name = type(admission).__name__
+        self._shown = f"{self._name} of {operator}"
+        self._client = client
+        self._handlers: dict[tuple[str, Operation], Callable[[Review[Any]], object]] = {}
+        self._mutates: Final = admission.path("mutate")
+        if admission.mutates():
+            changed = [each for each in admission.operations if each != "DELETE"]
+            self._handlers |= {(self._mutates, each): admission.default for each in changed}
+        for each in admission.validated_operations():
+            handler = admission.validate_delete if each == "DELETE" else admission.validate
+            self._handlers[admission.path("validate"), each] = handler
+        self._slots = asyncio.Semaphore(THREADS)
+        self._abandoned = 0
+        self.reviews: Counter[tuple[str, str, str]] = Counter()
+        """Reviews by path, operation and outcome; all that can be are there from the start."""
+        self.reviews.update({(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES})
+
+    @property
+    def paths(self) -> Iterable[str]:
+        """A path for each action of which the class has a handler."""
+        return dict.fromkeys(path for path, _ in self._handlers)
+
+    async def answer(self, path: str, body: bytes, seconds: float) -> Answer:
+        """Answer the review `body`, sent to `path` by an API server that waits for `seconds`."""
+        try:
+            asked = read(body, type(self._admission), self._client)
+        except NotAReview as error:
+            return HTTPStatus.BAD_REQUEST, str(error).encode()
+        review = asked.review
+        key = Key(review.namespace, review.name or "(generated)")
+        fields = {"webhook": self._name, "operation": review.operation, "object": str(key)}
+        seconds = min(self._admission.timeout, seconds) - SPARE_SECONDS
+        outcome = "error"
+        try:
+            # In a task of its own: a handler that cancels its task does not cancel that of the connection.
+            response = self._respond(path, asked, seconds, fields, asyncio.current_task())
+            answer = await asyncio.create_task(response)
+            outcome = "denied" if review.denials else "allowed"
+        except HandlerTimeout as error:
+            outcome = "timeout"
+            return self._failed(error, fields, f"did not answer within {seconds:g} s")
+        except _Busy as error:
+            return self._failed(error, fields, "is busy with reviews that do not end", HTTPStatus.SERVICE_UNAVAILABLE)
+        except Exception as error:  # noqa: BLE001  the failure policy decides about the write
+            return self._failed(error, fields, "failed")
+        finally:
+            self.reviews[path, review.operation, outcome] += 1
+        return HTTPStatus.OK, answer
+
+    def _failed(
+        self,
+        error: Exception,
+        fields: dict[str, str],
+        what: str,
+        status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR,
+    ) -> Answer:
+        report(log.warning, "webhook failed", error, fields)
+        return status, f"{self._shown} {what}: the log of the operator says more".encode()
+
+    async def _respond(
+        self, path: str, asked: Asked, seconds: float, fields: dict[str, str], connection: asyncio.Task[Any] | None
+    ) -> bytes:
+        """Raises: what the handler raises, except for a refusal."""
+        stopping.set(lambda: connection is not None and connection.cancelling() > 0)
+        about(**fields)
+        review, operations = asked.review, []
+        handler = self._handlers.get((path, review.operation))
+        try:
+            if handler is not None:
+                await self._call(handler, review, seconds)
+            if path == self._mutates:
+                operations = patch(review, asked.given)
+        except Denied as denied:
+            review.denials.append(denied)
+        except Exception as error:
+            # The API server checks the schema after `default`, and says what does not fit.
+            if error is not review.misfit or path != self._mutates:
+                raise
+        return written(asked, operations)
+
+    async def _call(self, handler: Callable[[Review[Any]], object], review: Review[Any], seconds: float) -> None:
+        if inspect.iscoroutinefunction(handler):
+            await call(handler, review, seconds=seconds)
+            return
+        if self._abandoned == THREADS:
+            raise _Busy(f"{THREADS} handlers have not returned long after their timeout")
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        try:
+            async with asyncio.timeout_at(until):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise HandlerTimeout(seconds, None) from None
+        thread: asyncio.Future[object] | None = None
+        try:
+            await call(handler, review, seconds=max(until - loop.time(), 0.0))
+        except HandlerTimeout as error:
+            thread = error.thread
+            raise
+        finally:
+            # A thread cannot be stopped: its slot stays taken until it returns.
+            if thread is None:
+                self._slots.release()
+            else:
+                self._abandoned += 1
+                thread.add_done_callback(self._returned)
+
+    def _returned(self, thread: asyncio.Future[object]) -> None:
+        thread.exception()  # taken: nobody waits for it any more
+        self._abandoned -= 1
+        self._slots.release()

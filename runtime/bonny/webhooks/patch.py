@@ -1,0 +1,120 @@
+"""Patch: what `default` changed, as a JSON patch (RFC 6902) of the object that the API server sent.
+
+A typed spec never replaces the one in the object: only the fields that differ after the handler are set there. So
+fields that the class does not know, nulls, and numbers like `1.0` stay as they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from ..api.schema import structural
+from ..api.status import Spec
+from ..api.validation import as_stored
+from ..core.fields import digest, same
+from ..errors import OptionError
+from ..resource import Resource
+from .review import Review
+
+# The API server obeys: it would create an object of another name than the user asked for.
+FIXED: Final = frozenset(
+    ("/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace", "/metadata/uid")
+)
+
+
+def patch(review: Review[Any], given: Resource) -> list[Resource]:
+    """The operations that turn `given`, the object as it came, into what `default` made of it.
+
+    Left out is what the API server would not store: of a write of the status all but the status, and the other way
+    round. Raises: `OptionError` when `default` changed the identity of the object.
+    """
+    wanted: Resource = msgspec.json.decode(msgspec.json.encode(review.resource))
+    if isinstance(review.given_spec, Spec) and review.version is not None:
+        before, after = _fields(review.version.spec_of(given)), _fields(review.given_spec)
+        if not same(before, after):
+            wanted["spec"] = merge(wanted.get("spec"), before, after)
+    elif review.given_spec and "spec" not in given:
+        wanted["spec"] = review.given_spec
+    operations = list(difference(given, wanted))
+    for operation in operations:
+        if operation["path"] in FIXED:
+            raise OptionError(f"default changed {operation['path'][1:].replace('/', '.')}, which identifies the object")
+    return [operation for operation in operations if _has_effect(operation["path"].split("/")[1], review)]
+
+
+def merge(raw: Any, before: Any, after: Any) -> Any:
+    """`raw` with the differences between `before` and `after`, which show its fields as a class reads them."""
+    if same(before, after):
+        return raw
+    if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
+        kept = {name: value for name, value in raw.items() if name not in before or name in after}
+        return kept | {
+            name: merge(raw.get(name), before.get(name), value)
+            for name, value in after.items()
+            if name not in before or not same(before[name], value)
+        }
+    if isinstance(raw, list) and isinstance(before, list) and isinstance(after, list) and len(raw) == len(before):
+        return list(_items(raw, before, after))
+    return after
+
+
+def _items(raw: list[Any], before: list[Any], after: list[Any]) -> Iterator[Any]:
+    """The items of `after`, each with the fields of the raw item that it was made from.
+
+    That is an equal one, wherever it stood; for the rest the one in order if as many are left, else at the same index.
+    """
+    places: dict[bytes, list[int]] = {}
+    for index, item in enumerate(before):
+        places.setdefault(digest(item), []).append(index)
+    origins = [found.pop(0) if (found := places.get(digest(item))) else None for item in after]
+    left = sorted(index for indexes in places.values() for index in indexes)
+    changed = [index for index, origin in enumerate(origins) if origin is None]
+    pairs = dict(zip(changed, left, strict=True)) if len(changed) == len(left) else {i: i for i in changed if i in left}
+    for index, (origin, item) in enumerate(zip(origins, after, strict=True)):
+        place = pairs.get(index) if origin is None else origin
+        yield item if place is None else merge(raw[place], before[place], item)
+
+
+def difference(before: Any, after: Any, path: str = "") -> Iterator[Resource]:
+    """The operations that turn `before` into `after`. Lists of different lengths are replaced as a whole."""
+    if same(before, after):
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            where = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+            if name not in after:
+                yield {"op": "remove", "path": where}
+            elif name not in before:
+                yield {"op": "add", "path": where, "value": after[name]}
+            else:
+                yield from difference(before[name], after[name], where)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from difference(one, other, f"{path}/{index}")
+    else:
+        yield {"op": "replace", "path": path, "value": after}
+
+
+def _has_effect(field: str, review: Review[Any]) -> bool:
+    if review.subresource == "status":
+        return field == "status"
+    kept_apart = review.version is not None and review.version.status_subresource
+    return bool(review.subresource) or field != "status" or not kept_apart
+
+
+def _fields(spec: Spec) -> Any:
+    """The spec as the API server would store it, so that two of them can be compared."""
+    return as_stored(spec.model_dump(mode="json", warnings=False), _schema(type(spec)), prune=False)
+
+
+@cache
+def _schema(spec: type[Spec]) -> Resource | None:
+    """None for a class that describes a kind without a definition here, which may have any types."""
+    try:
+        return structural(spec, where=spec.__name__)
+    except OptionError:
+        return None
