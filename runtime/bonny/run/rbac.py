@@ -13,6 +13,7 @@ An operator is granted exactly the requests that the runtime makes:
 - kinds in `related`: get, list, watch;
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
 - the operator's Lease in its own namespace: get, update, and create;
+- the certificate of webhooks: `webhooks.permissions`;
 - `rules`, as they are written. A wildcard is refused: what it grants may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -63,17 +64,25 @@ def watched_namespaces(operator: Operator, *, namespace: str) -> tuple[str, ...]
     return None if operator.watch == "all" else (namespace,)
 
 
-def grants(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
+def grants(operator: Operator, *, namespace: str, deployed: bool = True) -> dict[str, list[Resource]]:
     """The policy rules by namespace, `CLUSTER` for the ClusterRole; merged, sorted, without repetition.
+
+    An operator that is not `deployed` is out of the API server's reach, and needs no certificate.
 
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
     """
     watched = watched_namespaces(operator, namespace=namespace)
-    return needs(operator, namespace=namespace, watched=watched, leader_election=operator.deploy.leader_election)
+    election = operator.deploy.leader_election
+    return needs(operator, namespace=namespace, watched=watched, leader_election=election, webhooks=deployed)
 
 
 def needs(
-    operator: Operator, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
+    operator: Operator,
+    *,
+    namespace: str,
+    watched: tuple[str, ...] | None,
+    leader_election: bool,
+    webhooks: bool = False,
 ) -> dict[str, list[Resource]]:
     """As `grants`, for an operator that runs with other settings than its manifest."""
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
@@ -84,6 +93,10 @@ def needs(
         for names, verb in (((operator.name,), "get"), ((operator.name,), "update"), ((), "create")):
             # A create cannot be bound to a name: it is not known yet when permissions are asked for.
             wanted.add(Permission(namespace, LEASE.group, LEASE.plural, names, verb))
+    if webhooks and operator.has_webhooks:
+        from ..webhooks.permissions import certificate_rules  # noqa: PLC0415  loaded only where it is needed
+
+        wanted.update(permissions(certificate_rules(operator, namespace=namespace)))
     for who, where, rule in operator.rules():
         wanted.update(_extra(rule, who, everywhere if where is None else (where,)))
     return as_rules(wanted)

@@ -27,7 +27,9 @@ from .deployment import deployment
 from .labels import labels
 from .parts import chosen
 from .policies import policies
+from .serving import serving
 from .template import read_object
+from .webhooks import webhooks, with_conversion
 
 # Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
 LIST: Final = 60
@@ -46,10 +48,10 @@ def documents(
 ) -> list[Resource]:
     """The objects that an operator needs in a cluster, each after what it refers to.
 
-    Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster. `crds_only`
-    leaves out everything but the definitions of its kinds. `include` and `exclude` name parts of `parts.PARTS`.
-    `Deploy(customize=...)` has the last word.
-    `namespace` is where the operator is deployed (default: its own name).
+    Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster, where the
+    API server cannot call its webhooks. `crds_only` leaves out everything but the definitions of its kinds. `include`
+    and `exclude` name parts of `parts.PARTS`. `Deploy(customize=...)` has the last word. `namespace` is where
+    the operator is deployed (default: its own name).
     Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
     part.
     """
@@ -65,18 +67,22 @@ def documents(
         raise UsageError("--crds-only leaves out what --with names: use one of the two")
     deployed = image is not None and not (local or crds_only)
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
-    definitions = crds(operator.crds, operator.group)
+    called = deployed and operator.has_webhooks
+    definitions = with_conversion(operator, namespace, crds(operator.crds, operator.group))
     objects = list(definitions)
     if not crds_only:
         objects += policies(operator, namespace, definitions)
-        objects.insert(0, read_object("namespace", operator, namespace))
+        objects[:0] = [read_object("namespace", operator, namespace), *(serving(operator, namespace) if called else ())]
         objects.append(read_object("service-account", operator, namespace))
-        for scope, rules in grants(operator, namespace=namespace).items():
+        for scope, rules in grants(operator, namespace=namespace, deployed=deployed).items():
             objects += _role(operator, rules, scope=scope, namespace=namespace)
         for part in optional:
             objects += part.make(operator, namespace)
     if image is not None and deployed:
         objects.append(deployment(operator, image=image, namespace=namespace))
+    if called:
+        # The last, so that no write waits for a webhook that is not there yet.
+        objects += webhooks(operator, namespace)
     marks = labels(operator)
     for each in objects:
         each["metadata"]["labels"] = {**marks, **each["metadata"].get("labels", {})}

@@ -8,6 +8,7 @@ from typing import Final
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import watched_namespaces
+from bonny.webhooks.names import PORT
 
 from .labels import labels
 from .template import read_object
@@ -15,6 +16,8 @@ from .template import read_object
 # After the grace period of handlers: 1 s for cancelled handlers, 2 s for the last events, 1 s for an open
 # request to the probes, 0.5 s for threads (engine.worker, run.process, run.probes, main); and the release of the lease.
 STOP_SECONDS: Final = 4.5
+# The API server goes on for seconds to send reviews to a pod that is being deleted (kubernetes/kubernetes#127335).
+DRAIN_SECONDS: Final = 10
 
 
 def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
@@ -32,6 +35,10 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
     )
     template = made["spec"]["template"]
     template["metadata"]["labels"] = labels(operator)
+    if operator.has_webhooks:
+        (container,) = template["spec"]["containers"]
+        container["ports"].append({"name": "webhook", "containerPort": PORT})
+        container["env"].append({"name": "BONNY_DRAIN_SECONDS", "value": str(DRAIN_SECONDS)})
     if operator.deploy.replicas == 1:
         del template["spec"]["topologySpreadConstraints"]
     if not operator.deploy.leader_election:
@@ -43,4 +50,5 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
 def _grace_period(operator: Operator) -> int:
     """The longest time of an orderly stop. A pod that is killed before its end leaves a lease that others wait for."""
     release = operator.lease.request_seconds if operator.deploy.leader_election else 0.0
-    return math.ceil(operator.grace + STOP_SECONDS + release)
+    drain = DRAIN_SECONDS if operator.has_webhooks else 0
+    return math.ceil(operator.grace + STOP_SECONDS + release + drain)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from bonny.errors import UsageError
 from bonny.operator import Operator
 from bonny.resource import Resource
+from bonny.webhooks.names import PORT
 
 from .monitoring import alerts, dashboards
 from .roles import aggregated_roles
@@ -44,10 +45,18 @@ def _service(operator: Operator, namespace: str) -> Iterable[Resource]:
     return [read_object("service", operator, namespace)]
 
 
+def _network_policy(operator: Operator, namespace: str) -> Iterable[Resource]:
+    policy = read_object("network-policy", operator, namespace)
+    if operator.has_webhooks:
+        # No label selects the API server: the port is open to all, as that of the probes is.
+        policy["spec"]["ingress"][0]["ports"].append({"protocol": "TCP", "port": PORT})
+    return [policy]
+
+
 # In the order of the manifest: each after what it needs.
 PARTS: Final = {
     "roles": ManifestPart(lambda operator, _: aggregated_roles(operator), lambda _: True, needs=""),
-    "network-policy": ManifestPart(_file("network-policy"), lambda _: True),
+    "network-policy": ManifestPart(_network_policy, lambda _: True),
     "service": ManifestPart(_service, lambda _: True),
     "pdb": ManifestPart(_file("pdb"), lambda operator: operator.deploy.replicas > 1),
     "service-monitor": ManifestPart(_file("service-monitor"), needs="service"),

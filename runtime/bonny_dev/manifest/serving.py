@@ -1,0 +1,56 @@
+"""Serving: what must be in a cluster before the API server can call the operator: a Service, and a certificate.
+
+The operator's own certificate is in a Secret that the manifest brings empty: a permission to create Secrets cannot be
+limited to one name. With the permission to write a `caBundle` comes a guard, an admission policy that holds it to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bonny.operator import Operator
+from bonny.resource import Resource
+from bonny.webhooks import names
+from bonny.webhooks.permissions import trusting
+
+from .policies import SINCE
+from .template import read_object
+from .webhooks import service_name
+
+
+def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
+    """The objects, before the permissions of the operator: the guard is there when they are granted.
+
+    Raises: `UsageError` when the operator's name cannot be that of a Service.
+    """
+    service, secret = service_name(operator), names.secret(operator.name)
+    if operator.deploy.certificates == "own":
+        yield read_object("webhook-secret", operator, namespace, secret=secret)
+        yield from _guard(operator, namespace)
+    else:
+        yield read_object("issuer", operator, namespace, service=service)
+        certificate = read_object("certificate", operator, namespace, service=service, secret=secret)
+        certificate["spec"]["dnsNames"] = list(names.host_names(operator.name, namespace))
+        yield certificate
+    made = read_object("webhook-service", operator, namespace, service=service)
+    if operator.converted:
+        # A replica is ready once it has listed its objects, for which it may have to convert them itself.
+        made["spec"]["publishNotReadyAddresses"] = True
+    yield made
+
+
+def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
+    guard = f"{operator.name}-webhook-guard.{operator.group}"
+    policy = read_object("webhook-guard", operator, namespace, guard=guard, since=SINCE)
+    policy["spec"]["matchConstraints"]["resourceRules"] = [
+        {
+            "apiGroups": [group],
+            "apiVersions": ["*"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": [plural],
+            "resourceNames": list(found),
+        }
+        for group, plural, found in trusting(operator)
+    ]
+    yield policy
+    yield read_object("webhook-guard-binding", operator, namespace, guard=guard, since=SINCE)
