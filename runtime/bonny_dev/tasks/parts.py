@@ -142,11 +142,13 @@ def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
         package = ".".join(reviewed.path.relative_to(project.source).with_suffix("").parts)
         values = {"kind": of, "api": package, "api_version": f"{group}/{reviewed.version}", "sample": sample}
         values |= {"cluster_scoped": reviewed.cluster_scoped, "own": True, "label": f"{group}/tier"}
-        # Without a sample the fields that an object needs are not known.
-        tests = ("unit", "integration") if (project.root / "samples" / sample).is_file() else ("unit",)
+        if not (project.root / "samples" / sample).is_file():
+            raise UsageError(f"samples/{sample} is missing: write it, the tests of a webhook begin with a valid object")
     else:
-        values, tests = {**_reviewed_kind(of, version), "own": False}, ("unit",)
-        values |= {"label": f"{group_of_operator(project)}/tier", "selector": _selector(project, values["kind"])}
+        values = {**_reviewed_kind(of, version), "own": False, "label": f"{group_of_operator(project)}/tier"}
+        values["selector"] = _selector(project, values["kind"])
+    # The required fields of an object of another kind are not known here.
+    tests = ("unit", "integration") if own else ("unit",)
     plan = _planned(project, f"{values['kind']}Admission", "webhook", values, tests=tests)
     path = project.root / "pyproject.toml"
     before = path.read_bytes().decode("utf-8")
