@@ -8,6 +8,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 
@@ -15,6 +16,8 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny.run import http_server
+from bonny.run import probes as probes_module
+from bonny.run.http_server import PROBES
 from bonny.run.probes import Probes, Report
 
 pytestmark = pytest.mark.both_loops
@@ -197,14 +200,14 @@ async def test_a_request_without_end_is_cut_off(begin: bytes, more: bytes) -> No
 async def test_a_connection_without_a_complete_answer_for_too_long_is_closed(
     monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr(http_server, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(probes_module, "PROBES", replace(PROBES, answer=0.1))
     async with serving() as probes, connected(probes) as client:
         client.writer.write(sent)
         assert (await client.closed()).count(b"ok\n") in (sent.count(b"healthz"), 0)
 
 
 async def test_a_client_that_drips_its_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(probes_module, "PROBES", replace(PROBES, answer=0.2))
 
     async with serving() as probes, connected(probes) as client:
         client.writer.write(b"GET /healthz HTTP/1.1\r\n")
@@ -214,7 +217,7 @@ async def test_a_client_that_drips_its_request_is_closed(monkeypatch: pytest.Mon
 
 
 async def test_a_client_that_does_not_read_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(probes_module, "PROBES", replace(PROBES, answer=0.2))
     async with serving(metrics=b"a" * 2**26) as probes, connected(probes) as client:
         client.writer.write(GET % b"/metrics")
         await client.reader.readexactly(1)
@@ -227,7 +230,7 @@ async def test_a_client_that_does_not_read_is_closed(monkeypatch: pytest.MonkeyP
 
 
 async def test_of_too_many_connections_the_oldest_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "CONNECTIONS", 3)
+    monkeypatch.setattr(probes_module, "PROBES", replace(PROBES, connections=3))
     async with serving() as probes, contextlib.AsyncExitStack() as open_ones:
         first, second, third = [await open_ones.enter_async_context(connected(probes)) for _ in range(3)]
         for client in (second, third, first):

@@ -8,8 +8,7 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
-from ..errors import UsageError
-from .http_server import HttpServer, Message, Send
+from .http_server import PROBES, HttpServer, Message, Send
 
 TEXT: Final = "text/plain; charset=utf-8"
 Metrics: TypeAlias = Callable[[str], tuple[bytes, str]]
@@ -28,19 +27,9 @@ class Probes(HttpServer):
     """The server of the three paths; `reports` are the answers of the probes by their paths."""
 
     def __init__(self, host: str, port: int, reports: Mapping[str, Callable[[], Report]], metrics: Metrics) -> None:
-        super().__init__(self._serve, host, port)
+        super().__init__(self._serve, host, port, limits=PROBES, purpose="the probes", variable="BONNY_HTTP_PORT")
         self._reports = reports
         self._metrics = metrics
-
-    async def start(self) -> None:
-        """Raises: `UsageError` when the port is taken."""
-        try:
-            await super().start()
-        except OSError as error:
-            raise UsageError(
-                f"port {self.port} for the probes is not free ({error.strerror or error}): "
-                "set BONNY_HTTP_PORT to another port, or to 0 for any free one"
-            ) from error
 
     async def _serve(self, request: Message, _: object, send: Send) -> None:
         status, body, content_type = self._answer(request)

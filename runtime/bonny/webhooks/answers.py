@@ -10,9 +10,11 @@ import asyncio
 import inspect
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from ..api.policies import Operation
 from ..calling import HandlerTimeout, call, report, stopping
@@ -23,13 +25,12 @@ from ..telemetry.logging import about
 from .admission import Admission
 from .patch import patch
 from .review import Denied, Review
-from .wire import Asked, NotAReview, read, written
+from .wire import NotAReview, Request, read, written
 
 # For what the API server and we do besides calling the handler.
 SPARE_SECONDS: Final = 0.5
 # Of one admission: `def` handlers that read from the API server in 50 ms answer 640 reviews a second with these.
 THREADS: Final = 32
-
 OUTCOMES: Final = ("allowed", "denied", "error", "timeout")
 
 Answer: TypeAlias = tuple[HTTPStatus, bytes]
@@ -48,84 +49,73 @@ class Reviewer:
     def __init__(self, admission: Admission[Any], client: Client | None, operator: str) -> None:
         self._admission = admission
         self._name = type(admission).__name__
-        self._shown = f"{self._name} of {operator}"
+        self._operator = operator
         self._client = client
-        self._handlers: dict[tuple[str, Operation], Callable[[Review[Any]], object]] = {}
-        self._mutates: Final = admission.path("mutate")
-        if admission.mutates():
-            changed = [each for each in admission.operations if each != "DELETE"]
-            self._handlers |= {(self._mutates, each): admission.default for each in changed}
+        self._mutates = admission.path("mutate")
+        written = admission.operations if admission.mutates() else ()
+        self._handlers: dict[tuple[str, Operation], Callable[[Review[Any]], object]] = {
+            (self._mutates, each): admission.default for each in written if each != "DELETE"
+        }
         for each in admission.validated_operations():
             handler = admission.validate_delete if each == "DELETE" else admission.validate
             self._handlers[admission.path("validate"), each] = handler
-        self._slots = asyncio.Semaphore(THREADS)
-        self._abandoned = 0
+        self.paths: Final = tuple(dict.fromkeys(path for path, _ in self._handlers))
+        """One for each action of which the class has a handler."""
+
         self.reviews: Counter[tuple[str, str, str]] = Counter()
         """Reviews by path, operation and outcome; all that can be are there from the start."""
-        self.reviews.update({(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES})
 
-    @property
-    def paths(self) -> Iterable[str]:
-        """A path for each action of which the class has a handler."""
-        return dict.fromkeys(path for path, _ in self._handlers)
+        self.reviews.update({(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES})
+        self._slots = asyncio.Semaphore(THREADS)
+        self._abandoned = 0
 
     async def answer(self, path: str, body: bytes, seconds: float) -> Answer:
         """Answer the review `body`, sent to `path` by an API server that waits for `seconds`."""
         try:
-            asked = read(body, type(self._admission), self._client)
+            request = read(body)
         except NotAReview as error:
             return HTTPStatus.BAD_REQUEST, str(error).encode()
-        review = asked.review
-        key = Key(review.namespace, review.name or "(generated)")
-        fields = {"webhook": self._name, "operation": review.operation, "object": str(key)}
         seconds = min(self._admission.timeout, seconds) - SPARE_SECONDS
-        outcome = "error"
+        key = Key(request.namespace, request.name or "(generated)")
+        fields = {"webhook": self._name, "operation": request.operation, "object": str(key)}
+        status, outcome, text = HTTPStatus.INTERNAL_SERVER_ERROR, "error", "failed"
         try:
             # In a task of its own: a handler that cancels its task does not cancel that of the connection.
-            response = self._respond(path, asked, seconds, fields, asyncio.current_task())
-            answer = await asyncio.create_task(response)
-            outcome = "denied" if review.denials else "allowed"
-        except HandlerTimeout as error:
-            outcome = "timeout"
-            return self._failed(error, fields, f"did not answer within {seconds:g} s")
-        except _Busy as error:
-            return self._failed(error, fields, "is busy with reviews that do not end", HTTPStatus.SERVICE_UNAVAILABLE)
+            work = self._respond(path, request, seconds, fields, asyncio.current_task())
+            outcome, answer = await asyncio.create_task(work)
+            status = HTTPStatus.OK
         except Exception as error:  # noqa: BLE001  the failure policy decides about the write
-            return self._failed(error, fields, "failed")
+            if isinstance(error, HandlerTimeout):
+                outcome, text = "timeout", f"did not answer within {seconds:g} s"
+            elif isinstance(error, _Busy):
+                status, text = HTTPStatus.SERVICE_UNAVAILABLE, "is busy with reviews that do not end"
+            report(log.warning, "webhook failed", error, fields)
+            answer = f"{self._name} of {self._operator} {text}: the log of the operator says more".encode()
         finally:
-            self.reviews[path, review.operation, outcome] += 1
-        return HTTPStatus.OK, answer
-
-    def _failed(
-        self,
-        error: Exception,
-        fields: dict[str, str],
-        what: str,
-        status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR,
-    ) -> Answer:
-        report(log.warning, "webhook failed", error, fields)
-        return status, f"{self._shown} {what}: the log of the operator says more".encode()
+            self.reviews[path, request.operation, outcome] += 1
+        return status, answer
 
     async def _respond(
-        self, path: str, asked: Asked, seconds: float, fields: dict[str, str], connection: asyncio.Task[Any] | None
-    ) -> bytes:
-        """Raises: what the handler raises, except for a refusal."""
-        stopping.set(lambda: connection is not None and connection.cancelling() > 0)
+        self, path: str, request: Request, seconds: float, fields: dict[str, str], answering: asyncio.Task[Any] | None
+    ) -> tuple[str, bytes]:
+        """The outcome and the AdmissionReview. Raises: what the handler raises, except for a refusal."""
+        stopping.set(lambda: answering is not None and answering.cancelling() > 0)
         about(**fields)
-        review, operations = asked.review, []
-        handler = self._handlers.get((path, review.operation))
+        review, operations = request.review(type(self._admission), self._client), []
+        given = msgspec.json.encode(review.resource) if path == self._mutates else None
+        handler = self._handlers.get((path, request.operation))
         try:
             if handler is not None:
                 await self._call(handler, review, seconds)
-            if path == self._mutates:
-                operations = patch(review, asked.given)
+            if given is not None:
+                operations = patch(review, msgspec.json.decode(given))
         except Denied as denied:
             review.denials.append(denied)
         except Exception as error:
             # The API server checks the schema after `default`, and says what does not fit.
-            if error is not review.misfit or path != self._mutates:
+            if error is not review.misfit or given is None:
                 raise
-        return written(asked, operations)
+        return "denied" if review.denials else "allowed", written(request, review, operations)
 
     async def _call(self, handler: Callable[[Review[Any]], object], review: Review[Any], seconds: float) -> None:
         if inspect.iscoroutinefunction(handler):
@@ -133,16 +123,15 @@ class Reviewer:
             return
         if self._abandoned == THREADS:
             raise _Busy(f"{THREADS} handlers have not returned long after their timeout")
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        due = asyncio.get_running_loop().time() + seconds
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(due):
                 await self._slots.acquire()
         except TimeoutError:
             raise HandlerTimeout(seconds, None) from None
         thread: asyncio.Future[object] | None = None
         try:
-            await call(handler, review, seconds=max(until - loop.time(), 0.0))
+            await call(handler, review, seconds=due - asyncio.get_running_loop().time())
         except HandlerTimeout as error:
             thread = error.thread
             raise

@@ -133,10 +133,10 @@ class Review(Generic[V_co]):
     def client(self) -> Client:
         """Requests to the API server: reads, for rules that depend on other objects. RBAC: `Admission.rules`.
 
-        Each read delays the write. Raises: `LookupError` in a unit test without `client=`.
+        Each read delays the write. Raises: `LookupError` without a connection to the API server.
         """
         if self._client is None:
-            raise LookupError("this review has no client: give one to bonny_dev.testing.review")
+            raise LookupError("this review has no connection to the API server")
         return self._client
 
     def deny(self, message: str, *, field: str = "", forbidden: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from http import HTTPStatus
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -37,12 +37,14 @@ class _Kind(msgspec.Struct):
 
 class _User(msgspec.Struct):
     username: str = ""
+    groups: tuple[str, ...] | None = None
     uid: str = ""
-    groups: tuple[str, ...] | None = ()
     extra: dict[str, tuple[str, ...]] | None = None
 
 
-class _Request(msgspec.Struct, rename="camel"):
+class Request(msgspec.Struct, rename="camel"):
+    """AdmissionRequest of `k8s.io/api/admission/v1`."""
+
     uid: str
     kind: _Kind
     operation: Operation
@@ -50,67 +52,52 @@ class _Request(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = ""
     sub_resource: str = ""
-    object: msgspec.Raw = msgspec.Raw(b"null")
-    old_object: msgspec.Raw = msgspec.Raw(b"null")
+    object: dict[str, Any] | None = None
+    old_object: dict[str, Any] | None = None
     dry_run: bool | None = None
+
+    def review(self, admission: type[Admission[Any]], client: Client | None) -> Review[Any]:
+        """The review for a handler of `admission`. Its objects are those of this request."""
+        user, resource = self.user_info, self.old_object if self.operation == "DELETE" else self.object
+        return Review(
+            operation=self.operation,
+            resource=resource or {},
+            old=self.old_object,
+            version=admission.version_for(self.kind.kind, self.kind.version),
+            user=User(user.username, user.groups or (), user.uid, user.extra or {}),
+            name=self.name,
+            namespace=self.namespace,
+            subresource=self.sub_resource,
+            dry_run=bool(self.dry_run),
+            client=client,
+        )
 
 
 class _AdmissionReview(msgspec.Struct, rename="camel"):
     api_version: str
     kind: Literal["AdmissionReview"]
-    request: _Request
+    request: Request
 
 
-_review: Final = msgspec.json.Decoder(_AdmissionReview).decode
-_object: Final = msgspec.json.Decoder(dict[str, Any] | None).decode
-
-
-class Asked(NamedTuple):
-    """A review as it came."""
-
-    uid: str
-    kind: str
-    group: str
-    review: Review[Any]
-    given: Resource
-    """The object again, which no handler has changed."""
-
-
-def read(body: bytes, admission: type[Admission[Any]], client: Client | None) -> Asked:
+def read(body: bytes) -> Request:
     """Raises: `NotAReview`."""
     try:
-        asked = _review(body)
-        request = asked.request
-        new, old, given = _object(request.object), _object(request.old_object), _object(request.object)
+        review = msgspec.json.decode(body, type=_AdmissionReview)
     except (msgspec.MsgspecError, RecursionError):
         raise NotAReview(f"the body is not an AdmissionReview of {API_VERSION}") from None
-    if asked.api_version != API_VERSION:
+    request = review.request
+    if review.api_version != API_VERSION:
         raise NotAReview(f"only reviews of {API_VERSION} are answered: name it in admissionReviewVersions")
-    resource = old if request.operation == "DELETE" else new
-    if resource is None:
+    if (request.old_object if request.operation == "DELETE" else request.object) is None:
         raise NotAReview(f"a review of {request.operation} needs an object")
-    user = request.user_info
-    review: Review[Any] = Review(
-        operation=request.operation,
-        resource=resource,
-        old=old,
-        version=admission.version_for(request.kind.kind, request.kind.version),
-        user=User(user.username, tuple(user.groups or ()), user.uid, user.extra or {}),
-        name=request.name,
-        namespace=request.namespace,
-        subresource=request.sub_resource,
-        dry_run=bool(request.dry_run),
-        client=client,
-    )
-    return Asked(request.uid, request.kind.kind, request.kind.group, review, given or resource)
+    return request
 
 
-def written(asked: Asked, operations: list[Resource]) -> bytes:
-    """The answer: refused if the review has denials, else allowed with the JSON patch `operations`."""
-    review = asked.review
-    response: Resource = {"uid": asked.uid, "allowed": not review.denials}
+def written(request: Request, review: Review[Any], operations: list[Resource]) -> bytes:
+    """The answer: refused if `review` has denials, else allowed with the JSON patch `operations`."""
+    response: Resource = {"uid": request.uid, "allowed": not review.denials}
     if review.denials:
-        response["status"] = _status(asked, review.denials)
+        response["status"] = _status(request, review.denials)
     elif operations:
         response |= {"patchType": "JSONPatch", "patch": msgspec.json.encode(operations)}  # bytes become base64
     if warnings := list(_warnings(review.warnings)):
@@ -120,28 +107,21 @@ def written(asked: Asked, operations: list[Resource]) -> bytes:
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
 
 
-def _status(asked: Asked, denials: list[Denied]) -> Resource:
+def _status(request: Request, denials: list[Denied]) -> Resource:
     """A Status that kubectl prints as it prints errors of the schema: a line for each of the causes."""
-    name = asked.review.name or asked.given.get("metadata", {}).get("name", "")
+    kind = request.kind
+    name = request.name or (request.object or {}).get("metadata", {}).get("name", "")
     if any(denied.forbidden for denied in denials):
         message = "; ".join(f"{denied.field}: {denied.message}".removeprefix(": ") for denied in denials)
         return {"code": HTTPStatus.FORBIDDEN, "reason": FORBIDDEN, "message": message}
     causes = [
-        # kubectl prints no line without a field: a rule about the whole object is a rule about the kind.
-        {
-            "field": denied.field or asked.kind,
-            "reason": "FieldValueInvalid",
-            "message": f"Invalid value: {denied.message}",
-        }
+        {"reason": "FieldValueInvalid", "field": denied.field or kind.kind, "message": _INVALID + denied.message}
         for denied in denials
     ]
     problems = "; ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
-    return {
-        "code": HTTPStatus.UNPROCESSABLE_ENTITY,
-        "reason": INVALID,
-        "message": f'{asked.kind} "{name}" is invalid: {problems}',
-        "details": {"group": asked.group, "kind": asked.kind, "name": name, "causes": causes},
-    }
+    message = f'{kind.kind} "{name}" is invalid: {problems}'
+    details = {"group": kind.group, "kind": kind.kind, "name": name, "causes": causes}
+    return {"code": HTTPStatus.UNPROCESSABLE_ENTITY, "reason": INVALID, "message": message, "details": details}
 
 
 def _warnings(texts: Iterable[str]) -> Iterable[str]:

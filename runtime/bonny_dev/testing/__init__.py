@@ -2,14 +2,16 @@
 
 `axn` builds the token for a handler test without a server, `handle` passes it through the handler, and the functions
 that begin with `assert_` check what the handler registered; `child_of` makes a child for `observed`. `run_task` and
-`reconcile` do the same for periodic tasks and reconcilers, `schedule` asks a scheduler for a node, `round_trip` checks
-conversion functions. `record_permissions` compares used permissions with the manifest. `plugin` holds pytest fixtures
-for tests with a real server: `running_operator` is a `RunningOperator`.
+`reconcile` do the same for periodic tasks and reconcilers, `schedule` asks a scheduler for a node, `review` asks an
+admission webhook about a write, `round_trip` checks conversion functions. `record_permissions` compares used
+permissions with the manifest. `plugin` holds pytest fixtures for tests with a real server: `running_operator` is a
+`RunningOperator`.
 """
 
 from __future__ import annotations
 
 from ..manifest.recorder import Comparison, PermissionRecorder, record_permissions
+from .admission import Reviewed, review
 from .answers import Answers, Request
 from .assertions import (
     assert_condition,
@@ -34,6 +36,7 @@ __all__ = [
     "Handled",
     "PermissionRecorder",
     "Request",
+    "Reviewed",
     "RunningOperator",
     "assert_condition",
     "assert_descendant",
@@ -49,6 +52,7 @@ __all__ = [
     "is_ready",
     "reconcile",
     "record_permissions",
+    "review",
     "round_trip",
     "run_task",
     "schedule",
