@@ -57,7 +57,7 @@ def with_webhooks(text: str) -> tuple[str, list[str]]:
     left = []
     for edit in WEBHOOKS:
         if not edit.is_there(tomllib.loads(text)):
-            text = edit.after.sub(lambda match, line=edit.line: match[0] + line, text, count=1)
+            text = edit.after.sub(rf"\g<0>{edit.line}", text, count=1)
         if not edit.is_there(tomllib.loads(text)):
             left.append(f"Next: add {edit.words} in pyproject.toml.")
     return text, left

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import Scope, builtin, builtin_kinds
-from bonny.naming import check_dns_label, check_kind, check_plural, module_to_kind
+from bonny.naming import check_dns_label, check_kind, check_plural, module_to_kind, names_of
 
 from ..naming import snake_case
 from ..project import Project
@@ -140,16 +140,23 @@ def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
         group = reviewed.group or group_of_operator(project)
         sample = f"{of.lower()}-{reviewed.version}.yaml"
         package = ".".join(reviewed.path.relative_to(project.source).with_suffix("").parts)
-        values = {"kind": of, "api": package, "api_version": f"{group}/{reviewed.version}", "sample": sample}
-        values |= {"cluster_scoped": reviewed.cluster_scoped, "own": True, "label": f"{group}/tier"}
+        values: dict[str, Any] = {"kind": of, "api": package, "api_version": f"{group}/{reviewed.version}", "sample": sample}
+        values |= {"cluster_scoped": reviewed.cluster_scoped, "own": True}
         if not (project.root / "samples" / sample).is_file():
             raise UsageError(f"samples/{sample} is missing: write it, the tests of a webhook begin with a valid object")
     else:
-        values = {**_reviewed_kind(of, version), "own": False, "label": f"{group_of_operator(project)}/tier"}
+        values = {**_reviewed_kind(of, version), "own": False}
         values["selector"] = _selector(project, values["kind"])
+    values["tier"] = f"{group_of_operator(project)}/tier"
     # The required fields of an object of another kind are not known here.
     tests = ("unit", "integration") if own else ("unit",)
     plan = _planned(project, f"{values['kind']}Admission", "webhook", values, tests=tests)
+    if not (own or values["builtin"]):
+        note = (
+            f"{values['kind']} is not a kind of Kubernetes itself, and is taken to be namespaced, with the plural "
+            f"{values['plural']}: correct its Kind if that is wrong."
+        )
+        plan = replace(plan, notes=(note, *plan.notes))
     path = project.root / "pyproject.toml"
     before = path.read_bytes().decode("utf-8")
     text, left = with_webhooks(before)
@@ -176,8 +183,8 @@ def _reviewed_kind(of: str, version: str) -> dict[str, Any]:
             f"{of} is neither a kind of this operator nor of Kubernetes: {_suggestion(of)}, or add it by "
             "`invoke gen-controller`"
         )
-    scope = (builtin(match["api_version"], match["kind"]) or ("", Scope.NAMESPACED))[1]
-    return {**match.groupdict(), "cluster_scoped": scope is Scope.CLUSTER}
+    plural, scope = builtin(match["api_version"], match["kind"]) or (names_of(match["kind"]).plural, Scope.NAMESPACED)
+    return {**match.groupdict(), "builtin": bool(named), "plural": plural, "cluster_scoped": scope is Scope.CLUSTER}
 
 
 def _selector(project: Project, name: str) -> str:
