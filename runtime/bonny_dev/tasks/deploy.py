@@ -1,8 +1,8 @@
 """Deploy: installs the operator in a cluster, and uninstalls it in the order that leaves nothing behind.
 
-Webhooks are registered last, when a replica answers them. Admission policies and webhooks go first, since one may forbid
-deletions, and nobody may answer; then custom resources, while the operator is there to run their finalizers; then the
-operator; then its CRDs, with which the API server would delete what is left; its namespace last. The cluster itself
+Webhooks are registered last, when a replica answers them. They and admission policies go first, since one may forbid
+deletions, and a webhook may not answer; then custom resources, while the operator is there to run their finalizers; then
+the operator; then its CRDs, with which the API server would delete what is left; its namespace last. The cluster itself
 is asked for custom resources: it may serve other versions than the code declares.
 """
 
@@ -25,10 +25,10 @@ from ..install import CRD, kind_of, served_kind
 from ..install import install as apply_all
 from ..manifest import bundle, policies
 from ..project import Project
+from ..webhooks import CONFIGURATIONS, stop_converting
 
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5
-CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 def documents_of(project: Project, *, image: str, namespace: str) -> list[Resource]:
@@ -62,7 +62,9 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
             if deployment["kind"] == "Deployment":
                 name = deployment["metadata"]["name"]
                 print(f"waiting for a ready replica of {name}, which answers its webhooks", flush=True)
-                advice = f"`kubectl describe deployment {name}` says why; its webhooks are registered by the next install"
+                advice = (
+                    f"`kubectl describe deployment {name}` says why; its webhooks are registered by the next install"
+                )
                 await _until(client, deployment, _is_rolled_out, f"has no ready replica: {advice}", wait=wait)
         await apply_all(client, configurations, manager="bonny-install", applied=applied)
         for configuration in configurations:
@@ -121,8 +123,7 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
         admission = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]
         for each in admission:
             await _delete(client, kind_of(each), each)
-        for crd in converting:
-            await client.merge_patch(CRD, key_of(crd), {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
+        for crd in await stop_converting(client, converting):
             print(f"{identify(crd)} no longer asks for conversions", flush=True)
         await _delete_custom_resources(
             client, defined, left, wait=wait, again=(Forbidden, Invalid, ServerError) if admission else ()
@@ -181,8 +182,8 @@ async def _converting(client: Client, defined: Sequence[str]) -> list[Resource]:
                 if crd["status"].get("storedVersions") != stored:
                     kind = crd["spec"]["names"]["kind"]
                     raise UsageError(
-                        f"{kind} is stored in {', '.join(crd['status']['storedVersions'])}, so it cannot be read without "
-                        f"the operator, and nothing was deleted: run `invoke migrate {kind}` first"
+                        f"{kind} is stored in {', '.join(crd['status']['storedVersions'])}, so it cannot be read "
+                        f"without the operator, and nothing was deleted: run `invoke migrate {kind}` first"
                     )
                 found.append(crd)
     return found

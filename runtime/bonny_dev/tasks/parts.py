@@ -126,8 +126,8 @@ def plan_scheduler(project: Project, name: str) -> Plan:
 
 
 def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
-    """An admission webhook of a kind of this operator (`Widget`; default version: the hub), or of one that exists without
-    it (`Pod`, `cert-manager.io/v1/Certificate`). The extra `webhooks` is added to pyproject.toml where it is missing.
+    """An admission webhook of a kind of this operator, by default of its hub, or of another kind: `Pod`, or
+    `cert-manager.io/v1/Certificate`. The extra `webhooks` is added to pyproject.toml where it is missing.
 
     Raises: `UsageError` when the kind or the version does not exist.
     """
@@ -140,7 +140,12 @@ def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
         group = reviewed.group or group_of_operator(project)
         sample = f"{of.lower()}-{reviewed.version}.yaml"
         package = ".".join(reviewed.path.relative_to(project.source).with_suffix("").parts)
-        values: dict[str, Any] = {"kind": of, "api": package, "api_version": f"{group}/{reviewed.version}", "sample": sample}
+        values: dict[str, Any] = {
+            "kind": of,
+            "api": package,
+            "api_version": f"{group}/{reviewed.version}",
+            "sample": sample,
+        }
         values |= {"cluster_scoped": reviewed.cluster_scoped, "own": True}
         if not (project.root / "samples" / sample).is_file():
             raise UsageError(f"samples/{sample} is missing: write it, the tests of a webhook begin with a valid object")

@@ -3,8 +3,8 @@
 You need it in every `gen-...` task: render the files, make a plan of them, and write it or show it.
 Elsewhere: what the files say (`generate`, `parts`), and what the repository has already (`survey`).
 
-Guarantees: a file that exists is never changed, unless the plan is an edit of it; all files are written or none. The same
-plan again writes nothing.
+Guarantees: a file that exists is never changed, unless the plan says that it is an edit; all files are written or none.
+The same plan again writes nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Plan:
     def edited(self) -> tuple[str, ...]:
         """The files that exist with different content, relative to the repository."""
         return self._names(
-            path for path, text in self.texts.items() if path.exists() and path not in self.edits and _read(path) != text
+            path
+            for path, text in self.texts.items()
+            if path.exists() and path not in self.edits and _read(path) != text
         )
 
     def missing(self) -> tuple[str, ...]:

@@ -62,7 +62,10 @@ def pin_tags(c: Context) -> None:
 
 
 @task(
-    help={"wait": "seconds to wait for a ready replica, if the operator has webhooks: they are registered then", **TARGET},
+    help={
+        "wait": "seconds to wait for a ready replica, if the operator has webhooks: they are registered then",
+        **TARGET,
+    },
     auto_shortflags=False,
 )
 def install(c: Context, image: str = "", namespace: str = "", context: str = "", wait: str = "300") -> None:
