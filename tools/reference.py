@@ -146,6 +146,16 @@ PAGES: Final = (
         ),
     ),
     Page(
+        "webhooks",
+        "Webhooks",
+        "bonny/webhooks/__init__.py",
+        (
+            Part("bonny/webhooks/admission.py", ("Admission",), signed=True, methods=True, one_example=True),
+            Part("bonny/webhooks/review.py", ("Review",), signed=True, methods=True, one_example=True),
+            Part("bonny/webhooks/review.py", ("Denied", "User")),
+        ),
+    ),
+    Page(
         "client",
         "Client",
         "bonny/client/api.py",
@@ -168,6 +178,8 @@ PAGES: Final = (
             Part("bonny_dev/testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
             Part("bonny_dev/testing/scheduling.py", ("schedule",), signed=True),
             Part("bonny_dev/testing/servers.py", ("run_task", "reconcile"), signed=True),
+            Part("bonny_dev/testing/admission.py", ("review",), signed=True),
+            Part("bonny_dev/testing/admission.py", ("Reviewed",)),
             Part("bonny_dev/testing/running.py", ("RunningOperator",), signed=True, methods=True, one_example=True),
             Part("bonny_dev/manifest/recorder.py", ("record_permissions",), signed=True),
             Part("bonny_dev/manifest/recorder.py", ("PermissionRecorder",), methods=True),

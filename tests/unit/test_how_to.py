@@ -13,7 +13,7 @@ import pytest
 from tools.lines import code_lines
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
-PAGES = ("check-permissions", "manage-many-children", "test-a-controller")
+PAGES = ("check-permissions", "manage-many-children", "test-a-controller", "write-a-webhook")
 
 
 def code(page: str) -> str:

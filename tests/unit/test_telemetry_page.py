@@ -13,11 +13,13 @@ import yaml
 from prometheus_client import PROCESS_COLLECTOR
 
 import bonny
-from bonny import telemetry
+from bonny import Operator, telemetry
 from bonny.client.metering import Requests
 from bonny.run.metrics import families
 from bonny.scheduler.metrics import families as of_schedulers
 from bonny.telemetry import tracing
+from bonny.webhooks.app import WebhookApp
+from bonny.webhooks.metrics import families as of_webhooks
 from tests.support.metered import assembled, full_name, labels_of
 from tests.support.telemetry_page import Keys, code, events, keys, table
 from tests.support.traced import collecting, told
@@ -39,7 +41,12 @@ async def test_every_metric_has_a_row_as_a_scrape_tells_it() -> None:
     """`tests/support/heard.py` compares the keys of events with the page wherever a test hears one."""
     there = {
         full_name(family): (family.type, labels_of(family), family.documentation)
-        for family in (*families(await assembled()), *of_schedulers(()), *PROCESS_COLLECTOR.collect())
+        for family in (
+            *families(await assembled()),
+            *of_schedulers(()),
+            *of_webhooks(WebhookApp(Operator(name="op", group="example.com"), None)),
+            *PROCESS_COLLECTOR.collect(),
+        )
     }
     rows = {code(name): (type_, keys(labels).always, meaning) for name, type_, labels, meaning in table("metric")}
     assert rows == there

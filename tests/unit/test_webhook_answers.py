@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from bonny import Admission, Denied, Operator, Resource, Review, Spec, Version
 from bonny.api.schema import structural
 from bonny.client import Client
+from bonny.telemetry.prometheus import exposition
 from bonny.webhooks import answers
 from bonny.webhooks.app import WebhookApp
+from bonny.webhooks.metrics import families
 from bonny_dev import testing
 from tests.support.raising import RAISED, RAISED_ON_THE_LOOP, SECRET
 from tests.support.specs import values
@@ -270,7 +272,7 @@ async def test_requests_of_a_handler_are_answered_by_the_test_and_need_rules() -
                 raise Denied("one is enough")
 
     answers = {"list widgets.example.com default": [widget(), widget()]}
-    with pytest.raises(AssertionError, match="Reads may not send .list widgets"):
+    with pytest.raises(AssertionError, match="Reads may not send"):
         await testing.review(Reads, widget(), answers=answers)
     Reads.rules = ({"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["list"]},)
     assert (await testing.review(Reads, widget(), answers=answers)).causes == (
@@ -517,6 +519,24 @@ async def test_ten_thousand_reviews_leave_nothing(monkeypatch: pytest.MonkeyPatc
 
     before = await reviews(2)
     assert await reviews(100) - before < 100
+
+
+async def test_a_scrape_shows_how_the_api_server_was_answered() -> None:
+    app = app_of(WidgetAdmission)
+    for size in (2, 3, 5):
+        await post(app, VALIDATE, review_of(widget(size=size)))
+    await post(app, VALIDATE, b"")
+    await post(app, "/somewhere", b"")
+    shown = exposition(families(app))[0].decode()
+    for sample in (
+        f'controller_runtime_webhook_requests_total{{code="200",webhook="{VALIDATE}"}} 3.0',
+        f'controller_runtime_webhook_requests_total{{code="400",webhook="{VALIDATE}"}} 1.0',
+        f'controller_runtime_webhook_latency_seconds_count{{webhook="{VALIDATE}"}} 4.0',
+        f'bonny_webhook_reviews_total{{operation="CREATE",outcome="denied",webhook="{VALIDATE}"}} 2.0',
+        f'bonny_webhook_reviews_total{{operation="UPDATE",outcome="error",webhook="{MUTATE}"}} 0.0',
+    ):
+        assert sample in shown
+    assert "somewhere" not in shown
 
 
 def test_every_series_is_there_from_the_start() -> None:

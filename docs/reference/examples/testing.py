@@ -6,7 +6,21 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from bonny import Axn, Controller, Kind, List, Next, Operator, PeriodicTask, Reconciler, Resource, TaskRun
+from bonny import (
+    Admission,
+    Axn,
+    Controller,
+    Denied,
+    Kind,
+    List,
+    Next,
+    Operator,
+    PeriodicTask,
+    Reconciler,
+    Resource,
+    Review,
+    TaskRun,
+)
 from bonny.client import Client, NotFound
 from bonny.client.config import Kubeconfig
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
@@ -151,6 +165,23 @@ async def schedule() -> None:
     there = {"metadata": {"name": "p0", "namespace": "default"}, "spec": {"containers": [container], "nodeName": "n1"}}
     assert await testing.schedule(Emptiest, pod, nodes=nodes, pods=[there]) == "n2"
     assert await testing.schedule(Emptiest, pod, nodes=nodes[:1], pods=[there]) is None
+
+
+async def review() -> None:
+    class EvenWidgets(Admission[Widget]):
+        def default(self, review: Review[Widget]) -> None:
+            review.spec.secret = review.spec.secret or f"{review.name}-secret"
+
+        def validate(self, review: Review[Widget]) -> None:
+            if review.spec.size % 2:
+                raise Denied("must be even", field="spec.size")
+
+    reviewed = await testing.review(EvenWidgets, widget("w1", size=4))
+    assert reviewed.allowed
+    assert reviewed.patch == [{"op": "add", "path": "/spec/secret", "value": "w1-secret"}]
+
+    reviewed = await testing.review(EvenWidgets, widget("w1", size=3), old=widget("w1", size=4), user="jane")
+    assert reviewed.causes == (("spec.size", "Invalid value: must be even"),)
 
 
 async def record_permissions(sandbox: Sandbox) -> None:

@@ -2,7 +2,8 @@
 
 Start order: probes, streams, the lease, work. A standby does everything but the work: its caches are warm and it is
 ready, so taking over depends on the lease alone. A replica that loses the lease stops its work and stands by again.
-Stop order: new work, running handlers within the grace period, events, the lease, streams, probes.
+Stop order: new work, running handlers within the grace period, events, the lease, streams, probes. An operator with
+webhooks answers them from before the first list until the end, and begins to stop only when they are drained.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from .supervisor import CANCEL_SECONDS, Stoppable, Supervised, cancelled, ended,
 
 if TYPE_CHECKING:
     from ..scheduler.server import SchedulerServer
+    from .webhooks import Webhooks
 
 # The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
 EVENTS_SECONDS: Final = 2.0
@@ -65,6 +67,7 @@ class Process:
         self.workers: list[Worker] = []
         self.servers: list[Server] = []
         self.schedulers: list[SchedulerServer] = []
+        self.webhooks: Webhooks | None = None
         self.streams: dict[tuple[str, str, str | None, str, str, bool], Stream] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
@@ -97,8 +100,8 @@ class Process:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then stop in order.
 
-        Raises: `UsageError` when the credentials cannot be read, the probes' port is taken, or traces are asked for
-        and what makes them is not installed.
+        Raises: `UsageError` when the credentials cannot be read, a port is taken, or traces are asked for and what
+        makes them is not installed.
         """
         operator = self.operator
         async with AsyncExitStack() as closing:
@@ -127,6 +130,8 @@ class Process:
             closing.push_async_callback(self.probes.stop)
             # After an error or a cancellation nothing may go on with a closed client.
             closing.push_async_callback(self._cancel)
+            if operator.has_webhooks:
+                stop = await self._start_webhooks(client, stop, closing)
             self._assemble(client)
             self._start()
             # Asking is a POST, which a fenced client refuses to a standby.
@@ -134,6 +139,18 @@ class Process:
             self._once.append(asyncio.create_task(asking, name="the permissions"))
             await self._serve(stop)
         log.info("stopped")
+
+    async def _start_webhooks(self, client: Client, stop: asyncio.Event, closing: AsyncExitStack) -> asyncio.Event:
+        """Answer webhooks from now on. Returns: what is set once they are drained after `stop`."""
+        # Loaded here: most operators have none.
+        from .webhooks import Webhooks  # noqa: PLC0415
+
+        self.webhooks = Webhooks(self.operator, self.config, client, namespace=self._own_namespace)
+        await self.webhooks.server.start()
+        closing.push_async_callback(self.webhooks.server.stop)
+        drained = asyncio.Event()
+        self._once.append(asyncio.create_task(self.webhooks.drain(stop, drained), name="the drain"))
+        return drained
 
     def _connected(self, fence: Callable[[], float] | None = None) -> Client:
         operator = self.operator
@@ -266,10 +283,13 @@ class Process:
                 "controllers": ",".join(worker.name for worker in self.workers) or "none",
                 "schedulers": ",".join(server.scheduler.name for server in self.schedulers) or "none",
                 "port": self.probes.port,
+                **({"webhook_port": self.webhooks.server.port} if self.webhooks else {}),
             },
         )
         self._streams = {stream: Supervised(stream) for stream in self.streams.values()}
         self._lasting = [Supervised(self.recorder), Supervised(self.tasks, restart=Restart.TRANSIENT)]
+        if self.webhooks:
+            self._lasting.append(Supervised(self.webhooks.certificate))
         self._once.append(asyncio.create_task(self._report_first_sync(time.monotonic()), name="the first sync"))
         self._started = True
 
@@ -383,6 +403,8 @@ class Process:
             # Without the error, which may hold secrets: anyone who reaches the port may ask.
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
         dropped = [f"{part}: failed, and is not started again" for part, task in self._term.items() if task.failed]
+        if self.webhooks:
+            (notes if self.webhooks.ready else dropped).extend(self.webhooks.notes)
         return health.readiness(self._all_streams(), started=self._started, notes=notes, dropped=dropped)
 
     def _all_streams(self) -> list[Stream]:

@@ -93,15 +93,10 @@ class Review(Generic[V_co]):
         """Annotations for the audit log."""
 
         self.denials: list[Denied] = []
+        # For the patch: the class of `spec`, what `spec` returned, and the error that it raised.
         self.version: type[Version] | None = version
-        """The class of `spec`; None for kinds without one."""
-
         self.given_spec: Any = None
-        """What `spec` returned; None until it is asked for."""
-
         self.misfit: InvalidObject | None = None
-        """The error that `spec` raised."""
-
         self._client = client
         self._old_spec: Any = None
 

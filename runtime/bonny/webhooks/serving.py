@@ -17,14 +17,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..client.api import Client
 from ..core.store import Delta
 from ..engine.stream import Stream
 from ..kinds import Kind
-from ..operator import Operator
 from . import names
+
+if TYPE_CHECKING:
+    from ..operator import Operator
 
 # Files of a folder are compared this often.
 FOLDER_SECONDS: Final = 2.0

@@ -1,7 +1,7 @@
 """Deploy: installs the operator in a cluster, and uninstalls it in the order that leaves nothing behind.
 
 Webhooks are registered last, when a replica answers them. They and admission policies go first, since one may forbid
-deletions, and a webhook may not answer; then custom resources, while the operator is there to run their finalizers; then
+deletions, and a webhook may not answer; then custom resources, while the operator runs their finalizers; then
 the operator; then its CRDs, with which the API server would delete what is left; its namespace last. The cluster itself
 is asked for custom resources: it may serve other versions than the code declares.
 """

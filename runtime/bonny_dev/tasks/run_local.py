@@ -1,8 +1,8 @@
 """run-local: the operator on this machine, against a cluster of yours or a sandbox of its own.
 
 The CRDs are installed first (`provision`); then the operator runs in this process as it would in a pod. At the end it
-prints how the permissions that were used differ from the manifest. A sandbox calls its webhooks; those of another cluster
-are left alone. Elsewhere: a process that is restarted when the source changes (`reload`).
+prints how the permissions that were used differ from the manifest. A sandbox calls its webhooks; another cluster
+does not. Elsewhere: a process that is restarted when the source changes (`reload`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,361 @@
+"""Webhooks of a process: which certificate they show, when it is ready, and how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import os
+import socket
+import ssl
+import stat
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bonny import Controller, Kind, Operator
+from bonny.client.config import Connection
+from bonny.errors import UsageError
+from bonny.run.config import Config
+from bonny.run.process import Process
+from bonny.webhooks import Admission, Denied, Review
+from bonny.webhooks import serving as serving_module
+from bonny.webhooks.serving import ServingCertificate
+from tests.support.certificates import Authority, Pair
+from tests.support.waiting import running, until
+
+PATIENCE = 20.0
+
+
+class Small(Admission[Any]):
+    resource = Kind("v1", "ConfigMap")
+
+    async def validate(self, review: Review[Any]) -> None:
+        raise Denied("never")
+
+
+class ConfigMaps(Controller[Any]):
+    resource = Kind("v1", "ConfigMap")
+
+    async def reconcile(self, axn: Any) -> None: ...
+
+
+OPERATOR = Operator(name="op", group="example.com", controllers=[ConfigMaps, Small])
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def certificate_of(client: Any = None, *, folder: Path | None = None) -> ServingCertificate:
+    return ServingCertificate(client, OPERATOR, namespace="default", folder=folder and str(folder))
+
+
+def offer(certificate: ServingCertificate, pair: Pair) -> None:
+    certificate._offer(pair.certificate.read_bytes(), pair.key.read_bytes())
+
+
+def put(folder: Path, pair: Pair) -> None:
+    (folder / "tls.crt").write_bytes(pair.certificate.read_bytes())
+    (folder / "tls.key").write_bytes(pair.key.read_bytes())
+
+
+def served(certificate: ServingCertificate, authority: Authority, *, newest: ssl.TLSVersion | None = None) -> str:
+    """Shake hands in memory; the name in the certificate that was shown, and that the client verified."""
+    trust = ssl.create_default_context(cafile=str(authority.certificate))
+    if newest is not None:
+        trust.maximum_version = newest
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trust.wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
+    server = certificate.context.wrap_bio(to_server, to_client, server_side=True)
+    for end in (client, server, client, server, client):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    shown: Any = client.getpeercert()
+    return str(shown["subject"][0][0][1])
+
+
+# --- the certificate --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_handshake_shows_the_newest_certificate_also_one_with_a_key_of_another_type(
+    authority: Authority, tmp_path: Path, version: ssl.TLSVersion
+) -> None:
+    """Regression: loaded into one context, an EC certificate goes on being served beside a later RSA one."""
+    certificate = certificate_of()
+    with pytest.raises(ssl.SSLError):
+        served(certificate, authority)
+    offer(certificate, authority.issue("elliptic"))
+    assert served(certificate, authority, newest=version) == "elliptic"
+    offer(certificate, rsa(authority, tmp_path))
+    assert served(certificate, authority, newest=version) == "rsa"
+    offer(certificate, authority.issue("again"))
+    assert served(certificate, authority, newest=version) == "again"
+
+
+def rsa(authority: Authority, folder: Path) -> Pair:
+    """As cert-manager makes them by default."""
+    pair, request = Pair(folder / "rsa.crt", folder / "rsa.key"), folder / "rsa.csr"
+    (folder / "rsa.ext").write_text("subjectAltName=IP:127.0.0.1\n", "ascii")
+    make = ["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=rsa", "-keyout", pair.key]
+    subprocess.run([*make, "-out", request], check=True, capture_output=True)
+    sign = ["openssl", "x509", "-req", "-in", request, "-CA", authority.certificate, "-CAkey", authority._key]
+    more = ["-CAcreateserial", "-days", "2", "-extfile", folder / "rsa.ext", "-out", pair.certificate]
+    subprocess.run([*sign, *more], check=True, capture_output=True)
+    return pair
+
+
+def test_older_versions_of_tls_are_refused(authority: Authority) -> None:
+    certificate = certificate_of()
+    offer(certificate, authority.issue("one"))
+    assert certificate.context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert served(certificate, authority) == "one"
+
+
+@pytest.mark.parametrize("bad", ["nothing", "no key", "text", "other key", "locked key", "half"])
+def test_what_cannot_be_loaded_changes_nothing_and_is_said_once(
+    authority: Authority, bad: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    good, other = authority.issue("good"), authority.issue("other")
+    text, key = good.certificate.read_bytes(), good.key.read_bytes()
+    lock = ["openssl", "ec", "-aes256", "-passout", "pass:secret", "-in", good.key]
+    certificate = certificate_of()
+    offer(certificate, good)
+    assert certificate.problem == ""
+    offers = {
+        "nothing": (b"", b""),
+        "no key": (text, b""),
+        "text": (b"garbage", b"garbage"),
+        "other key": (text, other.key.read_bytes()),
+        "locked key": (text, subprocess.run(lock, check=True, capture_output=True).stdout),
+        "half": (text[: len(text) // 2], key),
+    }
+    for _ in range(2):
+        certificate._offer(*offers[bad])
+
+    assert served(certificate, authority) == "good"
+    assert certificate.ready
+    assert certificate.problem.startswith("webhook certificate of Secret default/op-webhook-tls: ")
+    (said,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert said.message == "no new certificate for the webhooks"
+    assert not any(part in str(vars(said)) for part in ("PRIVATE", key.decode().splitlines()[1]))
+    offer(certificate, other)
+    assert (served(certificate, authority), certificate.problem) == ("other", "")
+
+
+@pytest.mark.parametrize("days", [2, 365, 9999])
+def test_the_end_of_a_certificate_is_known(tmp_path: Path, days: int) -> None:
+    """9999 days end after 2050: then the year has four digits."""
+    pair = Pair(tmp_path / "a.crt", tmp_path / "a.key")
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=a", "-days", str(days)]
+    paths = ["-keyout", str(pair.key), "-out", str(pair.certificate)]
+    subprocess.run(["openssl", "req", "-x509", *new, *paths], check=True, capture_output=True)
+    certificate = certificate_of()
+    offer(certificate, pair)
+    shown = subprocess.run(
+        ["openssl", "x509", "-noout", "-enddate", "-in", pair.certificate], check=True, capture_output=True, text=True
+    ).stdout
+    told = datetime.strptime(f"{shown.strip()} +0000", "notAfter=%b %d %H:%M:%S %Y GMT %z")
+    assert certificate.not_after == told
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_key_lies_in_no_file_that_others_can_read(memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not memory:
+        monkeypatch.delattr(os, "memfd_create")
+    with serving_module._file(b"the key") as path:
+        assert Path(path).read_bytes() == b"the key"
+        # What is in memory has no name: only this process, and root, can open it.
+        assert memory == path.startswith("/proc/self/fd/")
+        if not memory:
+            assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+    assert not Path(path).exists()
+
+
+def test_a_thousand_certificates_leave_no_memory(authority: Authority) -> None:
+    pairs = [authority.issue("one"), authority.issue("two")]
+    certificate = certificate_of()
+    for pair in pairs:
+        offer(certificate, pair)
+    gc.collect()
+    before, open_files = count_contexts(), count_open_files()
+    for number in range(1000):
+        offer(certificate, pairs[number % 2])
+    assert count_contexts() == before
+    assert count_open_files() == open_files
+
+
+def count_open_files() -> int:
+    folder = Path("/proc/self/fd")
+    return len([*folder.iterdir()]) if folder.exists() else 0
+
+
+def count_contexts() -> int:
+    return sum(isinstance(each, ssl.SSLContext) for each in gc.get_objects())
+
+
+async def test_a_folder_is_read_again_when_its_files_change(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving_module, "FOLDER_SECONDS", 0.01)
+    certificate = certificate_of(folder=tmp_path)
+    assert certificate.problem == f"webhook certificate of {tmp_path}: not read yet"
+    async with running(certificate.run):
+        await until(lambda: "holds no certificate" in certificate.problem)
+        put(tmp_path, authority.issue("first"))
+        await until(lambda: certificate.ready)
+        put(tmp_path, authority.issue("second"))
+        await until(lambda: served(certificate, authority) == "second")
+        (tmp_path / "tls.key").unlink()
+        await until(lambda: certificate.problem)
+        assert served(certificate, authority) == "second"
+
+
+# --- the process ------------------------------------------------------------------------------------------------------
+
+
+class Nowhere:
+    """A cluster that nobody answers for: no list ever ends."""
+
+    source = "the test"
+
+    async def connect(self) -> Connection:
+        return Connection(server="http://127.0.0.1:1")
+
+
+@asynccontextmanager
+async def serving(folder: Path, *, operator: Operator = OPERATOR, **settings: Any) -> AsyncIterator[Process]:
+    """A running process; `stop` was not asked for when the block begins."""
+    config = Config(http_host="127.0.0.1", http_port=0, webhook_port=0, webhook_certificate=str(folder), **settings)
+    process, stop = Process(operator, config, Nowhere()), asyncio.Event()
+    process.asked_to_stop = stop  # type: ignore[attr-defined]
+    run = asyncio.create_task(process.run(stop))
+    try:
+        await until(lambda: process._started or run.done())
+        yield process
+    finally:
+        stop.set()
+        async with asyncio.timeout(PATIENCE):
+            await run
+
+
+async def post(process: Process, authority: Authority, *, reused: Any = None) -> tuple[int, dict[str, str], Any]:
+    """Send a review; status, headers and the connection."""
+    assert process.webhooks is not None
+    trust = ssl.create_default_context(cafile=str(authority.certificate))
+    reader, writer = reused or await asyncio.open_connection("127.0.0.1", process.webhooks.server.port, ssl=trust)
+    (path,) = process.webhooks.app.routes
+    request = {"uid": "u", "operation": "CREATE", "kind": {"group": "", "version": "v1", "kind": "ConfigMap"}}
+    request |= {
+        "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+        "name": "a",
+        "userInfo": {},
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    body = json.dumps(review).encode()
+    writer.write(b"POST %s?timeout=5s HTTP/1.1\r\nhost: a\r\n" % path.encode())
+    writer.write(b"content-length: %d\r\n\r\n" % len(body) + body)
+    status, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().splitlines()
+    headers = {name.lower(): value for line in lines if line for name, value in [line.split(": ", 1)]}
+    answer = json.loads(await reader.readexactly(int(headers["content-length"])))
+    assert answer["response"]["allowed"] is False
+    return int(status.split()[1]), headers, (reader, writer)
+
+
+async def test_a_process_answers_before_its_first_list_and_is_ready_with_a_certificate(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serving_module, "FOLDER_SECONDS", 0.01)
+    caplog.set_level("INFO")
+    async with serving(tmp_path) as process:
+        assert process.webhooks is not None
+        (started,) = [record for record in caplog.records if record.message == "started"]
+        assert vars(started)["webhook_port"] == process.webhooks.server.port
+        red = f"webhook certificate of {tmp_path}: "
+        assert any(line.startswith(red) for line in process.readiness().lines)
+        put(tmp_path, authority.issue("one"))
+        await until(lambda: process.webhooks and process.webhooks.ready)
+        assert not any(line.startswith(red) for line in process.readiness().lines)
+        assert not any(stream.synced for stream in process.streams.values())
+        status, _, (_, writer) = await post(process, authority)
+        writer.transport.abort()
+        assert status == 200
+
+
+async def test_readiness_is_red_without_a_certificate_and_while_the_process_drains(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving_module, "FOLDER_SECONDS", 0.01)
+    only = Operator(name="op", group="example.com", controllers=[Small])
+    async with serving(tmp_path, operator=only, drain=0.3) as process:
+        assert not process.readiness().ok
+        put(tmp_path, authority.issue("one"))
+        await until(lambda: process.readiness().ok)
+        _, headers, connection = await post(process, authority)
+        assert "connection" not in headers
+
+        process.asked_to_stop.set()  # type: ignore[attr-defined]
+        await until(lambda: not process.readiness().ok)
+        assert "webhooks: stopping" in process.readiness().lines
+        assert process.tasks.leading, "the work goes on while the webhooks are drained"
+        for reused in (connection, None):
+            status, headers, (reader, _) = await post(process, authority, reused=reused)
+            assert (status, headers["connection"]) == (200, "close")
+            assert await reader.read() == b""
+        await until(lambda: not process.tasks.leading)
+    assert process.webhooks is not None
+    with pytest.raises(ConnectionError):
+        await asyncio.open_connection("127.0.0.1", process.webhooks.server.port)
+
+
+async def test_a_process_without_webhooks_does_not_drain(tmp_path: Path) -> None:
+    plain = Operator(name="op", group="example.com", controllers=[ConfigMaps])
+    began = asyncio.get_running_loop().time()
+    async with serving(tmp_path, operator=plain, drain=60.0) as process:
+        assert process.webhooks is None
+    assert asyncio.get_running_loop().time() - began < PATIENCE
+
+
+async def test_a_busy_port_of_the_webhooks_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        config = Config(http_host="127.0.0.1", http_port=0, webhook_port=port, webhook_certificate=str(tmp_path))
+        with pytest.raises(UsageError) as refused:
+            await Process(OPERATOR, config, Nowhere()).run(asyncio.Event())
+    assert str(refused.value).startswith(f"port {port} for webhooks is not free (")
+    assert str(refused.value).endswith("): set BONNY_WEBHOOK_PORT to another port, or to 0 for any free one")
+
+
+async def test_no_handshake_fails_while_certificates_are_swapped(authority: Authority, tmp_path: Path) -> None:
+    pairs = [authority.issue("one"), authority.issue("two")]
+    put(tmp_path, pairs[0])
+    async with serving(tmp_path) as process:
+        webhooks = process.webhooks
+        assert webhooks is not None
+        await until(lambda: webhooks.ready)
+        swaps, answers = 0, 0
+
+        async def swap() -> None:
+            nonlocal swaps
+            while True:
+                swaps += 1
+                offer(webhooks.certificate, pairs[swaps % 2])
+                webhooks.certificate._offer(b"garbage", b"garbage")
+                await asyncio.sleep(0)
+
+        swapping = asyncio.create_task(swap())
+        for _ in range(40):
+            _, _, (_, writer) = await post(process, authority)
+            writer.transport.abort()
+            answers += 1
+        swapping.cancel()
+        assert answers == 40
+        assert swaps > 40
