@@ -401,7 +401,7 @@ async def test_webhooks_are_registered_when_a_replica_is_ready_and_cannot_stop_a
     with pytest.raises(UsageError, match="has no ready replica"):
         await deploy.install(cluster, documents, wait=0)
     patched(own, f"{deployment}/status", {"status": status})
-    with pytest.raises(UsageError, match="after 0 s ValidatingWebhookConfiguration .* has no caBundle"):
+    with pytest.raises(UsageError, match=r"after 0 s ValidatingWebhookConfiguration .* has no caBundle"):
         await deploy.install(cluster, documents, wait=0)
 
     # What the operator does in a cluster; nobody answers here, so every write of a Gear is refused.
