@@ -33,8 +33,8 @@ task, with one sentence on stderr that names the reason and the remedy.
 
 The generators, whose names begin with `gen-`, add files and never change an existing one. They write all missing files
 or none: when a file exists with different content, they name it and write nothing. The operator discovers what they
-add, so no other file has to be edited. See also how to
-[add a version](../how-to/add-a-version.md) and [port a CRD](../how-to/port-a-crd.md)."""
+add, so no other file has to be edited; `gen-webhook` adds a package to `pyproject.toml` where it is missing. See also
+how to [add a version](../how-to/add-a-version.md) and [port a CRD](../how-to/port-a-crd.md)."""
 
 
 def collection() -> Collection:
