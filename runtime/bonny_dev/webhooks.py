@@ -37,7 +37,7 @@ PORT: Final = "port"
 POLL_SECONDS: Final = 0.02
 # Usually 0.03; the rest is for a loaded machine.
 IN_FORCE_SECONDS: Final = 30.0
-# A hook in force, of which no object of a user can be the cause: one is waited for, and then it is removed.
+# A webhook that fails for one name: it shows that its configuration is in force, and then it is removed.
 TRIAL: Final = "trial"
 
 
@@ -145,7 +145,7 @@ def _trial_of(configuration: Resource) -> str:
 
 
 def _with_trial(configuration: Resource) -> Resource:
-    """With a webhook that fails for one ConfigMap which nobody stores: when it does, the others are in force, too."""
+    """With a webhook that fails for one ConfigMap, which is never stored: when it does, all of them are in force."""
     name = _trial_of(configuration)
     first = configuration["webhooks"][0]
     trial = {

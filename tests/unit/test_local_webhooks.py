@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from bonny import Admission, Operator, Review
+from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.webhooks import names
 from bonny_dev.manifest.recorder import NOT_RECORDED
 from bonny_dev.manifest.webhooks import webhooks
-from bonny_dev.tasks.run_local import _once_it_answers
+from bonny_dev.tasks.run_local import CALLED_IN, Options, _once_it_answers, _webhooks
 from bonny_dev.webhooks import Loopback
 from tests.support.things import Thing
 
@@ -126,6 +127,36 @@ def test_work_begins_when_the_server_answers_and_its_error_ends_the_run(tmp_path
         pytest.raises(KeyboardInterrupt),
     ):
         threading.Event().wait(10)
+
+
+@pytest.mark.parametrize(("sandbox", "shared"), [(True, False), (False, True), (False, False)])
+def test_only_a_sandbox_is_led_to_this_machine(
+    sandbox: bool,
+    shared: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Another API server would refuse all writes of a kind whose webhook it cannot reach."""
+    called = sandbox or shared
+    if shared:
+        monkeypatch.setenv(CALLED_IN, str(tmp_path))
+
+    with _webhooks(OPERATOR, Options(sandbox=sandbox), Kubeconfig("config")) as (loopback, registered):
+        assert loopback is not None
+        assert (loopback.folder == tmp_path) == shared
+        assert registered == (loopback if called else None)
+
+    said = capsys.readouterr().out
+    assert ("webhooks and conversions of the current context of config are left alone" in said) == (not called)
+    assert ("--sandbox" in said) == (not called)
+
+
+def test_an_operator_without_webhooks_gets_no_certificate() -> None:
+    bare = Operator(name="things", group="example.com", crds=[Thing])
+
+    with _webhooks(bare, Options(), Kubeconfig("config")) as found:
+        assert found == (None, None)
 
 
 def test_a_run_that_ends_first_does_no_work(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class PermissionRecorder:
 
 @contextmanager
 def record_permissions() -> Iterator[PermissionRecorder]:
-    """Record the requests of all clients in this process until the block ends, those of `NOT_RECORDED` excepted."""
+    """Record the requests of all clients in this process until the block ends, except for threads `NOT_RECORDED`."""
     recorder = PermissionRecorder()
     listener = f"{__name__}.{id(recorder)}"
 

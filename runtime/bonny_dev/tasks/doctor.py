@@ -274,7 +274,7 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
 
 
 async def _harmless(client: Client, operator: Operator, declared: Resource, namespace: str) -> str:
-    """What is registered cannot keep the cluster from working while no replica answers."""
+    """The configuration cannot keep the cluster from working while no replica answers."""
     live = await client.get(kind_of(declared), key_of(declared))
     for webhook in live["webhooks"]:
         rules = [text for rule in webhook["rules"] for name in ("apiGroups", "resources") for text in rule[name]]

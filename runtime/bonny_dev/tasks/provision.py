@@ -39,7 +39,7 @@ async def install_crds(
 ) -> list[str]:
     """Apply the operator's CRDs and wait until they are served; returns their names.
 
-    `definitions` are by default those that call no webhook.
+    Default of `definitions`: the CRDs without a webhook.
     Raises: `UsageError` when the API server does not answer, refuses the credentials, or does not permit it.
     """
     definitions = definitions or crds(operator.crds, operator.group)
