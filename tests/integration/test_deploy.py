@@ -6,16 +6,19 @@ import asyncio
 import os
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from bonny import Admission, Denied, Operator, Review, Spec, Status, Version
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import NotServed
 from bonny.errors import ApiError, UsageError
 from bonny.resource import Resource
+from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks import deploy
 from bonny_dev.testing.faults import Fault, FaultProxy, Respond
@@ -332,3 +335,101 @@ async def test_a_bare_404_of_an_object_that_is_there_ends_the_deletions(own: San
             )
     assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
     assert own.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gears.gears.example.org") is not None
+
+
+# --- webhooks ---------------------------------------------------------------------------------------------------------
+
+
+class GearSpec(Spec):
+    """What the user wants."""
+
+
+class GearStatus(Status):
+    """What is."""
+
+
+class Gear(Version):
+    """Something that turns."""
+
+    kind = "Gear"
+    version = "v1"
+    storage = True
+    hub = True
+    spec: GearSpec = GearSpec()
+    status: GearStatus
+
+
+class GearAdmission(Admission[Gear]):
+    """Would forbid every write and every deletion."""
+
+    async def validate(self, review: Review[Gear]) -> None:
+        raise Denied("never")
+
+    async def validate_delete(self, review: Review[Gear]) -> None:
+        raise Denied("never")
+
+
+NAMED: Resource = {"name": "gears-operator", "namespace": "gears-operator"}
+GEARS = Operator(name=NAMED["name"], group="gears.example.org", controllers=[GearAdmission], crds=[Gear])
+CONVERSION: Resource = {
+    "strategy": "Webhook",
+    "webhook": {"clientConfig": {"url": "https://127.0.0.1:1/convert"}, "conversionReviewVersions": ["v1"]},
+}
+
+
+def patched(own: Sandbox, path: str, patch: Resource) -> None:
+    answer = own.request("PATCH", path, patch, content_type="application/merge-patch+json")
+    assert answer.status == 200, answer.body
+
+
+async def test_webhooks_are_registered_when_a_replica_is_ready_and_cannot_stop_an_uninstall(own: Sandbox) -> None:
+    cluster = Kubeconfig(str(own.kubeconfig))
+    documents = bundle.documents(GEARS, image="registry.example.com/gears:1")
+    deployment = f"/apis/apps/v1/namespaces/{NAMED['namespace']}/deployments/{NAMED['name']}"
+    hook = "ValidatingWebhookConfiguration", f"{NAMED['name']}.gears.example.org"
+    api = "admissionregistration.k8s.io/v1"
+    configuration = f"/apis/{api}/validatingwebhookconfigurations/{hook[1]}"
+
+    with pytest.raises(UsageError, match=r"after 0 s Deployment gears-operator/gears-operator has no ready replica: "):
+        await deploy.install(cluster, documents, wait=0)
+    assert own.get(api, *hook) is None
+
+    generation = own.request("GET", deployment).body["metadata"]["generation"]
+    status = {"observedGeneration": generation, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1}
+    # A replica of a former template is there as well: it does not know the webhooks of this one.
+    patched(own, f"{deployment}/status", {"status": status | {"replicas": 2}})
+    with pytest.raises(UsageError, match="has no ready replica"):
+        await deploy.install(cluster, documents, wait=0)
+    patched(own, f"{deployment}/status", {"status": status})
+    with pytest.raises(UsageError, match=r"after 0 s ValidatingWebhookConfiguration .* has no caBundle"):
+        await deploy.install(cluster, documents, wait=0)
+
+    # What the operator does in a cluster; nobody answers here, so every write of a Gear is refused.
+    authority = b64encode(own.ca_file.read_bytes()).decode()
+    operations = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": authority}]
+    answer = own.request("PATCH", configuration, operations, content_type="application/json-patch+json")
+    assert answer.status == 200, answer.body
+    await deploy.install(cluster, documents, wait=0)
+    gear = {**HELD, "metadata": {"name": "one", "namespace": "default"}}
+    gears = "/apis/gears.example.org/v1/namespaces/default/gears"
+    own.eventually(lambda: own.request("POST", gears, gear).status == 500)
+    own.delete(api, *hook)
+    own.eventually(lambda: own.request("POST", gears, gear).status == 201)
+    own.apply([each for each in documents if each["kind"] == hook[0]])
+    own.eventually(lambda: own.request("DELETE", f"{gears}/one?dryRun=All").status == 500)
+
+    # Objects of two stored versions cannot be read without the webhook that converts them.
+    crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gears.gears.example.org"
+    second = {"name": "v2", "served": True, "storage": False, "schema": OPEN}
+    versions = own.request("GET", crd).body["spec"]["versions"]
+    patched(own, crd, {"spec": {"versions": [*versions, second], "conversion": CONVERSION}})
+    patched(own, f"{crd}/status", {"status": {"storedVersions": ["v1", "v2"]}})
+    with pytest.raises(UsageError, match=r"Gear is stored in v1, v2, .* run `invoke migrate Gear` first"):
+        await deploy.uninstall(cluster, documents, own=NAMED["name"], wait=20, sure=True)
+    assert own.get(api, *hook) is not None
+
+    patched(own, f"{crd}/status", {"status": {"storedVersions": ["v1"]}})
+    await deploy.uninstall(cluster, documents, own=NAMED["name"], wait=20, sure=True)
+
+    assert own.get(api, *hook) is None
+    own.eventually(lambda: own.request("GET", crd).status == 404)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Field, Operator, Owned, Status
+from bonny import Admission, Axn, Controller, Field, Operator, Owned, Review, Status
 from bonny.api import Rule, Spec, Version
 from bonny.errors import UsageError
+from bonny.webhooks import certificates
+from bonny.webhooks.names import host_names
 from bonny_dev.manifest import bundle
+from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.sandbox import Sandbox, versions
 from bonny_dev.tasks.doctor import run as examine_and_tell
 from bonny_dev.testing.faults import Fault, FaultProxy, Respond, is_any
@@ -364,7 +369,7 @@ def test_the_exit_code_is_0_when_all_is_well_and_1_on_a_finding(
     sandbox: Sandbox, task: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     well = task("--sandbox")
-    assert (well.returncode, well.stdout.splitlines()[-1]) == (0, "all checks passed"), well.stderr
+    assert (well.returncode, well.stdout.splitlines()[-1]) == (0, "all checks passed"), well.stdout
     assert "ok    manifest     is accepted by the sandbox" in well.stdout
     found = task(KUBECONFIG=str(sandbox.kubeconfig))
     assert (found.returncode, found.stdout.splitlines()[-1]) == (1, "1 of 3 checks failed"), found.stderr
@@ -385,3 +390,105 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert done.returncode == 2, done.stdout
     (sentence,) = done.stderr.strip().splitlines()
     assert said in sentence
+
+
+# --- webhooks ---------------------------------------------------------------------------------------------------------
+
+
+class GateAdmission(Admission[Gate]):
+    """Refuses nothing."""
+
+    def validate(self, review: Review[Gate]) -> None:
+        """Refuses nothing."""
+
+
+guarded = Operator(name=NAME, group="gates.example.com", controllers=[GateController, GateAdmission])
+
+
+def test_webhooks_that_nobody_answers_or_trusts_or_that_could_lock_the_cluster_are_named(
+    sandbox: Sandbox, installed: list[dict[str, Any]], examined: Doctor
+) -> None:
+    secret, slices = f"{NAME}-webhook-tls", "/apis/discovery.k8s.io/v1/namespaces/gates/endpointslices"
+    issued = certificates.issue(host_names(NAME, NAME), days=90)
+    parts = {"tls.crt": issued.certificate, "tls.key": issued.key, "ca.crt": issued.ca}
+    data = {name: b64encode(pem).decode() for name, pem in parts.items()}
+
+    def webhook(lines: list[str]) -> list[str]:
+        return [line for line in lines if line[6:].startswith("webhook")]
+
+    lines = webhook(examined(guarded))
+    assert [line[:4] for line in lines] == ["FAIL"] * 3
+    assert "Service gates/gates-webhook has no ready endpoint, so webhooks are not answered" in lines[0]
+
+    (configuration,) = webhooks(guarded, NAME)
+    (hook,) = configuration["webhooks"]
+    hook["clientConfig"]["caBundle"] = data["ca.crt"]
+    sandbox.apply(
+        [
+            configuration,
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret, "namespace": NAME}, "data": data},
+        ]
+    )
+    endpoints = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": "one", "labels": {"kubernetes.io/service-name": f"{NAME}-webhook"}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": True}}],
+        "ports": [],
+    }
+    assert sandbox.request("POST", slices, endpoints).status == 201
+    assert webhook(examined(guarded)) == [
+        "ok    webhook      Service gates/gates-webhook has ready endpoints (1)",
+        f"ok    webhook      the certificate in Secret gates/{secret} is trusted, and ends in 89 days",
+        "ok    webhook      ValidatingWebhookConfiguration gates.gates.example.com is registered, and can do no harm",
+    ]
+
+    other = b64encode(certificates.issue(["example.com"]).ca).decode()
+    hook |= {"clientConfig": hook["clientConfig"] | {"caBundle": other}, "timeoutSeconds": 11}
+    sandbox.apply(configuration)
+    _, trusted, harmless = webhook(examined(guarded))
+    assert trusted.startswith(
+        "FAIL  webhook      the caBundle of ValidatingWebhookConfiguration gates.gates.example.com"
+    )
+    assert "gate-admission.gates.example.com of ValidatingWebhookConfiguration" in harmless
+    assert "fails closed and waits 11 s" in harmless
+
+    for change, said in (
+        ({"timeoutSeconds": 5, "namespaceSelector": {}}, "reviews the namespace of the operator"),
+        ({"rules": [hook["rules"][0] | {"resources": ["*"]}]}, "reviews kinds that it does not name"),
+    ):
+        hook |= change
+        sandbox.apply(configuration)
+        assert said in webhook(examined(guarded))[2]
+
+    sandbox.delete(configuration["apiVersion"], configuration["kind"], configuration["metadata"]["name"])
+    sandbox.delete("v1", "Secret", secret, namespace=NAME)
+    sandbox.request("DELETE", f"{slices}/one")
+
+
+def test_a_kind_that_is_stored_in_an_older_version_is_named(
+    sandbox: Sandbox, installed: list[dict[str, Any]], examined: Doctor
+) -> None:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD}/status"
+    stored = {"status": {"storedVersions": ["v1alpha1", "v1"]}}
+    crd = sandbox.request("GET", path).body
+    old = crd["spec"]["versions"][0] | {"name": "v1alpha1", "storage": False, "served": False}
+
+    def answer(versions: list[dict[str, Any]], status: dict[str, Any]) -> bytes:
+        return json.dumps(
+            crd | {"spec": crd["spec"] | {"versions": versions}, "status": crd["status"] | status}
+        ).encode()
+
+    with FaultProxy(sandbox) as proxy:
+        told = answer([*crd["spec"]["versions"], old], stored["status"])
+        for method in ("GET", "PUT"):
+            proxy.add(
+                Fault(
+                    Respond(200, told),
+                    on=lambda request, method=method: request.method == method and "customresourced" in request.path,
+                    times=None,
+                )
+            )
+        line = of("crd", examined(kubeconfig=proxy.kubeconfig))
+    assert line == "FAIL  crd          Gate is stored in v1alpha1, v1, not only in v1: `invoke migrate Gate`"

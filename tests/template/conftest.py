@@ -85,6 +85,9 @@ GENERATED = (
     "gen-controller EvictionPolicy evictionpolicies --no-controller",
     "gen-task stale-reports",
     "gen-reconciler MapCounter",
+    "gen-webhook Widget",
+    "gen-webhook Fleet",
+    "gen-webhook Pod",
 )
 
 
@@ -136,7 +139,7 @@ def fresh(to_install: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def furnished(to_install: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The rendered project, installed, with what every generator adds: two kinds, one of them in two versions and the
-    other cluster-scoped, one with long names, a controller of a kind of others, a task and a reconciler."""
+    other cluster-scoped, one with long names, a controller of a kind of others, a task, a reconciler and webhooks."""
     project = Path(shutil.copytree(to_install, tmp_path_factory.mktemp("furnished") / to_install.name))
     install(project)
     commit(project)

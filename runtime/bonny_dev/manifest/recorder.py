@@ -16,6 +16,7 @@ every user has are not reported as missing.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ from bonny.run.rbac import CLUSTER, READ, VERBS, Permission, as_rules, grants, p
 from bonny.telemetry import attach, detach
 
 from .request_info import request_info
+
+NOT_RECORDED: Final = "not the operator"
+"""Name of a thread whose requests are another's, such as the administrator's."""
 
 ANSWERED: Final = "bonny.client.request.answered"
 CREATED: Final = "201"
@@ -110,12 +114,13 @@ class PermissionRecorder:
 
 @contextmanager
 def record_permissions() -> Iterator[PermissionRecorder]:
-    """Record the requests of all clients in this process until the block ends."""
+    """Record the requests of all clients in this process until the block ends, except for threads `NOT_RECORDED`."""
     recorder = PermissionRecorder()
     listener = f"{__name__}.{id(recorder)}"
 
     def hear(_name: str, _measurements: Mapping[str, float], asked: Mapping[str, Any], _config: object) -> None:
-        recorder.saw(asked["method"], asked["path"], asked["query"], asked["status"])
+        if threading.current_thread().name != NOT_RECORDED:
+            recorder.saw(asked["method"], asked["path"], asked["query"], asked["status"])
 
     attach(listener, ANSWERED, hear)
     try:

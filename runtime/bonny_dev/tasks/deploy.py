@@ -1,21 +1,21 @@
 """Deploy: installs the operator in a cluster, and uninstalls it in the order that leaves nothing behind.
 
-Admission policies go first, since one may forbid deletions; then custom resources, while the operator is there to run
-their finalizers; then the operator; then its CRDs, with
-which the API server would delete what is left; its namespace last. The cluster itself
+Webhooks are registered last, when a replica answers them. They and admission policies go first, since one may forbid
+deletions, and a webhook may not answer; then custom resources, while the operator runs their finalizers; then
+the operator; then its CRDs, with which the API server would delete what is left; its namespace last. The cluster itself
 is asked for custom resources: it may serve other versions than the code declares.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
 from bonny.client.api import Client
 from bonny.client.config import Cluster, find_cluster
-from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed
+from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, ServerError
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.resource import Resource, identify, key_of
@@ -25,6 +25,7 @@ from ..install import CRD, kind_of, served_kind
 from ..install import install as apply_all
 from ..manifest import bundle, policies
 from ..project import Project
+from ..webhooks import CONFIGURATIONS, stop_converting
 
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5
@@ -41,32 +42,75 @@ def cluster_of(context: str) -> Cluster:
     return find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
 
 
-async def install(cluster: Cluster, documents: Sequence[Resource]) -> None:
+async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: float = 300) -> None:
     """Apply the documents of a manifest in their order and print each one.
 
     A namespace that exists already gets the labels of the manifest, which enforce pod security.
+    Webhooks are registered when a replica of this version is ready, which may take `wait` seconds (default 300), and
+    work at the end: in the same time they have got the authority that the API server trusts.
     Raises: `ApiError` when the cluster does not answer or refuses one; those before it stay applied. `UsageError`.
     """
+    configurations = [each for each in documents if each["kind"] in CONFIGURATIONS]
 
     def applied(resource: Resource, created: bool) -> None:
         print(f"{'created' if created else 'applied'} {identify(resource)}", flush=True)
 
     async with Client(cluster, user_agent="bonny-install") as client:
-        await apply_all(client, documents, manager="bonny-install", applied=applied)
+        others = [each for each in documents if each not in configurations]
+        await apply_all(client, others, manager="bonny-install", applied=applied)
+        for deployment in others if configurations else ():
+            if deployment["kind"] == "Deployment":
+                name = deployment["metadata"]["name"]
+                print(f"waiting for a ready replica of {name}, which answers its webhooks", flush=True)
+                advice = (
+                    f"`kubectl describe deployment {name}` says why; its webhooks are registered by the next install"
+                )
+                await _until(client, deployment, _is_rolled_out, f"has no ready replica: {advice}", wait=wait)
+        await apply_all(client, configurations, manager="bonny-install", applied=applied)
+        for configuration in configurations:
+            problem = "has no caBundle, so no write of its kinds is allowed: the operator's log says why"
+            await _until(client, configuration, _is_trusted, problem, wait=wait)
+
+
+async def _until(
+    client: Client, like: Resource, holds: Callable[[Resource], bool], problem: str, *, wait: float
+) -> None:
+    ends = asyncio.get_running_loop().time() + wait
+    kind, key = kind_of(like), key_of(like)
+    while not holds(await client.get(kind, key.name, namespace=key.namespace or None)):
+        if asyncio.get_running_loop().time() > ends:
+            raise UsageError(f"after {wait:g} s {identify(like)} {problem}")
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _is_rolled_out(deployment: Resource) -> bool:
+    """Whether a replica is ready, and none is of a former template."""
+    status = deployment.get("status", {})
+    return (
+        status.get("observedGeneration") == deployment["metadata"]["generation"]
+        and status.get("updatedReplicas") == status.get("replicas")
+        and bool(status.get("readyReplicas"))
+    )
+
+
+def _is_trusted(configuration: Resource) -> bool:
+    return all(webhook["clientConfig"].get("caBundle") for webhook in configuration["webhooks"])
 
 
 async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str, wait: float, sure: bool) -> None:
     """Delete all custom resources, wait `wait` seconds at most until they are gone, then the documents in reverse.
 
-    Guarantees: without `sure` nothing is deleted; while a custom resource is left, only policies are. Of
-    Namespaces only the one called `own`, which is the operator's name, is deleted: others may hold what is not the
-    operator's.
-    Raises: `UsageError` that says what would be deleted, or what is left after the wait; `ApiError`.
+    Guarantees: without `sure` nothing is deleted; while a custom resource is left, only policies and webhooks are. No
+    webhook is called, also where no replica answers. Of Namespaces only the one called `own`, which is the operator's
+    name, is deleted: others may hold what is not the operator's.
+    Raises: `UsageError` that says what would be deleted, what is left after the wait, or that objects are stored in
+    several versions, between which only the operator can convert; `ApiError`.
     """
     defined = [document["metadata"]["name"] for document in documents if document["kind"] == CRD.kind]
     namespaces = {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
     documents = [each for each in documents if each["kind"] != "Namespace" or each["metadata"]["name"] == own]
     async with Client(cluster, user_agent="bonny-uninstall") as client:
+        converting = await _converting(client, defined)
         left = await _objects(client, defined)
         if not sure:
             places = ", ".join(sorted({each["metadata"].get("namespace", "the cluster") for _, each in left}))
@@ -76,11 +120,13 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
                 f"{f' and all else in namespace {own}' if own in namespaces else ''}: add --yes to do it"
             )
         print(f"uninstalling from {cluster.source}", flush=True)
-        own_policies = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]
-        for policy in own_policies:
-            await _delete(client, kind_of(policy), policy)
+        admission = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]
+        for each in admission:
+            await _delete(client, kind_of(each), each)
+        for crd in await stop_converting(client, converting):
+            print(f"{identify(crd)} no longer asks for conversions", flush=True)
         await _delete_custom_resources(
-            client, defined, left, wait=wait, again=(Forbidden, Invalid) if own_policies else ()
+            client, defined, left, wait=wait, again=(Forbidden, Invalid, ServerError) if admission else ()
         )
         for document in reversed(documents):
             kind = kind_of(document)
@@ -104,7 +150,8 @@ async def _delete_custom_resources(
 ) -> None:
     """Delete what is `left`, and wait until it is gone.
 
-    Refusals of the classes `again` are tried again: a policy stays in force for some seconds after it was deleted.
+    Refusals of the classes `again` are tried again: a policy or a webhook stays in force for some seconds after it was
+    deleted.
     """
     ends = asyncio.get_running_loop().time() + wait
     while left:
@@ -122,6 +169,24 @@ async def _delete_custom_resources(
                 f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
                 "them, so the operator was left in place: see its log for what their clean-up waits for"
             )
+
+
+async def _converting(client: Client, defined: Sequence[str]) -> list[Resource]:
+    """The CRDs that call a webhook. Raises: `UsageError` when one cannot do without, because of its stored objects."""
+    found = []
+    for name in defined:
+        with suppress(NotFound):
+            crd = await client.get(CRD, name)
+            if crd["spec"].get("conversion", {}).get("strategy") == "Webhook":
+                stored = [each["name"] for each in crd["spec"]["versions"] if each["storage"]]
+                if crd["status"].get("storedVersions") != stored:
+                    kind = crd["spec"]["names"]["kind"]
+                    raise UsageError(
+                        f"{kind} is stored in {', '.join(crd['status']['storedVersions'])}, so it cannot be read "
+                        f"without the operator, and nothing was deleted: run `invoke migrate {kind}` first"
+                    )
+                found.append(crd)
+    return found
 
 
 async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, Resource]]:

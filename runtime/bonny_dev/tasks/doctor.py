@@ -1,8 +1,9 @@
 """Doctor: the checks of `invoke doctor`, before an operator is deployed or when it does not work; one line each.
 
 It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
-RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, and what it
-takes to apply the samples. A check that is forbidden is a finding, too.
+RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, list of the
+operator's kinds, and what it takes to apply the samples. With webhooks: list of endpointslices and get of the Secret in
+the operator's namespace, and get of both webhook configurations. A check that is forbidden is a finding, too.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import asyncio
 import difflib
 import os
 import sys
+from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +24,7 @@ import msgspec
 
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig
-from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Unauthorized, refusal
+from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Throttled, Unauthorized, refusal
 from bonny.core.objects import decode_failure
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
@@ -30,10 +34,13 @@ from bonny.resource import Resource, identify, key_of
 from bonny.run.permissions import missing_lines
 from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
+from bonny.webhooks import names
+from bonny.webhooks.admission import LONGEST_SECONDS
 
 from ..crd.definition import crds
 from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
+from ..manifest.webhooks import webhooks, with_conversion
 from ..sandbox import Sandbox, versions
 from .deploy import cluster_of
 from .provision import sample_files
@@ -47,6 +54,9 @@ SECONDS: Final = 10.0
 # The longest difference to print; `kubectl diff` shows the rest.
 DIFF_LINES: Final = 20
 MANIFEST: Final = "apply what `invoke manifest` writes"
+SLICE: Final = Kind("discovery.k8s.io/v1", "EndpointSlice")
+# The operator renews a certificate that is valid for less than a third of a year.
+FEW_DAYS: Final = 30
 GREEN, RED, DIM, PLAIN = "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 
@@ -55,7 +65,7 @@ class Finding:
     """The result of one check."""
 
     part: str
-    """cluster, version, manifest, crd, permissions or sample."""
+    """cluster, version, manifest, crd, permissions, webhook or sample."""
 
     ok: bool
     text: str
@@ -121,9 +131,15 @@ async def examine(
         yield await _look("version", _supported(client))
         if installs:
             yield await _look("manifest", _installed(client, operator))
-        for crd in crds(operator.crds, operator.group):
+        for crd in with_conversion(operator, namespace, crds(operator.crds, operator.group)):
             yield await _look("crd", _crd_as_declared(client, crd))
         yield await _look("permissions", _granted(client, operator, namespace))
+        # The API server of a sandbox cannot reach a Service.
+        if operator.has_webhooks and not installs:
+            yield await _look("webhook", _answered(client, operator, namespace))
+            yield await _look("webhook", _certified(client, operator, namespace))
+            for configuration in webhooks(operator, namespace):
+                yield await _look("webhook", _harmless(client, operator, configuration, namespace))
         for file, text in samples.items():
             yield await _look("sample", _accepted(client, kinds_of(operator), file, text))
 
@@ -178,11 +194,16 @@ async def _installed(client: Client, operator: Operator) -> str:
 
 
 async def _crd_as_declared(client: Client, crd: Resource) -> str:
-    """Served, and the same with the defaults that the API server adds."""
+    """Served, the same with the defaults that the API server adds, and readable in each version."""
     name, live = crd["metadata"]["name"], None
     try:
         live = await client.get(CRD, name)
         wanted = {**crd, "metadata": {**crd["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}}
+        match live["spec"], wanted["spec"]:
+            case {"conversion": {"webhook": {"clientConfig": {"caBundle": authority}}}}, {"conversion": _}:
+                # The manifest has none: the operator or cert-manager adds it.
+                wanted = msgspec.to_builtins(wanted)
+                wanted["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = authority
         stored = await _asked(client, "PUT", path_of(CRD, None, name), "update", name, body=wanted)
     except NotFound:
         await _asked(client, "POST", path_of(CRD), "create", name, body=crd)
@@ -195,7 +216,81 @@ async def _crd_as_declared(client: Client, crd: Resource) -> str:
         lines = [*difflib.unified_diff(before, after, "in the cluster", "in the code", lineterm="", n=2)]
         more = [f"... and {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
         raise _Wrong(f"{name} differs from the code: {MANIFEST}", *lines[:DIFF_LINES], *more)
+    await _check_versions(client, live)
     return f"{name} is installed as declared in the code"
+
+
+async def _check_versions(client: Client, live: Resource) -> None:
+    """Each served version can be listed, and only the storage version is stored."""
+    spec, kind = live["spec"], live["spec"]["names"]["kind"]
+    for version in spec["versions"]:
+        if version["served"]:
+            path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+            # A kind that was just installed is not served everywhere yet.
+            with suppress(NotServed, Throttled):
+                await _asked(client, "GET", path, "list", f"{kind} {version['name']}", query={"limit": "1"})
+    storage = [version["name"] for version in spec["versions"] if version["storage"]]
+    stored = live["status"].get("storedVersions", storage)
+    if stored != storage:
+        raise _Wrong(f"{kind} is stored in {', '.join(stored)}, not only in {storage[0]}: `invoke migrate {kind}`")
+
+
+async def _answered(client: Client, operator: Operator, namespace: str) -> str:
+    service = names.service(operator.name)
+    slices = await client.list(SLICE, namespace=namespace, label_selector=f"kubernetes.io/service-name={service}")
+    endpoints = [endpoint for each in slices for endpoint in each.get("endpoints") or ()]
+    # As kube-proxy does: no statement is a yes.
+    ready = sum(endpoint.get("conditions", {}).get("ready") is not False for endpoint in endpoints)
+    if not ready:
+        advice = f"`kubectl get pods --namespace {namespace}` shows why"
+        raise _Wrong(f"Service {namespace}/{service} has no ready endpoint, so webhooks are not answered: {advice}")
+    return f"Service {namespace}/{service} has ready endpoints ({ready})"
+
+
+async def _certified(client: Client, operator: Operator, namespace: str) -> str:
+    """The certificate fits the Service, is valid for days to come, and is trusted wherever the operator is called."""
+    from bonny.webhooks import certificates
+
+    name, hosts = names.secret(operator.name), names.host_names(operator.name, namespace)
+    data = (await client.get(Kind("v1", "Secret"), name, namespace=namespace)).get("data") or {}
+    chain, key = (b64decode(data.get(part, "")) for part in (names.CERTIFICATE, names.KEY))
+    called = [await client.get(kind_of(each), key_of(each)) for each in webhooks(operator, namespace)]
+    called += [await client.get(CRD, hub.as_kind(operator.group).resource) for hub in operator.converted]
+    leaf = None
+    for each in called:
+        conversion = each.get("spec", {}).get("conversion", {})
+        for webhook in each.get("webhooks") or filter(None, [conversion.get("webhook")]):
+            authority = b64decode(webhook["clientConfig"].get("caBundle", ""))
+            leaf = certificates.read(chain, key, certificates.split(authority))
+            if leaf is None or hosts[0] not in leaf.names:
+                raise _Wrong(
+                    f"the caBundle of {identify(each)} does not fit the certificate in Secret {namespace}/{name}: "
+                    "the log of the operator that leads says why"
+                )
+    days = (leaf.not_after - datetime.now(UTC)).days if leaf else 0
+    if days < FEW_DAYS:
+        raise _Wrong(f"the certificate in Secret {namespace}/{name} ends in {days} days: see the log of the operator")
+    return f"the certificate in Secret {namespace}/{name} is trusted, and ends in {days} days"
+
+
+async def _harmless(client: Client, operator: Operator, declared: Resource, namespace: str) -> str:
+    """The configuration cannot keep the cluster from working while no replica answers."""
+    live = await client.get(kind_of(declared), key_of(declared))
+    for webhook in live["webhooks"]:
+        rules = [text for rule in webhook["rules"] for name in ("apiGroups", "resources") for text in rule[name]]
+        expressions = webhook.get("namespaceSelector", {}).get("matchExpressions") or [{}]
+        excluded = any(
+            namespace in each.get("values", ()) if each.get("operator") == "NotIn" else each.get("operator") == "In"
+            for each in expressions
+        )
+        problem = (
+            (webhook["timeoutSeconds"] > LONGEST_SECONDS and f"waits {webhook['timeoutSeconds']} s")
+            or (any("*" in text for text in rules) and "reviews kinds that it does not name")
+            or (not excluded and "reviews the namespace of the operator")
+        )
+        if webhook["failurePolicy"] == "Fail" and problem:
+            raise _Wrong(f"{webhook['name']} of {identify(live)} fails closed and {problem}: {MANIFEST}")
+    return f"{identify(live)} is registered, and can do no harm"
 
 
 async def _granted(client: Client, operator: Operator, namespace: str) -> str:
@@ -233,10 +328,17 @@ async def _accepted(client: Client, kinds: list[Kind], file: str, text: bytes) -
 
 
 async def _asked(
-    client: Client, method: str, path: str, verb: str, what: str, *, body: Resource | None = None
+    client: Client,
+    method: str,
+    path: str,
+    verb: str,
+    what: str,
+    *,
+    body: Resource | None = None,
+    query: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The decoded answer; what has a body is a dry run. Raises: `ApiError`."""
-    content, query = (msgspec.json.encode(body), DRY_RUN) if body else (None, {})
+    content, query = (msgspec.json.encode(body), DRY_RUN) if body else (None, query or {})
     if method == "PATCH":
         query = {**query, "force": "true"}
     headers = {"Content-Type": APPLY if method == "PATCH" else JSON} if body else {}

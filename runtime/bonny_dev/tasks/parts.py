@@ -1,7 +1,7 @@
 """Parts: plans the files of everything that an operator serves besides its own kinds.
 
-You need it for `invoke gen-controller --for`, `gen-task`, `gen-reconciler` and `gen-scheduler`. All modules are in the
-folder of the controllers, where the operator discovers them.
+You need it for `invoke gen-controller --for`, `gen-task`, `gen-reconciler`, `gen-scheduler` and `gen-webhook`. All
+modules are in the folder of the controllers, where the operator discovers them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import Scope, builtin, builtin_kinds
-from bonny.naming import check_dns_label, check_kind, check_plural, module_to_kind
+from bonny.naming import check_dns_label, check_kind, check_plural, module_to_kind, names_of
 
 from ..naming import snake_case
 from ..project import Project
+from .extras import with_webhooks
 from .generate import NewKind
 from .plan import Plan, check_finalizes, check_free, rendered
 from .survey import api_versions, group_of_operator
@@ -122,6 +123,73 @@ def plan_scheduler(project: Project, name: str) -> Plan:
         )
     sample = {project.root / "samples" / f"{name}.yaml": "scheduler_sample.yaml.j2"}
     return _planned(project, name, "scheduler", {"class": class_name}, module=snake_case(class_name), more=sample)
+
+
+def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
+    """An admission webhook of a kind of this operator, by default of its hub, or of another kind: `Pod`, or
+    `cert-manager.io/v1/Certificate`. The extra `webhooks` is added to pyproject.toml where it is missing.
+
+    Raises: `UsageError` when the kind or the version does not exist.
+    """
+    own = {each.version: each for each in api_versions(project) if each.kind == of}
+    if own:
+        reviewed = next((each for each in own.values() if (each.hub if not version else each.version == version)), None)
+        if reviewed is None:
+            missing = version or "version with hub = True"
+            raise UsageError(f"{of} has no {missing}: choose --version {' or '.join(own)}")
+        group = reviewed.group or group_of_operator(project)
+        sample = f"{of.lower()}-{reviewed.version}.yaml"
+        package = ".".join(reviewed.path.relative_to(project.source).with_suffix("").parts)
+        values: dict[str, Any] = {
+            "kind": of,
+            "api": package,
+            "api_version": f"{group}/{reviewed.version}",
+            "sample": sample,
+        }
+        values |= {"cluster_scoped": reviewed.cluster_scoped, "own": True}
+        if not (project.root / "samples" / sample).is_file():
+            raise UsageError(f"samples/{sample} is missing: write it, the tests of a webhook begin with a valid object")
+    else:
+        values = {**_reviewed_kind(of, version), "own": False}
+        values["selector"] = _selector(project, values["kind"])
+    values["tier"] = f"{group_of_operator(project)}/tier"
+    # The required fields of an object of another kind are not known here.
+    tests = ("unit", "integration") if own else ("unit",)
+    plan = _planned(project, f"{values['kind']}Admission", "webhook", values, tests=tests)
+    if not (own or values["builtin"]):
+        note = (
+            f"{values['kind']} is not a kind of Kubernetes itself, and is taken to be namespaced, with the plural "
+            f"{values['plural']}: correct its Kind if that is wrong."
+        )
+        plan = replace(plan, notes=(note, *plan.notes))
+    path = project.root / "pyproject.toml"
+    before = path.read_bytes().decode("utf-8")
+    text, left = with_webhooks(before)
+    lock = "Next: `pip install -e '.[dev]'` and `invoke lock`: webhooks need the package cryptography."
+    return replace(
+        plan,
+        texts={**plan.texts, **({path: text} if text != before else {})},
+        edits=frozenset({path}),
+        notes=(*plan.notes, *left, *([lock] if text != before else ())),
+    )
+
+
+def _reviewed_kind(of: str, version: str) -> dict[str, Any]:
+    """Values for the templates about a kind that is not this operator's: `Pod`, `apps/v1/Deployment`."""
+    check_kind(of.rpartition("/")[2])
+    if version:
+        raise UsageError(f"--version is for a kind of this operator, and {of} is not one: leave it out")
+    named = [f"{api_version}/{kind}" for api_version, kind in builtin_kinds() if of in (kind, f"{api_version}/{kind}")]
+    match = OF.fullmatch(named[0] if len(named) == 1 else of)
+    if match is None and named:
+        raise UsageError(f"{of} exists in several versions: choose {' or '.join(named)}")
+    if match is None or (not named and _is_of_kubernetes(match["api_version"])):
+        raise UsageError(
+            f"{of} is neither a kind of this operator nor of Kubernetes: {_suggestion(of)}, or add it by "
+            "`invoke gen-controller`"
+        )
+    plural, scope = builtin(match["api_version"], match["kind"]) or (names_of(match["kind"]).plural, Scope.NAMESPACED)
+    return {**match.groupdict(), "builtin": bool(named), "plural": plural, "cluster_scoped": scope is Scope.CLUSTER}
 
 
 def _selector(project: Project, name: str) -> str:

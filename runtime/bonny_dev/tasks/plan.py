@@ -3,7 +3,8 @@
 You need it in every `gen-...` task: render the files, make a plan of them, and write it or show it.
 Elsewhere: what the files say (`generate`, `parts`), and what the repository has already (`survey`).
 
-Guarantees: a file that exists is never changed; all files are written or none. The same plan again writes nothing.
+Guarantees: a file that exists is never changed, unless the plan says that it is an edit; all files are written or none.
+The same plan again writes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,15 +32,23 @@ from bonny.naming import LABEL_LENGTH, kebab_case
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The whole text of every file, the notes for the person who asked for them, and the root of the repository."""
+    """The whole text of every file, the notes for the person who asked for them, and the root of the repository.
+
+    `edits` are those among the files that exist and get a new text.
+    """
 
     root: Path
     texts: Mapping[Path, str]
     notes: tuple[str, ...] = ()
+    edits: frozenset[Path] = frozenset()
 
     def edited(self) -> tuple[str, ...]:
         """The files that exist with different content, relative to the repository."""
-        return self._names(path for path, text in self.texts.items() if path.exists() and _read(path) != text)
+        return self._names(
+            path
+            for path, text in self.texts.items()
+            if path.exists() and path not in self.edits and _read(path) != text
+        )
 
     def missing(self) -> tuple[str, ...]:
         """The files to write, relative to the repository. Raises: `UsageError` when one exists with other content."""
@@ -48,26 +57,28 @@ class Plan:
                 f"{', '.join(edited)}: exists with different content, so nothing was written; move it away or choose "
                 "another name"
             )
-        return self._names(path for path in self.texts if not path.exists())
+        return self._names(
+            path
+            for path, text in self.texts.items()
+            if not path.exists() or (path in self.edits and _read(path) != text)
+        )
 
     def diff(self) -> str:
         """The changes that `write` would make, as `git apply` reads them. Raises: as `missing`."""
-        return "".join(
-            line
-            for name in self.missing()
-            for line in (
-                f"diff --git a/{name} b/{name}\nnew file mode 100644\n",
-                *difflib.unified_diff(
-                    [], self.texts[self.root / name].splitlines(keepends=True), "/dev/null", f"b/{name}"
-                ),
-            )
-        )
+        return "".join(line for name in self.missing() for line in self._diff_of(name))
 
     def write(self) -> tuple[str, ...]:
         """Write every missing file, or none; returns their names. Raises: as `missing`; when one cannot be written."""
         missing = self.missing()
-        _write_all({self.root / name: self.texts[self.root / name] for name in missing})
+        _write_all({self.root / name: self.texts[self.root / name] for name in missing}, self.edits)
         return missing
+
+    def _diff_of(self, name: str) -> Iterator[str]:
+        path = self.root / name
+        before = (_read(path) or "").splitlines(keepends=True)
+        yield f"diff --git a/{name} b/{name}\n" + ("" if before else "new file mode 100644\n")
+        after = self.texts[path].splitlines(keepends=True)
+        yield from difflib.unified_diff(before, after, f"a/{name}" if before else "/dev/null", f"b/{name}")
 
     def _names(self, paths: Iterator[Path]) -> tuple[str, ...]:
         return tuple(sorted(path.relative_to(self.root).as_posix() for path in paths))
@@ -159,8 +170,8 @@ def _read(path: Path) -> str | None:
         return None  # a folder, or not text: not written by a generator
 
 
-def _write_all(texts: Mapping[Path, str]) -> None:
-    """Write every file, or none: when one fails, remove the others again."""
+def _write_all(texts: Mapping[Path, str], edits: Collection[Path]) -> None:
+    """Write every file, or none: when one fails, remove the others again. An edit keeps the permissions of its file."""
     try:
         with ExitStack() as undo:
             for path, text in texts.items():
@@ -168,8 +179,12 @@ def _write_all(texts: Mapping[Path, str]) -> None:
                     if not folder.exists():
                         folder.mkdir()
                         undo.callback(folder.rmdir)
-                with path.open("x", encoding="utf-8", newline="\n") as file:  # x: never over a file that just appeared
-                    undo.callback(path.unlink)
+                if path in edits:
+                    undo.callback(path.write_bytes, path.read_bytes())
+                # x: never over a file that just appeared
+                with path.open("w" if path in edits else "x", encoding="utf-8", newline="\n") as file:
+                    if path not in edits:
+                        undo.callback(path.unlink)
                     file.write(text)
             undo.pop_all()
     except OSError as error:

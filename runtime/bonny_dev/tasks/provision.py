@@ -22,6 +22,7 @@ from bonny.resource import Resource, identify
 from ..crd.definition import crds
 from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
+from ..webhooks import Loopback
 
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
 # The field manager of `kubectl apply --server-side`, so that a person can go on with it without a conflict.
@@ -33,12 +34,15 @@ TOKEN_SECONDS: Final = 3600
 RENEWED_AFTER: Final = 0.8
 
 
-async def install_crds(operator: Operator, cluster: Cluster) -> list[str]:
+async def install_crds(
+    operator: Operator, cluster: Cluster, definitions: Sequence[Resource] | None = None
+) -> list[str]:
     """Apply the operator's CRDs and wait until they are served; returns their names.
 
+    Default of `definitions`: the CRDs without a webhook.
     Raises: `UsageError` when the API server does not answer, refuses the credentials, or does not permit it.
     """
-    definitions = crds(operator.crds, operator.group)
+    definitions = definitions or crds(operator.crds, operator.group)
     await _apply(operator, cluster, definitions, wish="install CRDs")
     return [crd["metadata"]["name"] for crd in definitions]
 
@@ -53,6 +57,13 @@ async def install_account(operator: Operator, cluster: Cluster) -> Account:
     own = [each for each in documents if builtin(each["apiVersion"], each["kind"]) and each["kind"] != CRD.kind]
     await _apply(operator, cluster, own, wish="create the operator's ServiceAccount and its permissions")
     return Account(admin=cluster, namespace=operator.name, name=operator.name)
+
+
+async def register_webhooks(operator: Operator, cluster: Cluster, loopback: Loopback, *, namespace: str) -> None:
+    """Let the cluster call the operator's webhooks, which answer already. Raises: `UsageError` as `install_crds`."""
+    with _explained("register webhooks", cluster):
+        async with Client(cluster, user_agent=operator.user_agent, timeout=ANSWER_SECONDS) as client:
+            await loopback.register(client, operator, namespace, manager=f"{operator.name}/run-local")
 
 
 async def apply_samples(operator: Operator, cluster: Cluster, folder: Path, *, namespace: str) -> list[str]:

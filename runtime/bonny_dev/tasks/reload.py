@@ -27,7 +27,7 @@ from bonny.run.config import Config
 from ..project import Project
 from ..sandbox.guard import Guard
 from ..sandbox.processes import end
-from .run_local import SUMMED_IN, Options, Sum, cluster_of, configured
+from .run_local import CALLED_IN, SUMMED_IN, Options, Sum, cluster_of, configured
 
 WATCHED: Final = ("src", "vendor", "samples")
 SUFFIXES: Final = (".py", ".yaml")
@@ -56,7 +56,7 @@ def run_reloading(project: Project, options: Options) -> None:
         environment = {**os.environ, SUMMED_IN: str(summed)}
         if options.sandbox and isinstance(cluster, Kubeconfig):
             environment = {name: value for name, value in environment.items() if name not in OTHER_CLUSTERS}
-            environment["KUBECONFIG"] = cluster.files
+            environment |= {"KUBECONFIG": cluster.files, CALLED_IN: str(folder)}
 
         def start(samples: bool) -> subprocess.Popen[bytes]:
             words = ["--namespace", options.namespace] if options.namespace else []

@@ -1,8 +1,8 @@
 """run-local: the operator on this machine, against a cluster of yours or a sandbox of its own.
 
 The CRDs are installed first (`provision`); then the operator runs in this process as it would in a pod. At the end it
-prints how the permissions that were used differ from the manifest. Elsewhere: a process that is restarted when the
-source changes (`reload`).
+prints how the permissions that were used differ from the manifest. A sandbox calls its webhooks; another cluster
+does not. Elsewhere: a process that is restarted when the source changes (`reload`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,14 +33,19 @@ from bonny.run.config import Config, namespaces_of
 from bonny.run.rbac import Permission, needs
 
 from .. import files
-from ..manifest.recorder import PermissionRecorder, record_permissions
+from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permissions
 from ..sandbox import Sandbox
-from .provision import Account, apply_samples, install_account, install_crds
+from ..webhooks import Loopback
+from .provision import Account, apply_samples, install_account, install_crds, register_webhooks
 
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
 # Names a file, in the environment of the runs of one `--reload`: what one run did not use, another one may have used.
 SUMMED_IN: Final = "RUN_LOCAL_PERMISSIONS"
+# Names a folder there, if a sandbox is to call the webhooks: the certificate and the port of all its runs.
+CALLED_IN: Final = "RUN_LOCAL_WEBHOOKS"
+# The server is usually there after half a second.
+POLL_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +66,76 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
     if options.as_service_account and operator.watch == "namespace":
         base = replace(base, watch_namespaces=(operator.name,))
     config = configured(options, base)
-    with cluster_of(options, config) as cluster:
-        identity = _provision(operator, options, config, cluster, samples)
+    with cluster_of(options, config) as cluster, _webhooks(operator, options, cluster) as (loopback, called):
+        if loopback:
+            config = replace(config, webhook_port=loopback.port, webhook_certificate=str(loopback.folder))
+        # For an operator of one namespace the one that is watched: its webhooks review no other.
+        namespace = (config.watch_namespaces or [operator.name])[0] if operator.watch == "namespace" else operator.name
+        identity = _provision(operator, options, cluster, called.crds(operator, namespace) if called else None)
+        apply = partial(_apply_samples, operator, options, config, cluster, samples)
+        if called is None:
+            apply()
         print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
         logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
         if config.log_level <= logging.INFO:
             # A developer wants to see every reconcile, also when nothing changed.
             logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
-        _serve(operator, config, identity)
+        if called is None:
+            _serve(operator, config, identity)
+            return
+
+        def register() -> None:
+            asyncio.run(register_webhooks(operator, cluster, called, namespace=namespace))
+            apply()
+
+        with _once_it_answers(called, register):
+            _serve(operator, config, identity)
+
+
+@contextmanager
+def _webhooks(
+    operator: Operator, options: Options, cluster: Cluster
+) -> Iterator[tuple[Loopback | None, Loopback | None]]:
+    """The port and certificate to serve the operator's webhooks with, and the same if the cluster is to call it."""
+    if not operator.has_webhooks:
+        yield None, None
+        return
+    shared = os.environ.get(CALLED_IN)
+    with tempfile.TemporaryDirectory(prefix="bonny-webhooks-") as folder:
+        loopback = Loopback.at(Path(shared or folder))
+        if not (called := bool(options.sandbox or shared)):
+            print(f"webhooks and conversions of {cluster.source} are left alone: it cannot call this machine")
+            print("  to try them, use --sandbox, or `bonny_dev.testing.review` in a unit test", flush=True)
+        yield loopback, loopback if called else None
+
+
+@contextmanager
+def _once_it_answers(loopback: Loopback, work: Callable[[], None]) -> Iterator[None]:
+    """Do `work` in a thread as soon as the `with` serves webhooks.
+
+    Raises: the `UsageError` of `work`, which ends what the `with` serves.
+    """
+    over, failures = threading.Event(), list[Exception]()
+
+    def wait_and_work() -> None:
+        while not loopback.answers():
+            if over.wait(POLL_SECONDS):
+                return
+        try:
+            if not over.is_set():
+                work()
+        except Exception as error:  # noqa: BLE001  raised again below
+            failures.append(error)
+            if not over.is_set():
+                os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=wait_and_work, name=NOT_RECORDED, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+    if failures:
+        raise failures[0]
 
 
 def without_what_was_printed(record: logging.LogRecord) -> bool:
@@ -108,21 +179,26 @@ def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iter
     files.write(file, msgspec.json.encode(summed).decode())
 
 
-def _provision(operator: Operator, options: Options, config: Config, cluster: Cluster, samples: Path | None) -> Cluster:
+def _provision(operator: Operator, options: Options, cluster: Cluster, definitions: list[Resource] | None) -> Cluster:
     """Install what the flags ask for; returns the cluster with the identity of the operator."""
-    names = asyncio.run(install_crds(operator, cluster))
+    names = asyncio.run(install_crds(operator, cluster, definitions))
     print(f"installed {', '.join(names) or 'no CRDs'}")
     identity: Cluster = cluster
     if options.as_service_account:
         identity = account = asyncio.run(install_account(operator, cluster))
         print(f"runs as ServiceAccount {account.namespace}/{account.name}, with the permissions of the manifest only")
+    return identity
+
+
+def _apply_samples(
+    operator: Operator, options: Options, config: Config, cluster: Cluster, samples: Path | None
+) -> None:
     if options.apply_samples and samples is not None:
         namespace = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
         applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=namespace))
         print(f"applied {', '.join(applied) or f'nothing: {samples.name}/ holds no YAML'}")
         if applied:
-            print(f"to change a sample yourself: kubectl apply --server-side --filename {samples.name}/")
-    return identity
+            print(f"to change a sample yourself: kubectl apply --server-side --filename {samples.name}/", flush=True)
 
 
 def configured(options: Options, base: Config) -> Config:

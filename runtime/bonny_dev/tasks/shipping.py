@@ -61,15 +61,22 @@ def pin_tags(c: Context) -> None:
         print(f"pinned {name}")
 
 
-@task(help=TARGET, auto_shortflags=False)
-def install(c: Context, image: str = "", namespace: str = "", context: str = "") -> None:
+@task(
+    help={
+        "wait": "seconds to wait for a ready replica, if the operator has webhooks: they are registered then",
+        **TARGET,
+    },
+    auto_shortflags=False,
+)
+def install(c: Context, image: str = "", namespace: str = "", context: str = "", wait: str = "300") -> None:
     """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
     import asyncio
 
     from . import deploy
 
+    seconds = _seconds(wait)
     documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-    asyncio.run(deploy.install(deploy.cluster_of(context), documents))
+    asyncio.run(deploy.install(deploy.cluster_of(context), documents, wait=seconds))
 
 
 @task(
@@ -84,7 +91,7 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "")
 def uninstall(
     c: Context, image: str = "", namespace: str = "", context: str = "", wait: str = "300", yes: bool = False
 ) -> None:
-    """Remove the custom resources, then the operator, then its CRDs from a cluster.
+    """Remove webhooks and policies, then the custom resources, the operator and its CRDs from a cluster.
 
     Its namespace is deleted, too, if it has the operator's name; another one stays.
     """

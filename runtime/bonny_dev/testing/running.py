@@ -33,6 +33,7 @@ from ..project import Project
 from ..sandbox.guard import Guard
 from ..sandbox.ports import free_ports
 from ..sandbox.server import answers
+from ..webhooks import Loopback, stop_converting, unregister
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox
@@ -120,10 +121,11 @@ class RunningOperator:
         await self.eventually(is_gone, lambda: f"{identify(like)} is still there", within=within)
 
     async def until_refused(self, resource: Resource, *, within: float = UNTIL_SECONDS) -> str:
-        """Wait until the API server refuses `resource`, as an admission policy does seconds after it was applied.
+        """Wait until the API server refuses `resource`: a webhook at once, a policy seconds after it was applied.
 
-        Returns: what the user reads. Nothing is stored. Raises: as `until`.
+        A webhook that fails refuses nothing. Returns: what the user reads. Nothing is stored. Raises: as `until`.
         """
+        last = ""
         kind, placed = self._placed(resource)
 
         key = key_of(placed)
@@ -132,11 +134,13 @@ class RunningOperator:
         request = ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, json.dumps(placed).encode())
 
         async def refusal() -> str:
+            nonlocal last
             answer = await self.client.exchange(request)
             # The client's own errors leave out what may be a value of the object.
-            return str(json.loads(answer.body)["message"]) if answer.status >= 400 else ""
+            last = str(json.loads(answer.body)["message"]) if answer.status >= 400 else ""
+            return last if answer.status < 500 else ""
 
-        return await self.eventually(refusal, lambda: f"{identify(resource)} is not refused", within=within)
+        return await self.eventually(refusal, lambda: f"{identify(resource)} is not refused: {last}", within=within)
 
     async def until_logged(self, message: str, *, within: float = UNTIL_SECONDS, **fields: object) -> dict[str, Any]:
         """Wait until the operator logged `message` with these `fields`, and return the first such line.
@@ -213,15 +217,19 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
     cluster = find_cluster(kubeconfig=str(sandbox.kubeconfig))
     async with Client(cluster, user_agent=MANAGER, group=operator.group) as client:
         documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
-        await install(client, documents, manager=MANAGER)
-        identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
-        (port,) = free_ports(1)
         guard = Guard(Path(tempfile.gettempdir()) / f"bonny-operator-{secrets.token_hex(4)}")
         try:
+            loopback = Loopback.at(guard.folder) if operator.has_webhooks else None
+            if loopback:
+                documents = [loopback.called(each) for each in documents]
+            await install(client, documents, manager=MANAGER)
+            identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
+            (port,) = free_ports(1)
+            settings = environment(operator, root, kubeconfig=identity, port=port)
             process = guard.popen(
                 [sys.executable, "-m", project.package],
                 log_file=guard.folder / LOG,
-                env=environment(operator, root, kubeconfig=identity, port=port),
+                env=settings | (loopback.environment() if loopback else {}),
                 cwd=root,
             )
             at_work = RunningOperator(operator, client, process, guard.folder / LOG)
@@ -229,8 +237,15 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             await at_work.eventually(
                 lambda: asyncio.to_thread(answers, url), lambda: "the operator is not ready", within=START_SECONDS
             )
-            yield at_work
+            try:
+                if loopback:
+                    await loopback.register(client, operator, operator.name, manager=MANAGER)
+                yield at_work
+            finally:
+                # The first to go: one may forbid deletions.
+                await unregister(client, operator, operator.name)
             await at_work.remove_applied()
+            await stop_converting(client, documents)
         finally:
             await asyncio.to_thread(guard.close)
 

@@ -1,0 +1,160 @@
+"""Webhooks: lets an API server of this machine call an operator that runs as a process of this machine.
+
+You need it for sandboxes: `invoke run-local --sandbox`, and the fixture `running_operator`. The server is called at
+127.0.0.1 instead of a Service, and a CA that signs nothing else stands for that of the cluster.
+You do not need it for another cluster, whose API server cannot reach this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+from base64 import b64encode
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bonny.client.api import JSON, ApiRequest, Client, path_of
+from bonny.client.errors import NotFound
+from bonny.kinds import Kind
+from bonny.operator import Operator
+from bonny.resource import Resource, key_of
+from bonny.webhooks import names
+
+from . import files
+from .crd.definition import crds
+from .install import CRD, install, kind_of
+from .manifest.webhooks import webhooks, with_conversion
+from .sandbox.ports import LOOPBACK, free_ports
+
+CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+CONFIG_MAP: Final = Kind("v1", "ConfigMap")
+PORT: Final = "port"
+POLL_SECONDS: Final = 0.02
+# Usually 0.03; the rest is for a loaded machine.
+IN_FORCE_SECONDS: Final = 30.0
+# A webhook that fails for one name: it shows that its configuration is in force, and then it is removed.
+TRIAL: Final = "trial"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loopback:
+    """A port of this machine, and the folder with the certificate that is served there."""
+
+    port: int
+    folder: Path
+
+    @classmethod
+    def at(cls, folder: Path) -> Loopback:
+        """The one that was made in `folder`; a new one, valid for a year, if there is none.
+
+        Raises: `UsageError` when the package `cryptography` is not installed.
+        """
+        if not (folder / PORT).exists():
+            from bonny.webhooks import certificates  # noqa: PLC0415  which most operators do not need
+
+            made = certificates.issue(["localhost"], [LOOPBACK])
+            for name, pem in (
+                (names.CERTIFICATE, made.certificate),
+                (names.KEY, made.key),
+                (names.BUNDLE, made.ca),
+            ):
+                files.write(folder / name, pem.decode())
+            files.write(folder / PORT, str(free_ports(1)[0]))
+        return cls(port=int((folder / PORT).read_text("utf-8")), folder=folder)
+
+    def environment(self) -> dict[str, str]:
+        """The settings of the operator's process."""
+        return {"BONNY_WEBHOOK_PORT": str(self.port), "BONNY_WEBHOOK_CERTIFICATE": str(self.folder)}
+
+    def called(self, document: Resource) -> Resource:
+        """`document`, a CRD or a webhook configuration, with this address in place of the operator's Service."""
+        if document["kind"] in CONFIGURATIONS:
+            return {**document, "webhooks": [self._called(webhook) for webhook in document["webhooks"]]}
+        conversion = document.get("spec", {}).get("conversion", {})
+        if document["kind"] != CRD.kind or "webhook" not in conversion:
+            return document
+        conversion = {**conversion, "webhook": self._called(conversion["webhook"])}
+        return {**document, "spec": {**document["spec"], "conversion": conversion}}
+
+    def _called(self, webhook: Resource) -> Resource:
+        path = webhook["clientConfig"]["service"]["path"]
+        authority = b64encode((self.folder / names.BUNDLE).read_bytes()).decode()
+        return {
+            **webhook,
+            "clientConfig": {"url": f"https://{LOOPBACK}:{self.port}{path}", "caBundle": authority},
+        }
+
+    def answers(self) -> bool:
+        """Whether a server is there that the API server would trust."""
+        context = ssl.create_default_context(cafile=self.folder / names.BUNDLE)
+        with (
+            suppress(OSError),
+            socket.create_connection((LOOPBACK, self.port), timeout=1) as plain,
+            context.wrap_socket(plain, server_hostname=LOOPBACK),
+        ):
+            return True
+        return False
+
+    def crds(self, operator: Operator, namespace: str) -> list[Resource]:
+        """The operator's CRDs, whose conversions are asked for here."""
+        return [self.called(each) for each in with_conversion(operator, namespace, crds(operator.crds, operator.group))]
+
+    async def register(self, client: Client, operator: Operator, namespace: str, *, manager: str) -> None:
+        """Register the operator's admission webhooks, and wait until they are in force.
+
+        Reviewed are the namespaces that the operator in `namespace` reviews.
+        """
+        configurations = [self.called(each) for each in webhooks(operator, namespace)]
+        await install(client, [_with_trial(each) for each in configurations], manager=manager)
+        for each in configurations:
+            name = _trial_of(each)
+            body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}).encode()
+            query, headers = {"dryRun": "All"}, {"Content-Type": JSON}
+            trial = ApiRequest("POST", path_of(CONFIG_MAP, "default"), query, headers, body)
+            async with asyncio.timeout(IN_FORCE_SECONDS):
+                while (await client.exchange(trial)).status < 300:  # noqa: ASYNC110  not an event
+                    await asyncio.sleep(POLL_SECONDS)
+        await install(client, configurations, manager=manager)
+
+
+async def unregister(client: Client, operator: Operator, namespace: str) -> None:
+    """Delete the admission webhooks, as far as there are some."""
+    for each in webhooks(operator, namespace):
+        with suppress(NotFound):
+            await client.delete(kind_of(each), key_of(each))
+
+
+async def stop_converting(client: Client, documents: Iterable[Resource]) -> list[Resource]:
+    """Set the conversion of the CRDs among these to None where it is a webhook; returns those CRDs."""
+    patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+    changed = []
+    for crd in documents:
+        if crd["kind"] == CRD.kind and crd["spec"].get("conversion", {}).get("strategy") == "Webhook":
+            with suppress(NotFound):
+                changed.append(await client.merge_patch(CRD, key_of(crd), patch))
+    return changed
+
+
+def _trial_of(configuration: Resource) -> str:
+    return f"{TRIAL}-{configuration['kind'].lower()}.{configuration['metadata']['name']}"
+
+
+def _with_trial(configuration: Resource) -> Resource:
+    """With a webhook that fails for one ConfigMap, which is never stored: when it does, all of them are in force."""
+    name = _trial_of(configuration)
+    first = configuration["webhooks"][0]
+    trial = {
+        "name": name,
+        "clientConfig": {**first["clientConfig"], "url": f"{first['clientConfig']['url']}/{TRIAL}"},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
+        "matchConditions": [{"name": TRIAL, "expression": f"object.metadata.name == '{name}'"}],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    return {**configuration, "webhooks": [*configuration["webhooks"], trial]}

@@ -1,0 +1,171 @@
+"""`bonny_dev.webhooks`: how an API server of this machine is led to a process of this machine."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from bonny import Admission, Operator, Review
+from bonny.client.config import Kubeconfig
+from bonny.resource import Resource
+from bonny.webhooks import names
+from bonny_dev.manifest.recorder import NOT_RECORDED
+from bonny_dev.manifest.webhooks import webhooks
+from bonny_dev.tasks.run_local import CALLED_IN, Options, _once_it_answers, _webhooks
+from bonny_dev.webhooks import Loopback
+from tests.support.things import Thing
+
+
+class ThingAdmission(Admission[Thing]):
+    """With both kinds of reviews."""
+
+    def default(self, review: Review[Thing]) -> None:
+        """Changes nothing."""
+
+    def validate(self, review: Review[Thing]) -> None:
+        """Refuses nothing."""
+
+
+OPERATOR = Operator(name="things", group="example.com", controllers=[ThingAdmission], crds=[Thing])
+SERVICE: Resource = {"service": {"name": "things-webhook", "namespace": "things", "path": "/convert", "port": 443}}
+CONVERTED: Resource = {
+    "kind": "CustomResourceDefinition",
+    "spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": SERVICE}}, "names": {}},
+}
+
+
+def authority(loopback: Loopback) -> str:
+    return base64.b64encode((loopback.folder / names.BUNDLE).read_bytes()).decode()
+
+
+def test_the_service_becomes_a_url_of_this_machine_and_all_else_stays(tmp_path: Path) -> None:
+    loopback = Loopback.at(tmp_path)
+
+    for before in webhooks(OPERATOR, "things"):
+        after = loopback.called(before)
+        (old,), (new,) = before["webhooks"], after["webhooks"]
+        url = f"https://127.0.0.1:{loopback.port}{old['clientConfig']['service']['path']}"
+        assert new == old | {"clientConfig": {"url": url, "caBundle": authority(loopback)}}
+        assert after == before | {"webhooks": [new]}
+
+
+def test_a_conversion_by_webhook_is_asked_for_here_and_another_document_stays(tmp_path: Path) -> None:
+    loopback = Loopback.at(tmp_path)
+
+    conversion = loopback.called(CONVERTED)["spec"]["conversion"]
+    url = f"https://127.0.0.1:{loopback.port}/convert"
+    assert conversion == {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"url": url, "caBundle": authority(loopback)}},
+    }
+    for document in ({"kind": "CustomResourceDefinition", "spec": {"names": {}}}, {"kind": "ServiceAccount"}):
+        assert loopback.called(document) == document
+
+
+def test_the_next_run_has_the_same_port_and_certificate(tmp_path: Path) -> None:
+    """Else what the API server knows would be wrong after a reload."""
+    first = Loopback.at(tmp_path)
+    certificate = (tmp_path / names.CERTIFICATE).read_bytes()
+
+    assert Loopback.at(tmp_path) == first
+    assert (tmp_path / names.CERTIFICATE).read_bytes() == certificate
+    assert (tmp_path / names.KEY).stat().st_mode & 0o077 == 0
+
+
+@contextmanager
+def served(loopback: Loopback, folder: Path) -> Iterator[None]:
+    """A server at the port of `loopback`, with the certificate in `folder`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / names.CERTIFICATE, folder / names.KEY)
+    server = socket.create_server(("127.0.0.1", loopback.port))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                accepted, _ = server.accept()
+                with suppress(ssl.SSLError):
+                    context.wrap_socket(accepted, server_side=True).close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        server.close()
+
+
+def test_only_a_server_with_this_certificate_counts(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    loopback, other = Loopback.at(tmp_path), Loopback.at(tmp_path / "other")
+
+    assert not loopback.answers()
+    with served(loopback, other.folder):
+        assert not loopback.answers()
+    with served(loopback, loopback.folder):
+        assert loopback.answers()
+
+
+def test_work_begins_when_the_server_answers_and_its_error_ends_the_run(tmp_path: Path) -> None:
+    loopback = Loopback.at(tmp_path)
+
+    def work() -> None:
+        raise RuntimeError("refused")
+
+    with (
+        served(loopback, loopback.folder),
+        pytest.raises(RuntimeError, match="refused"),
+        _once_it_answers(loopback, work),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        threading.Event().wait(10)
+
+
+@pytest.mark.parametrize(("sandbox", "shared"), [(True, False), (False, True), (False, False)])
+def test_only_a_sandbox_is_led_to_this_machine(
+    sandbox: bool,
+    shared: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Another API server would refuse all writes of a kind whose webhook it cannot reach."""
+    called = sandbox or shared
+    if shared:
+        monkeypatch.setenv(CALLED_IN, str(tmp_path))
+
+    with _webhooks(OPERATOR, Options(sandbox=sandbox), Kubeconfig("config")) as (loopback, registered):
+        assert loopback is not None
+        assert (loopback.folder == tmp_path) == shared
+        assert registered == (loopback if called else None)
+
+    said = capsys.readouterr().out
+    assert ("webhooks and conversions of the current context of config are left alone" in said) == (not called)
+    assert ("--sandbox" in said) == (not called)
+
+
+def test_an_operator_without_webhooks_gets_no_certificate() -> None:
+    bare = Operator(name="things", group="example.com", crds=[Thing])
+
+    with _webhooks(bare, Options(), Kubeconfig("config")) as found:
+        assert found == (None, None)
+
+
+def test_a_run_that_ends_first_does_no_work(tmp_path: Path) -> None:
+    done: list[str] = []
+    loopback = Loopback.at(tmp_path)
+
+    with _once_it_answers(loopback, lambda: done.append("work")):
+        (thread,) = (each for each in threading.enumerate() if each.name == NOT_RECORDED)
+    with served(loopback, loopback.folder):
+        thread.join()
+
+    assert done == []
