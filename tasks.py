@@ -161,6 +161,12 @@ def bench_scheduler(c: Context) -> None:
 
 
 @task
+def bench_webhooks(c: Context) -> None:
+    """Measure admission webhooks beside controller-runtime; about a quarter of an hour."""
+    c.run("python -m bench.webhooks", pty=sys.stdout.isatty())
+
+
+@task
 def mutants(c: Context) -> None:
     """Break one guarantee at a time and expect the tests to notice."""
     c.run("python tools/mutants.py", pty=sys.stdout.isatty())
@@ -214,6 +220,7 @@ namespace = Collection(
     bench_core,
     bench_pipeline,
     bench_scheduler,
+    bench_webhooks,
     check,
     conformance,
     demo,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bonny import Controller, Operator, Scheduler
+from bonny import Admission, Controller, Operator, Scheduler
 from bonny.client.config import InCluster
 from bonny.main import defaults, serve
 from bonny.run.config import Config
@@ -26,7 +26,7 @@ from .sampling import Sampler
 __all__ = ["run"]
 
 
-def run(*controllers: type[Controller[Any]], schedulers: tuple[type[Scheduler], ...] = ()) -> int:
+def run(*controllers: type[Controller[Any]] | type[Admission[Any]], schedulers: tuple[type[Scheduler], ...] = ()) -> int:
     """Serve these until a signal comes; returns the exit code."""
     if "BENCH_PROFILE" in os.environ:
         Sampler(Path(os.environ["BENCH_PROFILE"]))

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
 // GroupVersion is that of the kind.
@@ -101,13 +102,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 //
 // Stock settings but for what would do other work: no metrics server, no probes, no leader election.
 func Run(options cache.Options, setUp func(ctrl.Manager, *Tally) error) {
-	if err := serve(options, setUp); err != nil {
+	RunWith(options, nil, setUp)
+}
+
+// RunWith does the same with a webhook server.
+func RunWith(options cache.Options, server webhook.Server, setUp func(ctrl.Manager, *Tally) error) {
+	if err := serve(options, server, setUp); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func serve(options cache.Options, setUp func(ctrl.Manager, *Tally) error) error {
+func serve(options cache.Options, server webhook.Server, setUp func(ctrl.Manager, *Tally) error) error {
 	ctrl.SetLogger(zap.New())
 	tally, err := newTally()
 	if err != nil {
@@ -122,6 +128,7 @@ func serve(options cache.Options, setUp func(ctrl.Manager, *Tally) error) error 
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		LeaderElection:         false,
+		WebhookServer:          server,
 	})
 	if err != nil {
 		return err

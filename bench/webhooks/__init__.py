@@ -1,0 +1,1 @@
+"""Admission webhooks, measured beside controller-runtime."""
