@@ -28,6 +28,7 @@ from tests.support.processes import OperatorProcess
 from tests.support.relay import Relay
 from tests.support.reviewing import GROUP, SECRET, operator
 
+CRATES: Final = f"/apis/{GROUP}/{{}}/namespaces/default/crates"
 BOXES: Final = f"/apis/{GROUP}/v1/namespaces/default/boxes"
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 TRY: Final = "?dryRun=All"
@@ -59,6 +60,7 @@ class Reviewed:
         self.certify(self.valid)
         (folder / names.BUNDLE).write_bytes(self.valid.ca + self.expired.ca)
         loopback = Loopback(port=relay.port, folder=folder)
+        sandbox.apply(loopback.crds(operator, "operators"))
         sandbox.apply([loopback.called(each) for each in webhooks(operator, "operators")])
 
     def certify(self, issued: certificates.Issued) -> None:
@@ -97,9 +99,17 @@ class Reviewed:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _served(sandbox: Sandbox) -> None:
-    sandbox.apply(crds(operator.crds, GROUP))
+def _served(sandbox: Sandbox) -> Iterator[None]:
+    definitions = crds(operator.crds, GROUP)
+    sandbox.apply(definitions)
     sandbox.eventually(lambda: sandbox.request("GET", BOXES).status == 200)
+    yield
+    for each in definitions:
+        without = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+        name = each["metadata"]["name"]
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+        assert sandbox.request("PATCH", path, without, content_type=MERGE).status == 200
+        assert sandbox.request("DELETE", path).status == 200
 
 
 @pytest.fixture
@@ -264,3 +274,28 @@ def test_w19_a_configuration_that_outlives_its_operator_holds_up_nothing_else(re
     for each in webhooks(operator, "operators"):
         sandbox.delete(each["apiVersion"], each["kind"], each["metadata"]["name"])
     sandbox.eventually(lambda: reviewed.tried("bad").status == 201)
+
+
+def test_w20_while_no_replica_converts_the_stored_version_goes_on(reviewed: Reviewed) -> None:
+    sandbox, old, stored = reviewed.sandbox, CRATES.format("v1"), CRATES.format("v2")
+    gone = reviewed.begin()
+    crate = {"apiVersion": f"{GROUP}/v2", "kind": "Crate", "metadata": {"name": "c"}, "spec": {"width": 3}}
+    # A definition that was just changed answers 429 for a moment.
+    sandbox.eventually(lambda: sandbox.request("POST", stored, crate).status in (201, 409), within_seconds=SEEN_SECONDS)
+    sandbox.eventually(lambda: sandbox.request("GET", f"{old}/c").body.get("spec") == {"size": 3})
+    gone.process.kill()
+    gone.process.wait()
+    reviewed.relay.cut()
+
+    refused = sandbox.request("GET", f"{old}/c")
+    assert (refused.status, "conversion webhook for" in refused.body["message"]) == (500, True)
+    changed = sandbox.request("PATCH", f"{stored}/c", {"spec": {"width": 4}}, content_type=MERGE)
+    assert changed.status == 200
+    assert [each["spec"] for each in sandbox.request("GET", stored).body["items"]] == [{"width": 4}]
+
+    reviewed.begin()
+    sandbox.eventually(
+        lambda: sandbox.request("GET", f"{old}/c").body.get("spec") == {"size": 4}, within_seconds=SEEN_SECONDS
+    )
+    assert [each["spec"] for each in sandbox.request("GET", old).body["items"]] == [{"size": 4}]
+    assert sandbox.request("DELETE", f"{stored}/c").status == 200

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any, Literal
 
-from bonny import Admission, Axn, Controller, Denied, Kind, Operator, Owned, Review, Spec, Version
+from bonny import Admission, Axn, Controller, Denied, Kind, Operator, Owned, Resource, Review, Spec, Version
 from bonny.main import main
 
 GROUP = "reviewed.example.com"
@@ -30,6 +30,46 @@ class Box(Version):
     storage = True
     hub = True
     spec: BoxSpec = BoxSpec()
+
+
+class CrateSpec(Spec):
+    """What the user wants."""
+
+    width: int = 1
+
+
+class Crate(Version):
+    """Stored in this version; the other one says `size`."""
+
+    kind = "Crate"
+    plural = "crates"
+    version = "v2"
+    storage = True
+    hub = True
+    spec: CrateSpec = CrateSpec()
+
+
+class OldCrateSpec(Spec):
+    """What the user wants."""
+
+    size: int = 1
+
+
+class OldCrate(Version):
+    """The version before."""
+
+    kind = "Crate"
+    plural = "crates"
+    version = "v1"
+    spec: OldCrateSpec = OldCrateSpec()
+
+    @staticmethod
+    def to_hub(resource: Resource) -> Resource:
+        return {**resource, "spec": {"width": resource["spec"]["size"]}}
+
+    @staticmethod
+    def from_hub(resource: Resource) -> Resource:
+        return {**resource, "spec": {"size": resource["spec"]["width"]}}
 
 
 class BoxController(Controller[Box]):
@@ -84,7 +124,7 @@ class ConfigMapAdmission(Admission[Any]):
 operator = Operator(
     name="reviewing",
     group=GROUP,
-    controllers=(BoxController, BoxAdmission, ThreadAdmission, ConfigMapAdmission),
+    controllers=(BoxController, BoxAdmission, ThreadAdmission, ConfigMapAdmission, Crate, OldCrate),
     version="1.0.0",
 )
 
