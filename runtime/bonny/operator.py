@@ -188,7 +188,7 @@ class Operator:
                 yield server.__name__, server.kind(self.group).namespace, rule
         for admission in self.admissions:
             for rule in admission.rules:
-                yield admission.__name__, "", rule
+                yield admission.__name__, None, rule
         for task in self.tasks:
             for rule in task.rules:
                 yield task.id, None, rule
