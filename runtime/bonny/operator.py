@@ -188,7 +188,7 @@ class Operator:
                 yield server.__name__, server.kind(self.group).namespace, rule
         for admission in self.admissions:
             for rule in admission.rules:
-                yield admission.__name__, "", rule
+                yield admission.__name__, None, rule
         for task in self.tasks:
             for rule in task.rules:
                 yield task.id, None, rule
@@ -227,7 +227,7 @@ class Operator:
             if isinstance(handled, type) and hubs and handled not in hubs:
                 raise OptionError(
                     f"{controller.__name__} handles {handled.kind} {handled.version}, but its hub is "
-                    f"{hubs[0].version}: write Controller of the hub, or move `hub = True`"
+                    f"{hubs[0].version}: import {handled.kind} from {hubs[0].__module__}, or move `hub = True`"
                 )
         manager = f"{self.name}/{controller.__name__}"
         if len(manager.encode()) > MANAGER_BYTES:

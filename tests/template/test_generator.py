@@ -332,5 +332,5 @@ def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it(proje
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
-    assert done.stderr.startswith("jinja2 is not installed here: run `pip install -e '.[dev]'` and try again; if that")
+    assert done.stderr.startswith("jinja2 is not installed here: run `uv sync`, or `pip install -e '.[dev]'`, and try")
     assert len(done.stderr.splitlines()) == 1

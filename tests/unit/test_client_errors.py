@@ -312,6 +312,11 @@ def test_an_object_under_deletion_is_not_taken_for_what_an_earlier_try_created()
             '299 - "policy/v1beta1 Budget is deprecated in v1.21+, unavailable in v1.25+; use policy/v1 P"',
             "policy/v1beta1 Budget is deprecated in v1.21+, unavailable in v1.25+; use policy/v1 P",
         ),
+        (
+            '299 - "example.com/v1 Widget is deprecated; use example.com/v2 Widget"',
+            "example.com/v1 Widget is deprecated; use example.com/v2 Widget",
+        ),
+        ('299 - "example.com/v1 Widget is deprecated"', "example.com/v1 Widget is deprecated"),
         (r'299 - "unknown field \"spec.colour\""', 'unknown field "spec.colour"'),
         # The text of a webhook or of a policy; the server does not say so.
         (r'299 - "the password \"hunter2\" is short"', LEFT_OUT),

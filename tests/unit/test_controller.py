@@ -303,7 +303,9 @@ def test_a_controller_of_several_versions_works_with_the_hub() -> None:
 
     class Widgets(Controller[Other]): ...
 
-    with pytest.raises(OptionError, match="Widgets handles Widget v1, but its hub is v2"):
+    with pytest.raises(
+        OptionError, match=rf"Widgets handles Widget v1, but its hub is v2: import Widget from {__name__}, or move"
+    ):
         Operator(name="o", group="example.com", controllers=[Widgets], crds=[Hub])
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +39,25 @@ def test_an_unknown_kind_is_refused_with_the_kinds_that_there_are(context: Conte
     with pytest.raises(Exit, match=r"^the operator has no kind Gadget: it has Widget$") as raised:
         tasks.migrate_kind.body(context, "Gadget")
     assert raised.value.code == 2
+
+
+def test_a_warning_of_the_api_server_is_shown_with_its_text(tmp_path: Path) -> None:
+    """Regression: tasks printed `the API server warns`, and nothing else."""
+    named = {
+        "name": "a",
+        "cluster": {"server": "http://127.0.0.1:1"},
+        "user": {},
+        "context": {"cluster": "a", "user": "a"},
+    }
+    kubeconfig = {"current-context": "a", "clusters": [named], "users": [named], "contexts": [named]}
+    (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig), "utf-8")
+    code = (
+        "import logging; from bonny_dev.tasks.deploy import cluster_of; cluster_of('');"
+        "logging.getLogger('bonny').warning('the API server warns', extra={'warning': 'v1 Widget is deprecated'})"
+    )
+    environment = {**os.environ, "KUBECONFIG": str(tmp_path / "kubeconfig")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr.rstrip().endswith('the API server warns     warning="v1 Widget is deprecated"')
 
 
 def test_objects_that_were_refused_are_exit_code_1(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import bonny
 from bonny import Controller, Operator, Owned
+from bonny.client.errors import Failure, Invalid, refusal
 from bonny_dev import testing
 from bonny_dev.testing import RunningOperator
 from tests.support.widget import Widget, widget
@@ -53,6 +54,21 @@ async def test_a_wait_in_vain_shows_the_object_without_managed_fields(tmp_path: 
         await running.until(live, lambda _: False, within=0.1)
     assert "f:size" not in str(raised.value)
     assert "fieldsV1" in str(live)
+
+
+async def test_a_refused_object_is_reported_with_the_text_that_a_user_reads() -> None:
+    """Regression: the error advised `kubectl apply --dry-run=server`, for an API server that had ended."""
+    denied = 'admission webhook "widgets.example.com" denied the request: spec.size: must be even'
+
+    class Refusing:
+        async def apply(self, *_: Any, **__: Any) -> None:
+            raise refusal(Failure(code=422, reason="Invalid", message=denied), verb="apply", resource="widgets a")
+
+    operator = Operator(name="widgets", group="example.com", controllers=[Widgets])
+    running = RunningOperator(operator, cast("Any", Refusing()), cast("Any", None), Path())
+    with pytest.raises(Invalid) as raised:
+        await running.apply(widget())
+    assert raised.value.__notes__ == [denied]
 
 
 def test_there_is_one_way_to_ask_whether_an_object_is_ready() -> None:

@@ -141,7 +141,7 @@ Internal error occurred: failed calling webhook "NAME"
 etcdserver: [a-z ,]+$|rpc error: code = \w+ desc = trying to send message [a-z \d(.)]+$
 Request entity too large: limit is \d+|[tT]oo many requests[\w ,.]*|Timeout: request did not complete[a-z -]*
 Unauthorized|404 page not found|the server (?:could not|does not|is currently unable to) [a-z ]+|the answer is not JSON
-NAME NAME is deprecated in NAME(?: unavailable in NAME)?(?: use NAME NAME)?
+NAME NAME is deprecated(?: in NAME(?: unavailable in NAME)?)?(?:;? use NAME NAME)?
 (?:unknown|duplicate) field "NAME"$
 """
 # Constant descriptions of errors in a field: they never quote a value.

@@ -86,7 +86,7 @@ class Admission(Generic[V_co]):
     effect the second time."""
 
     rules: ClassVar[tuple[Resource, ...]] = ()
-    """RBAC rules for `review.client`, as a Role writes them. Default: none."""
+    """RBAC rules for `review.client`, as a Role writes them; granted where the operator watches. Default: none."""
 
     # --- your methods -------------------------------------------------------------------------------------------------
     # Typed so that both an `async def` and a `def` fit as what overrides them.

@@ -9,6 +9,7 @@ is asked for custom resources: it may serve other versions than the code declare
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
@@ -20,6 +21,7 @@ from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.resource import Resource, identify, key_of
 from bonny.run.config import Config
+from bonny.telemetry.logging import LogFormat, configure
 
 from ..install import CRD, kind_of, served_kind
 from ..install import install as apply_all
@@ -37,7 +39,12 @@ def documents_of(project: Project, *, image: str, namespace: str) -> list[Resour
 
 
 def cluster_of(context: str) -> Cluster:
-    """The cluster that run-local and doctor would talk to, too. Raises: `UsageError` when there is none."""
+    """The cluster that run-local and doctor would talk to, too. Raises: `UsageError` when there is none.
+
+    Warnings of its API server are shown with their text.
+    """
+    if not logging.root.handlers:
+        configure(LogFormat.CONSOLE, level=logging.WARNING)
     config = Config.from_environment()
     return find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
 

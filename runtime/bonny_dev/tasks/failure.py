@@ -45,7 +45,7 @@ def in_one_sentence() -> Iterator[None]:
         if missing in {"", "bonny", "bonny_dev"}:
             raise
         sentence = (
-            f"{missing} is not installed here: run `pip install -e '.[dev]'` and try again; if that does not help, add "
-            "it to pyproject.toml, or correct its name"
+            f"{missing} is not installed here: run `uv sync`, or `pip install -e '.[dev]'`, and try again; if that "
+            "does not help, add it to pyproject.toml, or correct its name"
         )
         raise Exit(sentence, code=2) from error

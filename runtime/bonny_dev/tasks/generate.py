@@ -210,15 +210,15 @@ def _notes(
     """Which version is the hub and stored, and the lines to change so that the new one takes its place."""
     yield (
         f"{new.kind} {new.version} is served. {hub.version} stays the hub, which the controller works with; "
-        f"{stored.version} stays the version that is stored. The fields of {new.version} may differ: write them, "
-        f"to_hub and from_hub in {new.path.relative_to(project.root)}, and set served = False there for one release."
+        f"{stored.version} stays the version that is stored. To change its fields, edit them, to_hub and from_hub in "
+        f"{new.path.relative_to(project.root)}, and set served = False there for one release."
     )
     yield f"To put {new.version} in its place, in a release after it was served, change these lines:"
     for version, name, value in (
-        (hub, "hub", False),
         (stored, "storage", False),
-        (new, "hub", True),
+        (hub, "hub", False),
         (new, "storage", True),
+        (new, "hub", True),
     ):
         yield f"  {version.path.relative_to(project.root)}:{version.lines[name]}: {name} = {value}"
     old = (f"api.{hub.path.parent.name}.{hub.path.stem} import", f'"{group}/{hub.version}"')

@@ -165,7 +165,7 @@ def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
     path = project.root / "pyproject.toml"
     before = path.read_bytes().decode("utf-8")
     text, left = with_webhooks(before)
-    lock = "Next: `pip install -e '.[dev]'` and `invoke lock`: webhooks need the package cryptography."
+    lock = "Next: `uv sync`, or `pip install -e '.[dev]'`, and `invoke lock`: webhooks need the package cryptography."
     return replace(
         plan,
         texts={**plan.texts, **({path: text} if text != before else {})},

@@ -50,6 +50,6 @@ def run_lock(project: Project) -> int:
 def _run(root: Path, command: Sequence[str]) -> int:
     module, *arguments = command
     if importlib.util.find_spec(module) is None:
-        raise UsageError(f"{module} is not installed here: run `pip install -e '.[dev]'` and try again")
+        raise UsageError(f"{module} is not installed here: run `uv sync`, or `pip install -e '.[dev]'`, and try again")
     print(f"$ {' '.join(command)}", flush=True)
     return subprocess.run([sys.executable, "-m", module, *arguments], cwd=root, check=False).returncode

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bonny.client.api import APPLY, JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
-from bonny.client.errors import NotFound
+from bonny.client.errors import NotFound, Refusal, shows_values
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Key, Resource, identify, key_of
@@ -71,9 +71,15 @@ class RunningOperator:
         """Create or change `resource` by server-side apply.
 
         Without a namespace it goes to `default`, or to the operator's own if it watches no other.
+        Raises: `ApiError`; when the API server refuses it, with a note that has the text that a user reads.
         """
+        shows_values.set(True)
         kind, placed = self._placed(resource)
-        applied, _ = await self.client.apply(kind, placed, manager=MANAGER)
+        try:
+            applied, _ = await self.client.apply(kind, placed, manager=MANAGER)
+        except Refusal as error:
+            error.add_note(error.whole_message)
+            raise
         self._applied[kind, key_of(applied)] = None
         self._owners.add(applied["metadata"]["uid"])
         return applied

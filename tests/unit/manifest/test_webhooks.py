@@ -307,6 +307,15 @@ def test_permissions_name_the_one_secret_and_the_objects_that_trust_it() -> None
     assert rules(operator(), CLUSTER) == []
 
 
+@pytest.mark.parametrize(("watch", "place"), [("all", CLUSTER), ("namespace", "lamps")])
+def test_reads_of_a_webhook_are_granted_where_it_reviews(watch: str, place: str) -> None:
+    """Regression: an operator of one namespace could read the ConfigMaps of all namespaces."""
+    read = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
+    granted = grants(operator(admission(rules=(read,)), watch=watch), namespace="lamps")
+
+    assert [where for where, granted_there in granted.items() if read in granted_there] == [place]
+
+
 def test_outside_of_the_cluster_no_certificate_is_needed() -> None:
     objects = manifest(operator(LampAdmission), local=True)
 
