@@ -7,6 +7,7 @@ limited to one name. With the permission to write a `caBundle` comes a guard, an
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from bonny.operator import Operator
 from bonny.resource import Resource
@@ -16,6 +17,8 @@ from bonny.webhooks.permissions import trusting
 from .policies import SINCE
 from .template import read_object
 from .webhooks import service_name
+
+GUARD: Final = "webhook-guard"
 
 
 def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
@@ -40,7 +43,7 @@ def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
 
 
 def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
-    guard = f"{operator.name}-webhook-guard.{operator.group}"
+    guard = f"{operator.name}-{GUARD}.{operator.group}"
     policy = read_object("webhook-guard", operator, namespace, guard=guard, since=SINCE)
     policy["spec"]["matchConstraints"]["resourceRules"] = [
         {

@@ -23,7 +23,7 @@ from bonny.run.config import Config
 
 from ..install import CRD, kind_of, served_kind
 from ..install import install as apply_all
-from ..manifest import bundle, policies
+from ..manifest import bundle, policies, serving
 from ..project import Project
 from ..webhooks import CONFIGURATIONS, stop_converting
 
@@ -120,7 +120,13 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
                 f"{f' and all else in namespace {own}' if own in namespaces else ''}: add --yes to do it"
             )
         print(f"uninstalling from {cluster.source}", flush=True)
-        admission = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]
+        # The guard holds the operator's permissions to what they are for, so it stays for as long as those do.
+        guard = f"{own}-{serving.GUARD}."
+        admission = [
+            each
+            for each in reversed(documents)
+            if each["apiVersion"] == policies.API_VERSION and not each["metadata"]["name"].startswith(guard)
+        ]
         for each in admission:
             await _delete(client, kind_of(each), each)
         for crd in await stop_converting(client, converting):
