@@ -35,7 +35,6 @@ from bonny.run.permissions import missing_lines
 from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
 from bonny.webhooks import names
-from bonny.webhooks.admission import LONGEST_SECONDS
 
 from ..crd.definition import crds
 from ..install import CRD, install, kind_of, kinds_of, read_documents
@@ -138,8 +137,6 @@ async def examine(
         if operator.has_webhooks and not installs:
             yield await _look("webhook", _answered(client, operator, namespace))
             yield await _look("webhook", _certified(client, operator, namespace))
-            for configuration in webhooks(operator, namespace):
-                yield await _look("webhook", _harmless(client, operator, configuration, namespace))
         for file, text in samples.items():
             yield await _look("sample", _accepted(client, kinds_of(operator), file, text))
 
@@ -271,26 +268,6 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
     if days < FEW_DAYS:
         raise _Wrong(f"the certificate in Secret {namespace}/{name} ends in {days} days: see the log of the operator")
     return f"the certificate in Secret {namespace}/{name} is trusted, and ends in {days} days"
-
-
-async def _harmless(client: Client, operator: Operator, declared: Resource, namespace: str) -> str:
-    """The configuration cannot keep the cluster from working while no replica answers."""
-    live = await client.get(kind_of(declared), key_of(declared))
-    for webhook in live["webhooks"]:
-        rules = [text for rule in webhook["rules"] for name in ("apiGroups", "resources") for text in rule[name]]
-        expressions = webhook.get("namespaceSelector", {}).get("matchExpressions") or [{}]
-        excluded = any(
-            namespace in each.get("values", ()) if each.get("operator") == "NotIn" else each.get("operator") == "In"
-            for each in expressions
-        )
-        problem = (
-            (webhook["timeoutSeconds"] > LONGEST_SECONDS and f"waits {webhook['timeoutSeconds']} s")
-            or (any("*" in text for text in rules) and "reviews kinds that it does not name")
-            or (not excluded and "reviews the namespace of the operator")
-        )
-        if webhook["failurePolicy"] == "Fail" and problem:
-            raise _Wrong(f"{webhook['name']} of {identify(live)} fails closed and {problem}: {MANIFEST}")
-    return f"{identify(live)} is registered, and can do no harm"
 
 
 async def _granted(client: Client, operator: Operator, namespace: str) -> str:
