@@ -76,8 +76,7 @@ async def _until(
     client: Client, like: Resource, holds: Callable[[Resource], bool], problem: str, *, wait: float
 ) -> None:
     ends = asyncio.get_running_loop().time() + wait
-    kind, key = kind_of(like), key_of(like)
-    while not holds(await client.get(kind, key.name, namespace=key.namespace or None)):
+    while not holds(await client.get(kind_of(like), key_of(like))):
         if asyncio.get_running_loop().time() > ends:
             raise UsageError(f"after {wait:g} s {identify(like)} {problem}")
         await asyncio.sleep(POLL_SECONDS)

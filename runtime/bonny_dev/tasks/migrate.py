@@ -31,7 +31,7 @@ from bonny.errors import UsageError
 from bonny.kinds import Kind
 from bonny.resource import Resource, key_of
 
-from ..install import CRD, served_kind
+from ..install import CRD, read_each_version, served_kind
 from ..sandbox.cache import Every
 from .managed_fields import ANYTHING, fitting, relabelled
 
@@ -116,9 +116,7 @@ async def _prepared(client: Client, declared: Resource, removed: Sequence[str]) 
     if wrong := {*removed} - (versions.keys() - {wanted}):
         raise UsageError(f"--remove-version {min(wrong)}: {name} has no such version beside its storage version")
     kind = replace(served_kind(crd), metadata_only=True)
-    for version in versions.values():
-        if version["served"]:  # the first page fails if the conversion of any object fails
-            await anext(pages(client, replace(kind, api_version=f"{group}/{version['name']}")))
+    await read_each_version(client, crd)
     schema = versions[wanted]["schema"]["openAPIV3Schema"]
     return Migration(
         name=name,
