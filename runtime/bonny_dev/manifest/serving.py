@@ -16,17 +16,13 @@ from bonny.webhooks.permissions import trusting
 
 from .policies import SINCE
 from .template import read_object
-from .webhooks import service_name
 
 GUARD: Final = "webhook-guard"
 
 
 def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
-    """The objects, before the permissions of the operator: the guard is there when they are granted.
-
-    Raises: `UsageError` when the operator's name cannot be that of a Service.
-    """
-    service, secret = service_name(operator), names.secret(operator.name)
+    """The objects, before the permissions of the operator: the guard is there when they are granted."""
+    service, secret = names.service(operator.name), names.secret(operator.name)
     if operator.deploy.certificates == "own":
         yield read_object("webhook-secret", operator, namespace, secret=secret)
         yield from _guard(operator, namespace)

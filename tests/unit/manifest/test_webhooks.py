@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from bonny import Deploy, Kind, Operator, Scope, Spec, Version
-from bonny.errors import OptionError, UsageError
+from bonny.errors import OptionError
 from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, grants
 from bonny.webhooks import Admission, Review
@@ -422,9 +422,3 @@ def test_kinds_of_others_cannot_fail_closed_where_the_operator_itself_runs() -> 
     assert webhook(**foreign("v1", "Pod", **FAIL))["failurePolicy"] == "Fail"
     with pytest.raises(OptionError, match="fails closed for pods where the operator itself must start"):
         manifest(operator(pods, watch="namespace"))
-
-
-@pytest.mark.parametrize("name", ["1-lamps", "l" * 60])
-def test_an_operator_whose_service_cannot_have_its_name_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=f"'{name}-webhook' is not a name of a Service"):
-        documents(operator(LampAdmission, name=name), image=IMAGE)
