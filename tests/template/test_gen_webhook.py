@@ -109,12 +109,10 @@ def test_when_a_file_cannot_be_written_the_edit_is_taken_back(gadgets: Path) -> 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("Gadget --version v3", "Gadget has no v3: choose --version v1"),
         ("Event", "Event exists in several versions: choose events.k8s.io/v1/Event or v1/Event"),
         ("Widget", "Widget is neither a kind of this operator nor of Kubernetes: see `kubectl api-resources`"),
         ("apps/v1/Deploymnt", "did you mean apps/v1/Deployment?"),
         ("gadget", "'gadget' is not a"),
-        ("Pod --version v1", "--version is for a kind of this operator, and Pod is not one: leave it out"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence_and_changes_nothing(

@@ -32,7 +32,6 @@ from bonny.kinds import Kind
 from bonny.resource import Resource, key_of
 
 from ..install import CRD, read_each_version, served_kind
-from ..sandbox.cache import Every
 from .managed_fields import ANYTHING, fitting, relabelled
 
 # At most 100 objects a second: controllers and users are served meanwhile, and a webhook may convert each object.
@@ -152,9 +151,9 @@ async def _survey(client: Client, work: Migration) -> int:
 
 async def _rewrite(client: Client, work: Migration, total: int) -> int:
     """Write all objects that need it; returns how many were refused."""
-    bar, clock, lines = sys.stdout.isatty(), asyncio.get_running_loop().time, Every(print)
+    bar = sys.stdout.isatty()
     await asyncio.sleep(SETTLE_SECONDS)
-    done, refused, started = 0, 0, clock()
+    done, refused = 0, 0
     async for batch in _batches(client, work):
         *texts, _ = await asyncio.gather(*(_write(client, work, each) for each in batch), asyncio.sleep(SECONDS, ""))
         for text in filter(None, texts):
@@ -162,8 +161,6 @@ async def _rewrite(client: Client, work: Migration, total: int) -> int:
         done, refused = done + len(batch), refused + sum(map(bool, texts))
         if bar:
             print(f"{CLEAR}[{'#' * (BAR * done // max(total, done)):<{BAR}}] {done} of {total}", end="", flush=True)
-        else:
-            lines(clock() - started, f"objects written: {done - refused} of {total}")
     print(f"{CLEAR if bar else ''}objects written: {done - refused}", flush=True)
     return refused
 
