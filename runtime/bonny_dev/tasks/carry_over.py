@@ -19,7 +19,7 @@ from .imports import normal_name
 PROJECT: Final = "pyproject.toml"
 FILES: Final = (PROJECT, ".gitattributes", ".dockerignore", "Dockerfile", ".github/workflows/ci.yml", ".gitlab-ci.yml",
                 "tasks.py", "tests/**/*.py")  # fmt: skip
-# What the template wrote, and what it writes now.
+# The text that the template wrote, and the text that it writes now.
 EDITS: Final = {
     r"(?<![\w.])bonny([./])(?=(?:manifest|sandbox|tasks|testing)\b)": r"bonny_dev\1",
     r"^([ \t]*)from bonny import (.+), (testing\b.*?)(\r?)$": r"\1from bonny import \2\4\n\1from bonny_dev import \3\4",

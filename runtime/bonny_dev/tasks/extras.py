@@ -1,4 +1,4 @@
-"""Extras: adds the extra `webhooks` to those of the image in the pyproject.toml of a repository.
+"""Extras: adds the extra `webhooks` to the extras of the image in the pyproject.toml of a repository.
 
 Only a line as the template writes it is extended; for everything else a sentence says what to add.
 """

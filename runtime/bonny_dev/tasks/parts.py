@@ -127,7 +127,7 @@ def plan_scheduler(project: Project, name: str) -> Plan:
 
 def plan_webhook(project: Project, of: str) -> Plan:
     """An admission webhook of a kind of this operator, whose objects it sees in the hub's version, or of another kind:
-    `Pod`, or `cert-manager.io/v1/Certificate`. The extra `webhooks` is added to those of the image.
+    `Pod`, or `cert-manager.io/v1/Certificate`. The extra `webhooks` is added to the extras of the image.
 
     Raises: `UsageError` when the kind does not exist.
     """
