@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Final
 
 import yaml
 
 from bonny.client.api import ApiRequest, Client, path_of
+from bonny.client.pages import pages
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Scope, builtin
 from bonny.naming import names_of
@@ -54,6 +56,14 @@ def served_kind(crd: Resource) -> Kind:
         )
     version = max(served, key=itemgetter("storage"))["name"]
     return Kind(f"{spec['group']}/{version}", names["kind"], plural=names["plural"], scope=Scope(spec["scope"]))
+
+
+async def read_each_version(client: Client, crd: Resource) -> None:
+    """List some objects of a kind in each served version. Raises: `ApiError` when their conversion fails."""
+    kind = replace(served_kind(crd), metadata_only=True)
+    for version in crd["spec"]["versions"]:
+        if version["served"]:
+            await anext(pages(client, replace(kind, api_version=f"{kind.group}/{version['name']}")))
 
 
 class _Loader(yaml.SafeLoader):

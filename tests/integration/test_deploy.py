@@ -382,7 +382,9 @@ def patched(own: Sandbox, path: str, patch: Resource) -> None:
     assert answer.status == 200, answer.body
 
 
-async def test_webhooks_are_registered_when_a_replica_is_ready_and_cannot_stop_an_uninstall(own: Sandbox) -> None:
+async def test_webhooks_are_registered_when_a_replica_is_ready_and_cannot_stop_an_uninstall(
+    own: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
     cluster = Kubeconfig(str(own.kubeconfig))
     documents = bundle.documents(GEARS, image="registry.example.com/gears:1")
     deployment = f"/apis/apps/v1/namespaces/{NAMED['namespace']}/deployments/{NAMED['name']}"
@@ -433,3 +435,6 @@ async def test_webhooks_are_registered_when_a_replica_is_ready_and_cannot_stop_a
 
     assert own.get(api, *hook) is None
     own.eventually(lambda: own.request("GET", crd).status == 404)
+    deleted = capsys.readouterr().out.splitlines()
+    guard = deleted.index("deleted ValidatingAdmissionPolicy gears-operator-webhook-guard.gears.example.org")
+    assert deleted.index("deleted ClusterRoleBinding gears-operator") < guard, "it guards permissions until they go"

@@ -405,7 +405,7 @@ class GateAdmission(Admission[Gate]):
 guarded = Operator(name=NAME, group="gates.example.com", controllers=[GateController, GateAdmission])
 
 
-def test_webhooks_that_nobody_answers_or_trusts_or_that_could_lock_the_cluster_are_named(
+def test_webhooks_that_nobody_answers_or_trusts_are_named(
     sandbox: Sandbox, installed: list[dict[str, Any]], examined: Doctor
 ) -> None:
     secret, slices = f"{NAME}-webhook-tls", "/apis/discovery.k8s.io/v1/namespaces/gates/endpointslices"
@@ -417,7 +417,7 @@ def test_webhooks_that_nobody_answers_or_trusts_or_that_could_lock_the_cluster_a
         return [line for line in lines if line[6:].startswith("webhook")]
 
     lines = webhook(examined(guarded))
-    assert [line[:4] for line in lines] == ["FAIL"] * 3
+    assert [line[:4] for line in lines] == ["FAIL"] * 2
     assert "Service gates/gates-webhook has no ready endpoint, so webhooks are not answered" in lines[0]
 
     (configuration,) = webhooks(guarded, NAME)
@@ -441,26 +441,15 @@ def test_webhooks_that_nobody_answers_or_trusts_or_that_could_lock_the_cluster_a
     assert webhook(examined(guarded)) == [
         "ok    webhook      Service gates/gates-webhook has ready endpoints (1)",
         f"ok    webhook      the certificate in Secret gates/{secret} is trusted, and ends in 89 days",
-        "ok    webhook      ValidatingWebhookConfiguration gates.gates.example.com is registered, and can do no harm",
     ]
 
     other = b64encode(certificates.issue(["example.com"]).ca).decode()
-    hook |= {"clientConfig": hook["clientConfig"] | {"caBundle": other}, "timeoutSeconds": 11}
+    hook["clientConfig"]["caBundle"] = other
     sandbox.apply(configuration)
-    _, trusted, harmless = webhook(examined(guarded))
+    _, trusted = webhook(examined(guarded))
     assert trusted.startswith(
         "FAIL  webhook      the caBundle of ValidatingWebhookConfiguration gates.gates.example.com"
     )
-    assert "gate-admission.gates.example.com of ValidatingWebhookConfiguration" in harmless
-    assert "fails closed and waits 11 s" in harmless
-
-    for change, said in (
-        ({"timeoutSeconds": 5, "namespaceSelector": {}}, "reviews the namespace of the operator"),
-        ({"rules": [hook["rules"][0] | {"resources": ["*"]}]}, "reviews kinds that it does not name"),
-    ):
-        hook |= change
-        sandbox.apply(configuration)
-        assert said in webhook(examined(guarded))[2]
 
     sandbox.delete(configuration["apiVersion"], configuration["kind"], configuration["metadata"]["name"])
     sandbox.delete("v1", "Secret", secret, namespace=NAME)

@@ -177,7 +177,7 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
         (NewKind(kind="Gd", plural="gds"), "would share the name gd in example.com"),
         (
             NewKind(kind="Gadget", plural="gadgets", version="v2", short_names=("g",)),
-            "the short names of Gadget are gd (src",
+            "Gadget has the short names gd in all its versions (src",
         ),
         (NewKind(kind="Gadget", plural="gadgets", version="v2", finalizer=True), "Gadget has its controller already"),
         (NewKind(kind="../Widget", plural="widgets"), "is not a kind"),
@@ -194,8 +194,11 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
         (NewKind(kind="GadgetList", plural="gadgetlists"), "would share the name GadgetList"),
         (NewKind(kind="GADGET", plural="gs"), "would share the name gadget in"),
         (NewKind(kind="Gadgets", plural="gadgetses"), "would share the name gadgets in"),
-        (NewKind(kind="Gadget", plural="gadgets", version="v2", group="x.example.org"), "Gadget is in the group"),
-        (NewKind(kind="Gadget", plural="gadgets", version="v2", cluster_scoped=True), "Gadget is namespaced"),
+        (NewKind(kind="Gadget", plural="gadgets", version="v2", group="x.example.org"), "Gadget has the group"),
+        (
+            NewKind(kind="Gadget", plural="gadgets", version="v2", cluster_scoped=True),
+            "Gadget has the scope Namespaced",
+        ),
     ],
 )
 def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(

@@ -131,3 +131,11 @@ def test_without_docker_it_says_so(project: Path, environment: dict[str, str], t
     done = pin(project, {**environment, "PATH": f"{tmp_path}/bin"})
 
     assert (done.returncode, done.stderr) == (2, "docker is not installed here: install it, and try again\n")
+
+
+def test_a_time_that_is_no_number_is_refused_in_one_sentence(project: Path) -> None:
+    command = [sys.executable, "-m", "invoke", "uninstall", "--wait", "soon"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "an option needs a whole number: invalid literal for int() with base 10: 'soon'\n"

@@ -242,10 +242,10 @@ class Version:
         given: Resource = msgspec.to_builtins(resource)
         schema = cls.schema()
         schema["properties"] |= {name: {PRESERVE_UNKNOWN: True} for name in TAKEN}
-        stored = as_stored(given, schema, prune=not strict)
+        stored: Resource = as_stored(given, schema, prune=not strict)
         if errors := list(problems(stored, schema, "", strict=strict)):
             raise InvalidObject("; ".join(error.removeprefix(".") for error in errors))
-        return {**given, **stored}
+        return stored
 
     @classmethod
     def spec_of(cls: type[HasSpec[S]], resource: Mapping[str, Any]) -> S:

@@ -20,12 +20,7 @@ from .sayable import INTEGER_TYPES, STRING_TYPES
 
 _SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 _SIZES: Final = {
-    "minLength": "min_length",
-    "maxLength": "max_length",
-    "minItems": "min_length",
-    "maxItems": "max_length",
-    "minProperties": "min_length",
-    "maxProperties": "max_length",
+    f"{end}{what}": f"{end}_length" for end in ("min", "max") for what in ("Length", "Items", "Properties")
 }
 _PARSED: Final = {
     "datetime": "datetime.fromisoformat({})",

@@ -35,16 +35,6 @@ def _file(name: str) -> Make:
     return lambda operator, namespace: [read_object(name, operator, namespace)]
 
 
-def _service(operator: Operator, namespace: str) -> Iterable[Resource]:
-    if operator.name[0].isdigit():
-        # RFC 1035: of all objects in the manifest only this one is a host's name.
-        raise UsageError(
-            f"a Service cannot be called {operator.name}: let the operator's name begin with a letter, or leave it "
-            "out by --without service"
-        )
-    return [read_object("service", operator, namespace)]
-
-
 def _network_policy(operator: Operator, namespace: str) -> Iterable[Resource]:
     policy = read_object("network-policy", operator, namespace)
     if operator.has_webhooks:
@@ -57,7 +47,7 @@ def _network_policy(operator: Operator, namespace: str) -> Iterable[Resource]:
 PARTS: Final = {
     "roles": ManifestPart(lambda operator, _: aggregated_roles(operator), lambda _: True, needs=""),
     "network-policy": ManifestPart(_network_policy, lambda _: True),
-    "service": ManifestPart(_service, lambda _: True),
+    "service": ManifestPart(_file("service"), lambda _: True),
     "pdb": ManifestPart(_file("pdb"), lambda operator: operator.deploy.replicas > 1),
     "service-monitor": ManifestPart(_file("service-monitor"), needs="service"),
     "alerts": ManifestPart(alerts, needs=""),

@@ -29,13 +29,13 @@ NOT_DELETED: Final = "request.operation == 'DELETE' || !has(object.metadata.dele
 def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]) -> Iterator[Resource]:
     """Each policy of `operator`, and after it its binding. `definitions` are the CRDs of the operator's own kinds.
 
-    Raises: `OptionError` naming the policy, for what the API server would refuse, and for a field of an own kind that
-    does not exist.
+    Raises: `OptionError` naming the policy, for what the API server accepts and that would not do what it says, such as
+    a field of an own kind that does not exist.
     """
     schemas = schemas_of(definitions)
     for policy in operator.policies:
-        check_policy(policy)
         owner, expressions = f"the policy {policy.name}", policy.expressions()
+        check_policy(policy, owner)
         for each in policy.kinds:
             check_fields(owner, expressions, _kind(each, operator), schemas)
         if policy.params is not None:

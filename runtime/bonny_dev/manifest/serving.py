@@ -7,6 +7,7 @@ limited to one name. With the permission to write a `caBundle` comes a guard, an
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from bonny.operator import Operator
 from bonny.resource import Resource
@@ -15,15 +16,13 @@ from bonny.webhooks.permissions import trusting
 
 from .policies import SINCE
 from .template import read_object
-from .webhooks import service_name
+
+GUARD: Final = "webhook-guard"
 
 
 def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
-    """The objects, before the permissions of the operator: the guard is there when they are granted.
-
-    Raises: `UsageError` when the operator's name cannot be that of a Service.
-    """
-    service, secret = service_name(operator), names.secret(operator.name)
+    """The objects, before the permissions of the operator: the guard is there when they are granted."""
+    service, secret = names.service(operator.name), names.secret(operator.name)
     if operator.deploy.certificates == "own":
         yield read_object("webhook-secret", operator, namespace, secret=secret)
         yield from _guard(operator, namespace)
@@ -40,7 +39,7 @@ def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
 
 
 def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
-    guard = f"{operator.name}-webhook-guard.{operator.group}"
+    guard = f"{operator.name}-{GUARD}.{operator.group}"
     policy = read_object("webhook-guard", operator, namespace, guard=guard, since=SINCE)
     policy["spec"]["matchConstraints"]["resourceRules"] = [
         {

@@ -1,4 +1,4 @@
-"""Webhook checks: refuses an admission webhook that the API server would refuse, or that could lock a cluster.
+"""Webhook checks: refuses an admission webhook that would have no effect, or that could lock a cluster.
 
 Internal: `webhooks` calls `check_admission` for each class. The class itself checks what needs no operator.
 """
@@ -9,14 +9,11 @@ import re
 from typing import Any, Final
 
 from bonny.kinds import Kind
-from bonny.naming import is_qualified_name, is_subdomain, kebab_case
 from bonny.operator import Operator
 from bonny.webhooks.admission import Admission
 
-from .field_checks import Schemas, check_fields, refuse, without_strings
+from .field_checks import Schemas, check_fields, refuse
 
-# k8s.io/apiserver, pkg/apis/admissionregistration/validation; two conditions are our own.
-MOST_CONDITIONS: Final = 64
 OWN_CONDITIONS: Final = ("not-by-the-operator", "not-being-deleted")
 
 # By kind or group. A slow webhook would already keep nodes and leaders from working.
@@ -34,15 +31,10 @@ ESSENTIAL: Final = frozenset(
      "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "rbac.authorization.k8s.io")
 )  # fmt: skip
 
-# Variables of admission policies.
-_UNKNOWN: Final = re.compile(r"(?<![\w.])(namespaceObject|params|variables)\b")
-
 
 def check_admission(admission: type[Admission[Any]], operator: Operator, schemas: Schemas) -> None:
     """Raises: `OptionError` naming the class."""
     name = admission.__name__
-    if not is_subdomain(f"{kebab_case(name)}.{operator.group}"):
-        refuse(name, "gives no name for a webhook: use letters and digits in the name of the class")
     if not (admission.mutates() or admission.validated_operations()):
         refuse(name, "has no handler for its operations: define default, validate or validate_delete")
     if admission.mutates() and set(admission.operations) <= {"DELETE"}:
@@ -53,7 +45,8 @@ def check_admission(admission: type[Admission[Any]], operator: Operator, schemas
     for subresource in admission.subresources:
         if not re.fullmatch("[a-z]+", subresource):
             refuse(name, f"names the subresource {subresource!r}: name each, for example 'status'")
-    _check_conditions(admission)
+    if taken := {*OWN_CONDITIONS} & admission.match_conditions.keys():
+        refuse(name, f"has a match condition called {min(taken)!r}, which every webhook has: choose another name")
 
 
 def _check_kind(admission: type[Admission[Any]], operator: Operator, kind: Kind, *, own: bool) -> None:
@@ -74,16 +67,3 @@ def _check_kind(admission: type[Admission[Any]], operator: Operator, kind: Kind,
         refuse(
             name, f"{closed} where the operator itself must start: leave failure_policy out, or watch all namespaces"
         )
-
-
-def _check_conditions(admission: type[Admission[Any]]) -> None:
-    name, conditions = admission.__name__, admission.match_conditions
-    for each, expression in conditions.items():
-        if not is_qualified_name(each) or each in OWN_CONDITIONS:
-            refuse(name, f"has a match condition called {each!r}: use letters and digits, with - _ . between, and none "
-                   f"of {', '.join(OWN_CONDITIONS)}")  # fmt: skip
-        if unknown := _UNKNOWN.search(without_strings(expression)):
-            refuse(name, f"reads {unknown[1]} in a match condition, where a webhook has none: only policies do")
-    most = MOST_CONDITIONS - len(OWN_CONDITIONS)
-    if len(conditions) > most:
-        refuse(name, f"has {len(conditions)} match conditions and the API server takes {most} beside two of our own")

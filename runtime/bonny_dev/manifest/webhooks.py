@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
-from bonny.naming import check_plural
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.webhooks import names
@@ -33,7 +32,7 @@ def webhooks(operator: Operator, namespace: str) -> list[Resource]:
     """The ValidatingWebhookConfiguration and the MutatingWebhookConfiguration, each only if it has a webhook.
 
     Raises: `OptionError` naming the class, for what the API server would refuse, for a field of an own kind that does
-    not exist, and for what could keep a cluster from working while no replica answers; `UsageError` for a name.
+    not exist, and for what could keep a cluster from working while no replica answers.
     """
     schemas = schemas_of(crds(operator.crds, operator.group))
     validating, mutating = [], []
@@ -65,18 +64,13 @@ def with_conversion(operator: Operator, namespace: str, definitions: Iterable[Re
     converted = {hub.as_kind(operator.group).resource for hub in operator.converted}
     for each in definitions:
         if each["metadata"]["name"] in converted:
-            service = service_name(operator)
+            service = names.service(operator.name)
             marks = {CONVERTED_BY: f"{namespace}/{service}", **_injected(operator, namespace)}
             each["metadata"]["annotations"] = {**each["metadata"].get("annotations", {}), **marks}
             each["spec"]["conversion"] = read_object(
                 "conversion", operator, namespace, service=service, path=names.CONVERT
             )
         yield each
-
-
-def service_name(operator: Operator) -> str:
-    """The Service of the webhooks. Raises: `UsageError` when the operator's name does not allow it."""
-    return check_plural(names.service(operator.name), "name of a Service", example="widgets-operator-webhook")
 
 
 def _webhook(
@@ -92,7 +86,7 @@ def _webhook(
         operator,
         namespace,
         webhook=f"{path.rpartition('/')[2]}.{operator.group}",
-        service=service_name(operator),
+        service=names.service(operator.name),
         path=path,
         failure_policy="Fail" if admission.fails_closed() else "Ignore",
         side_effects=admission.side_effects,

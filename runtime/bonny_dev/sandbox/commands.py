@@ -39,6 +39,7 @@ STOP_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.05
 # Long enough for a day's work. A forgotten sandbox holds several hundred MB of memory.
 HOURS: Final = 12.0
+RUNNING: Final = "A sandbox is already running in this project:"
 # Prints at once, also into a pipe.
 SAY: Final = partial(print, flush=True)
 
@@ -51,10 +52,6 @@ class RunningSandbox:
     url: str
     kubeconfig: str
 
-    def lines(self) -> list[str]:
-        """Commands that reach the sandbox."""
-        return [f"  export KUBECONFIG={self.kubeconfig}", "  kubectl get namespaces"]
-
 
 def start(root: Path | None = None, *, hours: float = HOURS, say: Progress = SAY) -> None:
     """Start a sandbox in the background and return when it is ready; one for each project folder `root`.
@@ -65,7 +62,7 @@ def start(root: Path | None = None, *, hours: float = HOURS, say: Progress = SAY
     """
     home = project_folder(root)
     if not is_stopped(home):
-        _say_running(home, say)
+        _say_how_to_reach(running_state(home), RUNNING, say)
         return
     find_or_build(say)  # here, because it may take minutes
     log = home / "log"
@@ -89,9 +86,8 @@ def start(root: Path | None = None, *, hours: float = HOURS, say: Progress = SAY
         raise
     if not (home / "state.json").exists():
         raise SandboxError(f"the sandbox did not start; its output:\n{log.read_text(encoding='utf-8')}".rstrip())
-    say(f"The sandbox is ready. It runs until `invoke sandbox.stop`, for {hours:g} hours at most.")
-    for line in running_state(home).lines():
-        say(line)
+    ready = f"The sandbox is ready. It runs until `invoke sandbox.stop`, for {hours:g} hours at most."
+    _say_how_to_reach(running_state(home), ready, say)
 
 
 def run(root: Path | None = None, *, port: int = 0, hours: float = math.inf, say: Progress = SAY) -> None:
@@ -104,7 +100,7 @@ def run(root: Path | None = None, *, port: int = 0, hours: float = math.inf, say
     home = project_folder(root)
     lock = try_lock(home / "lock")
     if lock is None:
-        _say_running(home, say)
+        _say_how_to_reach(running_state(home), RUNNING, say)
         return
     state_file = home / "state.json"
     try:
@@ -114,9 +110,7 @@ def run(root: Path | None = None, *, port: int = 0, hours: float = math.inf, say
         with Sandbox(port=port, progress=say) as sandbox:
             state = RunningSandbox(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
             files.write(state_file, json.dumps(asdict(state)))
-            say("The sandbox is ready. Ctrl-C, or `invoke sandbox.stop` in another terminal, ends it.")
-            for line in state.lines():
-                say(line)
+            _say_how_to_reach(state, "The sandbox is ready. Ctrl-C, or `invoke sandbox.stop` elsewhere, ends it.", say)
             watch(sandbox, home, seconds=hours * 3600)
             say("The sandbox ended by itself: its time was over, or its folder was deleted.")
     except KeyboardInterrupt:
@@ -126,9 +120,8 @@ def run(root: Path | None = None, *, port: int = 0, hours: float = math.inf, say
         os.close(lock)
 
 
-def _say_running(home: Path, say: Progress) -> None:
-    say("A sandbox is already running in this project:")
-    for line in running_state(home).lines():
+def _say_how_to_reach(state: RunningSandbox, sentence: str, say: Progress) -> None:
+    for line in (sentence, f"  export KUBECONFIG={state.kubeconfig}", "  kubectl get namespaces"):
         say(line)
 
 

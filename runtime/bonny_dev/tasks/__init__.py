@@ -198,15 +198,14 @@ def gen_scheduler(c: Context, name: str, dry_run: bool = False) -> None:
 @task(
     help={
         "kind": "kind of this operator, Widget; or another one, Pod or apps/v1/Deployment, which then fails open",
-        "version": "version of a kind of this operator (default: its hub)",
         "dry_run": DRY_RUN,
     }
 )
-def gen_webhook(c: Context, kind: str, version: str = "", dry_run: bool = False) -> None:
+def gen_webhook(c: Context, kind: str, dry_run: bool = False) -> None:
     """Add an admission webhook: a class that sets defaults and refuses writes of a kind, and its tests."""
     from . import parts
 
-    _carry_out(parts.plan_webhook(Project.at(Path(c.root)), kind, version=version), dry_run=dry_run)
+    _carry_out(parts.plan_webhook(Project.at(Path(c.root)), kind), dry_run=dry_run)
 
 
 def _carry_out(plan: Plan, *, dry_run: bool) -> None:

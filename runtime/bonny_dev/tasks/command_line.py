@@ -41,6 +41,8 @@ def check_command_line(ns: Collection) -> None:
         parser.parse_argv(core.unparsed)
     except ParseError as error:
         raise Exit(_sentence(error, parser), code=2) from error
+    except ValueError as error:
+        raise Exit(f"an option needs a whole number: {error}", code=2) from error
 
 
 def _sentence(error: ParseError, parser: Parser) -> str:

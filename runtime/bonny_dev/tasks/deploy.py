@@ -25,7 +25,7 @@ from bonny.telemetry.logging import LogFormat, configure
 
 from ..install import CRD, kind_of, served_kind
 from ..install import install as apply_all
-from ..manifest import bundle, policies
+from ..manifest import bundle, policies, serving
 from ..project import Project
 from ..webhooks import CONFIGURATIONS, stop_converting
 
@@ -83,8 +83,7 @@ async def _until(
     client: Client, like: Resource, holds: Callable[[Resource], bool], problem: str, *, wait: float
 ) -> None:
     ends = asyncio.get_running_loop().time() + wait
-    kind, key = kind_of(like), key_of(like)
-    while not holds(await client.get(kind, key.name, namespace=key.namespace or None)):
+    while not holds(await client.get(kind_of(like), key_of(like))):
         if asyncio.get_running_loop().time() > ends:
             raise UsageError(f"after {wait:g} s {identify(like)} {problem}")
         await asyncio.sleep(POLL_SECONDS)
@@ -127,7 +126,13 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
                 f"{f' and all else in namespace {own}' if own in namespaces else ''}: add --yes to do it"
             )
         print(f"uninstalling from {cluster.source}", flush=True)
-        admission = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]
+        # The guard holds the operator's permissions to what they are for, so it stays for as long as those do.
+        guard = f"{own}-{serving.GUARD}."
+        admission = [
+            each
+            for each in reversed(documents)
+            if each["apiVersion"] == policies.API_VERSION and not each["metadata"]["name"].startswith(guard)
+        ]
         for each in admission:
             await _delete(client, kind_of(each), each)
         for crd in await stop_converting(client, converting):

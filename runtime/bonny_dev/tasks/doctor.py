@@ -35,10 +35,9 @@ from bonny.run.permissions import missing_lines
 from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
 from bonny.webhooks import names
-from bonny.webhooks.admission import LONGEST_SECONDS
 
 from ..crd.definition import crds
-from ..install import CRD, install, kind_of, kinds_of, read_documents
+from ..install import CRD, install, kind_of, kinds_of, read_documents, read_each_version
 from ..manifest import bundle
 from ..manifest.webhooks import webhooks, with_conversion
 from ..sandbox import Sandbox, versions
@@ -47,8 +46,6 @@ from .provision import sample_files
 
 # As kubectl does: a field that the schema does not know is an error.
 DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
-# JSON is YAML, too.
-APPLY: Final = "application/apply-patch+yaml"
 # A person waits.
 SECONDS: Final = 10.0
 # The longest difference to print; `kubectl diff` shows the rest.
@@ -138,8 +135,6 @@ async def examine(
         if operator.has_webhooks and not installs:
             yield await _look("webhook", _answered(client, operator, namespace))
             yield await _look("webhook", _certified(client, operator, namespace))
-            for configuration in webhooks(operator, namespace):
-                yield await _look("webhook", _harmless(client, operator, configuration, namespace))
         for file, text in samples.items():
             yield await _look("sample", _accepted(client, kinds_of(operator), file, text))
 
@@ -223,12 +218,9 @@ async def _crd_as_declared(client: Client, crd: Resource) -> str:
 async def _check_versions(client: Client, live: Resource) -> None:
     """Each served version can be listed, and only the storage version is stored."""
     spec, kind = live["spec"], live["spec"]["names"]["kind"]
-    for version in spec["versions"]:
-        if version["served"]:
-            path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
-            # A kind that was just installed is not served everywhere yet.
-            with suppress(NotServed, Throttled):
-                await _asked(client, "GET", path, "list", f"{kind} {version['name']}", query={"limit": "1"})
+    # A kind that was just installed is not served everywhere yet.
+    with suppress(NotServed, Throttled):
+        await read_each_version(client, live)
     storage = [version["name"] for version in spec["versions"] if version["storage"]]
     stored = live["status"].get("storedVersions", storage)
     if stored != storage:
@@ -273,26 +265,6 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
     return f"the certificate in Secret {namespace}/{name} is trusted, and ends in {days} days"
 
 
-async def _harmless(client: Client, operator: Operator, declared: Resource, namespace: str) -> str:
-    """The configuration cannot keep the cluster from working while no replica answers."""
-    live = await client.get(kind_of(declared), key_of(declared))
-    for webhook in live["webhooks"]:
-        rules = [text for rule in webhook["rules"] for name in ("apiGroups", "resources") for text in rule[name]]
-        expressions = webhook.get("namespaceSelector", {}).get("matchExpressions") or [{}]
-        excluded = any(
-            namespace in each.get("values", ()) if each.get("operator") == "NotIn" else each.get("operator") == "In"
-            for each in expressions
-        )
-        problem = (
-            (webhook["timeoutSeconds"] > LONGEST_SECONDS and f"waits {webhook['timeoutSeconds']} s")
-            or (any("*" in text for text in rules) and "reviews kinds that it does not name")
-            or (not excluded and "reviews the namespace of the operator")
-        )
-        if webhook["failurePolicy"] == "Fail" and problem:
-            raise _Wrong(f"{webhook['name']} of {identify(live)} fails closed and {problem}: {MANIFEST}")
-    return f"{identify(live)} is registered, and can do no harm"
-
-
 async def _granted(client: Client, operator: Operator, namespace: str) -> str:
     account = f"ServiceAccount {namespace}/{operator.name}"
     needed = set(permissions(grants(operator, namespace=namespace)))
@@ -313,10 +285,8 @@ async def _accepted(client: Client, kinds: list[Kind], file: str, text: bytes) -
         for document in read_documents(file, text):
             kind = kind_of(document, kinds)
             metadata = {**({"namespace": "default"} if kind.namespaced else {}), **document["metadata"]}
-            resource = {**document, "metadata": metadata}
-            key = key_of(resource)
-            path = path_of(kind, key.namespace or None, key.name)
-            accepted.append(await _asked(client, "PATCH", path, "apply", f"{kind.resource} {key}", body=resource))
+            stored, _ = await client.apply(kind, {**document, "metadata": metadata}, manager="doctor", dry_run=True)
+            accepted.append(stored)
     except NotServed:
         served = f"{document['kind']} of {document['apiVersion']} is not served"
         raise _Wrong(f"{file}: {served}: {MANIFEST}") from None
@@ -335,13 +305,10 @@ async def _asked(
     what: str,
     *,
     body: Resource | None = None,
-    query: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The decoded answer; what has a body is a dry run. Raises: `ApiError`."""
-    content, query = (msgspec.json.encode(body), DRY_RUN) if body else (None, query or {})
-    if method == "PATCH":
-        query = {**query, "force": "true"}
-    headers = {"Content-Type": APPLY if method == "PATCH" else JSON} if body else {}
+    content = msgspec.json.encode(body) if body else None
+    query, headers = (DRY_RUN, {"Content-Type": JSON}) if body else ({}, {})
     answer = await client.exchange(ApiRequest(method, path, query, headers, content))
     if answer.status >= 300:
         raise refusal(decode_failure(answer.status, answer.body, None), verb=verb, resource=what)

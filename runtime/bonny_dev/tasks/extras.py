@@ -1,52 +1,16 @@
-"""Extras: adds the optional dependency of webhooks to the pyproject.toml of a repository.
+"""Extras: adds the extra `webhooks` to the extras of the image in the pyproject.toml of a repository.
 
-Only lines as the template writes them are extended; where there are none, a sentence says what to add.
+Only a line as the template writes it is extended; for everything else a sentence says what to add.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 CRYPTOGRAPHY: Final = '"cryptography>=46,<51"'
-
-
-class _Edit(NamedTuple):
-    """A line to add: whether it is there, where it goes, the line, and the same in words."""
-
-    is_there: Callable[[dict[str, Any]], bool]
-    after: re.Pattern[str]
-    line: str
-    words: str
-
-
-def _optional(table: dict[str, Any]) -> dict[str, list[str]]:
-    optional: dict[str, list[str]] = table.get("project", {}).get("optional-dependencies", {})
-    return optional
-
-
-WEBHOOKS: Final = (
-    _Edit(
-        lambda table: any(each.startswith("cryptography") for each in _optional(table).get("dev", ())),
-        re.compile(r"^dev = \[\n", re.MULTILINE),
-        f"    {CRYPTOGRAPHY},  # certificates of webhooks in tests and in the sandbox\n",
-        f"{CRYPTOGRAPHY} to the extra dev",
-    ),
-    _Edit(
-        lambda table: "webhooks" in _optional(table),
-        re.compile(r"^dev = \[\n.*?^\]\n", re.MULTILINE | re.DOTALL),
-        f"webhooks = [{CRYPTOGRAPHY}]  # their certificates, unless cert-manager makes them\n",
-        f"webhooks = [{CRYPTOGRAPHY}] to [project.optional-dependencies]",
-    ),
-    _Edit(
-        lambda table: "webhooks" in table.get("tool", {}).get("bonny", {}).get("extras", ()),
-        re.compile(r"^\[tool\.bonny\]\n(?:[^\[\n].*\n)*?extras = \[", re.MULTILINE),
-        '"webhooks", ',
-        'extras = ["webhooks"] to [tool.bonny]',
-    ),
-)
+_EXTRAS: Final = re.compile(r"^\[tool\.bonny\]\n(?:[^\[\n].*\n)*?extras = \[", re.MULTILINE)
 
 
 def with_webhooks(text: str) -> tuple[str, list[str]]:
@@ -54,10 +18,11 @@ def with_webhooks(text: str) -> tuple[str, list[str]]:
 
     Raises: `ValueError` for a text that is not TOML.
     """
-    left = []
-    for edit in WEBHOOKS:
-        if not edit.is_there(tomllib.loads(text)):
-            text = edit.after.sub(rf"\g<0>{edit.line}", text, count=1)
-        if not edit.is_there(tomllib.loads(text)):
-            left.append(f"Next: add {edit.words} in pyproject.toml.")
+    table, left = tomllib.loads(text), []
+    if "webhooks" not in table["project"].get("optional-dependencies", {}):
+        line = f"webhooks = [{CRYPTOGRAPHY}]"
+        left.append(f"Next: add {line} to [project.optional-dependencies] in pyproject.toml, and the package to dev.")
+    if "webhooks" not in table["tool"]["bonny"].get("extras", ()):
+        text, found = _EXTRAS.subn(r'\g<0>"webhooks", ', text, count=1)
+        left += [] if found else ['Next: add extras = ["webhooks"] to [tool.bonny] in pyproject.toml.']
     return text, left

@@ -123,26 +123,17 @@ def _check_neighbour(project: Project, other: ApiVersion, request: NewKind, *, g
 
 def _check_sibling(project: Project, other: ApiVersion, request: NewKind, *, group: str, others_group: str) -> None:
     """Refuse options that differ from another version of the kind, where all versions must agree."""
-    where = other.path.relative_to(project.root)
-    if other.plural != request.plural:
-        raise UsageError(
-            f"{other.kind} has the plural {other.plural} ({where}) in all its versions: "
-            f"say `gen-controller {other.kind} {other.plural}`, or choose another kind"
-        )
-    if others_group != group:
-        raise UsageError(
-            f"{other.kind} is in the group {others_group} ({where}): leave out --group, or choose another kind"
-        )
-    if request.cluster_scoped and not other.cluster_scoped:
-        raise UsageError(
-            f"{other.kind} is namespaced ({where}) and cannot be cluster-scoped in another version: "
-            "leave out --cluster-scoped, or choose another kind"
-        )
-    if request.short_names and set(request.short_names) != set(other.short_names):
-        raise UsageError(
-            f"the short names of {other.kind} are {', '.join(other.short_names) or 'none'} ({where}), in all its "
-            "versions: leave out --short-name, or change them there"
-        )
+    for option, fits, value in (
+        ("plural", request.plural == other.plural, other.plural),
+        ("group", group == others_group, others_group),
+        ("scope", other.cluster_scoped or not request.cluster_scoped, "Namespaced"),
+        ("short names", set(request.short_names) in (set(), set(other.short_names)), ", ".join(other.short_names)),
+    ):
+        if not fits:
+            raise UsageError(
+                f"{other.kind} has the {option} {value or 'none'} in all its versions "
+                f"({other.path.relative_to(project.root)}): give the same, or choose another kind"
+            )
 
 
 def _served_names(kind: str, plural: str, short_names: Sequence[str]) -> set[str]:

@@ -36,9 +36,9 @@ def lacking(project: Project) -> list[str]:
     sentences = {}
     for path in sorted((project.root / "src").rglob("*.py")):
         for module in _imported(path):
-            packages = {_normal(each) for each in installed.get(module, ())}
+            packages = {normal_name(each) for each in installed.get(module, ())}
             if packages and not packages & present and module not in own | sys.stdlib_module_names:
-                extras = [name for name in optional if name != "dev" and packages & {*map(_normal, optional[name])}]
+                extras = [name for name in optional if name != "dev" and packages & {*map(normal_name, optional[name])}]
                 advice = f'"{extras[0]}" to extras in [tool.bonny]' if extras else f'"{min(packages)}" to dependencies'
                 where = path.relative_to(project.root)
                 sentences[module] = f"{where} imports {module}, which the image lacks: add {advice} in pyproject.toml"
@@ -62,7 +62,7 @@ def _with_their_own(requirements: Iterable[str]) -> set[str]:
     seen, todo = set[tuple[str, bool]](), list(requirements)
     while todo:
         requirement = todo.pop()
-        name, has_extras = _normal(requirement), "[" in requirement.partition(";")[0]
+        name, has_extras = normal_name(requirement), "[" in requirement.partition(";")[0]
         if (name, has_extras) in seen:
             continue
         seen.add((name, has_extras))
@@ -76,7 +76,7 @@ def _with_their_own(requirements: Iterable[str]) -> set[str]:
     return {name for name, _ in seen}
 
 
-def _normal(requirement: str) -> str:
+def normal_name(requirement: str) -> str:
     """The name of a requirement, as `PyYAML` and `pyyaml` are compared (Python packaging, "Name normalization")."""
     name = re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -31,8 +31,7 @@ from bonny.errors import UsageError
 from bonny.kinds import Kind
 from bonny.resource import Resource, key_of
 
-from ..install import CRD, served_kind
-from ..sandbox.cache import Every
+from ..install import CRD, read_each_version, served_kind
 from .managed_fields import ANYTHING, fitting, relabelled
 
 # At most 100 objects a second: controllers and users are served meanwhile, and a webhook may convert each object.
@@ -116,9 +115,7 @@ async def _prepared(client: Client, declared: Resource, removed: Sequence[str]) 
     if wrong := {*removed} - (versions.keys() - {wanted}):
         raise UsageError(f"--remove-version {min(wrong)}: {name} has no such version beside its storage version")
     kind = replace(served_kind(crd), metadata_only=True)
-    for version in versions.values():
-        if version["served"]:  # the first page fails if the conversion of any object fails
-            await anext(pages(client, replace(kind, api_version=f"{group}/{version['name']}")))
+    await read_each_version(client, crd)
     schema = versions[wanted]["schema"]["openAPIV3Schema"]
     return Migration(
         name=name,
@@ -154,9 +151,9 @@ async def _survey(client: Client, work: Migration) -> int:
 
 async def _rewrite(client: Client, work: Migration, total: int) -> int:
     """Write all objects that need it; returns how many were refused."""
-    bar, clock, lines = sys.stdout.isatty(), asyncio.get_running_loop().time, Every(print)
+    bar = sys.stdout.isatty()
     await asyncio.sleep(SETTLE_SECONDS)
-    done, refused, started = 0, 0, clock()
+    done, refused = 0, 0
     async for batch in _batches(client, work):
         *texts, _ = await asyncio.gather(*(_write(client, work, each) for each in batch), asyncio.sleep(SECONDS, ""))
         for text in filter(None, texts):
@@ -164,8 +161,6 @@ async def _rewrite(client: Client, work: Migration, total: int) -> int:
         done, refused = done + len(batch), refused + sum(map(bool, texts))
         if bar:
             print(f"{CLEAR}[{'#' * (BAR * done // max(total, done)):<{BAR}}] {done} of {total}", end="", flush=True)
-        else:
-            lines(clock() - started, f"objects written: {done - refused} of {total}")
     print(f"{CLEAR if bar else ''}objects written: {done - refused}", flush=True)
     return refused
 

@@ -125,18 +125,17 @@ def plan_scheduler(project: Project, name: str) -> Plan:
     return _planned(project, name, "scheduler", {"class": class_name}, module=snake_case(class_name), more=sample)
 
 
-def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
-    """An admission webhook of a kind of this operator, by default of its hub, or of another kind: `Pod`, or
-    `cert-manager.io/v1/Certificate`. The extra `webhooks` is added to pyproject.toml where it is missing.
+def plan_webhook(project: Project, of: str) -> Plan:
+    """An admission webhook of a kind of this operator, whose objects it sees in the hub's version, or of another kind:
+    `Pod`, or `cert-manager.io/v1/Certificate`. The extra `webhooks` is added to the extras of the image.
 
-    Raises: `UsageError` when the kind or the version does not exist.
+    Raises: `UsageError` when the kind does not exist.
     """
-    own = {each.version: each for each in api_versions(project) if each.kind == of}
+    own = [each for each in api_versions(project) if each.kind == of]
     if own:
-        reviewed = next((each for each in own.values() if (each.hub if not version else each.version == version)), None)
+        reviewed = next((each for each in own if each.hub), None)
         if reviewed is None:
-            missing = version or "version with hub = True"
-            raise UsageError(f"{of} has no {missing}: choose --version {' or '.join(own)}")
+            raise UsageError(f"no version of {of} says hub = True: set it on one of them")
         group = reviewed.group or group_of_operator(project)
         sample = f"{of.lower()}-{reviewed.version}.yaml"
         package = ".".join(reviewed.path.relative_to(project.source).with_suffix("").parts)
@@ -145,12 +144,13 @@ def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
             "api": package,
             "api_version": f"{group}/{reviewed.version}",
             "sample": sample,
+            "cluster_scoped": reviewed.cluster_scoped,
+            "own": True,
         }
-        values |= {"cluster_scoped": reviewed.cluster_scoped, "own": True}
         if not (project.root / "samples" / sample).is_file():
             raise UsageError(f"samples/{sample} is missing: write it, the tests of a webhook begin with a valid object")
     else:
-        values = {**_reviewed_kind(of, version), "own": False}
+        values = {**_reviewed_kind(of), "own": False}
         values["selector"] = _selector(project, values["kind"])
     values["tier"] = f"{group_of_operator(project)}/tier"
     # The required fields of an object of another kind are not known here.
@@ -174,11 +174,9 @@ def plan_webhook(project: Project, of: str, *, version: str = "") -> Plan:
     )
 
 
-def _reviewed_kind(of: str, version: str) -> dict[str, Any]:
+def _reviewed_kind(of: str) -> dict[str, Any]:
     """Values for the templates about a kind that is not this operator's: `Pod`, `apps/v1/Deployment`."""
     check_kind(of.rpartition("/")[2])
-    if version:
-        raise UsageError(f"--version is for a kind of this operator, and {of} is not one: leave it out")
     named = [f"{api_version}/{kind}" for api_version, kind in builtin_kinds() if of in (kind, f"{api_version}/{kind}")]
     match = OF.fullmatch(named[0] if len(named) == 1 else of)
     if match is None and named:

@@ -76,7 +76,6 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
         if called is None:
             apply()
         print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
-        logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
         if config.log_level <= logging.INFO:
             # A developer wants to see every reconcile, also when nothing changed.
             logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
@@ -136,14 +135,6 @@ def _once_it_answers(loopback: Loopback, work: Callable[[], None]) -> Iterator[N
         over.set()
     if failures:
         raise failures[0]
-
-
-def without_what_was_printed(record: logging.LogRecord) -> bool:
-    """Shorten the line `started`, which would be wider than a terminal; a filter that lets every record pass."""
-    if record.msg == "started":
-        for name in ("cluster", "watches", "schedulers" if vars(record).get("schedulers") == "none" else ""):
-            vars(record).pop(name, None)
-    return True
 
 
 def _serve(operator: Operator, config: Config, identity: Cluster) -> None:

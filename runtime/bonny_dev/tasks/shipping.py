@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from shutil import which
 from typing import Final
@@ -68,15 +67,14 @@ def pin_tags(c: Context) -> None:
     },
     auto_shortflags=False,
 )
-def install(c: Context, image: str = "", namespace: str = "", context: str = "", wait: str = "300") -> None:
+def install(c: Context, image: str = "", namespace: str = "", context: str = "", wait: int = 300) -> None:
     """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
     import asyncio
 
     from . import deploy
 
-    seconds = _seconds(wait)
     documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
-    asyncio.run(deploy.install(deploy.cluster_of(context), documents, wait=seconds))
+    asyncio.run(deploy.install(deploy.cluster_of(context), documents, wait=wait))
 
 
 @task(
@@ -89,7 +87,7 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "",
     auto_shortflags=False,
 )
 def uninstall(
-    c: Context, image: str = "", namespace: str = "", context: str = "", wait: str = "300", yes: bool = False
+    c: Context, image: str = "", namespace: str = "", context: str = "", wait: int = 300, yes: bool = False
 ) -> None:
     """Remove webhooks and policies, then the custom resources, the operator and its CRDs from a cluster.
 
@@ -99,18 +97,7 @@ def uninstall(
 
     from . import deploy
 
-    seconds = _seconds(wait)
     project = Project.at(Path(c.root))
     documents = deploy.documents_of(project, image=image, namespace=namespace)
     own = project.load_operator().name
-    asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=seconds, sure=yes))
-
-
-def _seconds(wait: str) -> float:
-    try:
-        seconds = float(wait)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise UsageError(f"--wait is {wait!r}: write a number of seconds, 0 or more")
-    return seconds
+    asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=wait, sure=yes))

@@ -72,6 +72,10 @@ def test_an_object_is_checked_and_filled_in() -> None:
     assert given["spec"]["unknown"] == 1
 
 
+def test_fields_beside_spec_and_status_that_the_schema_lacks_are_dropped_as_the_api_server_does() -> None:
+    assert Widget.check(widget(spec={"size": 1}, data={"a": "b"}, status=None)) == widget(spec={"size": 1, "kept": 5})
+
+
 def test_a_spec_that_was_left_out_is_filled_in() -> None:
     assert Widget.check(widget()) == widget(spec={"size": 1, "kept": 5})
 

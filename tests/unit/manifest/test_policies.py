@@ -177,19 +177,12 @@ def test_fields_of_parameters_of_an_own_kind_are_looked_up_too() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"resource": ()}, "has no resource"),
         ({"resource": Kind("v1", "Pod", namespace="a")}, "selects objects of Pod"),
-        ({"operations": ("PATCH",)}, "has operations=('PATCH',): write a tuple of CREATE, UPDATE, DELETE"),
-        ({"operations": "CREATE"}, "has operations='CREATE'"),
-        ({"operations": ()}, "has operations=()"),
-        ({"match_conditions": {"not so": "true"}}, "has a match condition called 'not so'"),
-        ({"variables": {"a-b": "true"}}, "has a variable called 'a-b'"),
-        ({"validations": ()}, "has no validations"),
-        ({"actions": ("Refuse",)}, "has actions=('Refuse',): write a tuple of Deny, Warn, Audit"),
-        ({"actions": ("Deny", "Warn")}, "both denies and warns"),
+        ({"operations": "CREATE"}, "has operations='CREATE': write a tuple"),
+        ({"actions": "Deny"}, "has actions='Deny': write a tuple"),
     ],
 )
-def test_what_the_api_server_would_refuse_is_refused(options: dict[str, Any], problem: str) -> None:
+def test_what_would_not_do_what_it_says_is_refused(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(OptionError, match=re.escape(problem)):
         manifest(validating(**options))
 
@@ -197,7 +190,6 @@ def test_what_the_api_server_would_refuse_is_refused(options: dict[str, Any], pr
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({}, "changes nothing"),
         ({"apply": "Object{}"}, "has apply='Object{}': write a tuple"),
         ({"apply": ("Object{}",), "operations": ("DELETE",)}, "sees DELETE"),
         ({"apply": ("Object{}",), "match_conditions": {"a": "has(namespaceObject.x)"}}, "reads namespaceObject"),

@@ -10,7 +10,7 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.sandbox.guard import Guard
-from bonny_dev.sandbox.processes import SandboxError, ServerProcess, telling_lines
+from bonny_dev.sandbox.processes import SandboxError, ServerProcess, failure
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_server_that_stops_at_once_shows_its_own_errors(guard: Guard) -> None:
     with pytest.raises(UsageError, match=r"etcd stopped .* s after its start \(code 3\); its last lines:") as failure:
         broken.start()
 
-    assert str(failure.value).splitlines()[1:] == ["    Error: unknown flag: --shiny"]
+    assert str(failure.value).splitlines()[1:] == ["    reading flags", "    Error: unknown flag: --shiny"]
 
 
 def test_a_server_that_is_never_ready_shows_its_last_lines(guard: Guard) -> None:
@@ -92,21 +92,8 @@ def test_starting_twice_and_killing_before_the_start_are_refused(guard: Guard) -
         sleeper.start()
 
 
-@pytest.mark.parametrize(
-    "complaint",
-    [
-        '{"level":"fatal","msg":"listen tcp 127.0.0.1:2379: bind: address already in use"}',
-        'E1121 04:52:22.142802   24084 run.go:72] "command failed" err="no such file"',
-        "F1121 04:52:22.142802   24084 hooks.go:203] PostStartHook failed",
-        "Error: invalid argument",
-        "panic: runtime error",
-    ],
-)
-def test_errors_of_etcd_and_of_kubernetes_programs_are_told_from_the_rest(complaint: str) -> None:
-    log = f'I1121 04:52:22 1 a.go:1] fine\n{{"level":"info"}}\n{complaint}\n{{not json\nEverything else\n\n'
+def test_of_a_failure_the_last_lines_are_shown(tmp_path: Path) -> None:
+    log = tmp_path / "etcd.log"
+    log.write_text("".join(f"line {number}\n\n" for number in range(20)), "utf-8")
 
-    assert telling_lines(log) == [complaint]
-
-
-def test_without_errors_the_last_lines_are_told() -> None:
-    assert telling_lines("\n".join(f"line {number}" for number in range(20)), most=2) == ["line 18", "line 19"]
+    assert str(failure("etcd stopped", log)).splitlines() == ["etcd stopped", *(f"    line {n}" for n in range(12, 20))]
