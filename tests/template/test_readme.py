@@ -207,7 +207,11 @@ RULES = (
     ),
     Rule(r"make demo", target_and_task_exist, "tests/integration/test_demo.py runs it"),
     Rule(r"make (check|test|test-all|lint)", target_and_task_exist, "they are what runs this test"),
-    Rule(r"make (bench(-check|-core|-pipeline|-scheduler|-webhooks)?|soak)", target_and_task_exist, "they run for minutes"),
+    Rule(
+        r"make (bench(-check|-core|-pipeline|-scheduler|-webhooks)?|soak)",
+        target_and_task_exist,
+        "they run for minutes",
+    ),
     Rule(r"kubectl apply --server-side -f manifest\.yaml", file_is_a_manifest, "no kubectl; the demo applies the same"),
     Rule(r"invoke image --push", command_is_printed, "no Docker"),
     Rule(r"invoke (un)?install( --yes)?", task_has_these_options, "tests/integration/test_deploy.py runs them"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny import Admission, Operator, Review
+from bonny import Admission, Operator, Review, Spec, Version
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.webhooks import names
@@ -33,7 +33,23 @@ class ThingAdmission(Admission[Thing]):
         """Refuses nothing."""
 
 
-OPERATOR = Operator(name="things", group="example.com", controllers=[ThingAdmission], crds=[Thing])
+class OldThingSpec(Spec):
+    """What the user wants."""
+
+    length: int = 1
+
+
+class OldThing(Version):
+    """With another field, so that it is converted."""
+
+    kind = "Thing"
+    version = "v1alpha1"
+    spec: OldThingSpec
+    to_hub = staticmethod(dict)
+    from_hub = staticmethod(dict)
+
+
+OPERATOR = Operator(name="things", group="example.com", controllers=[ThingAdmission], crds=[Thing, OldThing])
 SERVICE: Resource = {"service": {"name": "things-webhook", "namespace": "things", "path": "/convert", "port": 443}}
 CONVERTED: Resource = {
     "kind": "CustomResourceDefinition",
@@ -150,6 +166,7 @@ def test_only_a_sandbox_is_led_to_this_machine(
     said = capsys.readouterr().out
     assert ("webhooks and conversions of the current context of config are left alone" in said) == (not called)
     assert ("--sandbox" in said) == (not called)
+    assert ("the CRD of Thing is not installed" in said) == (not called)
 
 
 def test_an_operator_without_webhooks_gets_no_certificate() -> None:

@@ -19,7 +19,6 @@ from bonny.kinds import Kind, builtin
 from bonny.operator import Operator
 from bonny.resource import Resource, identify
 
-from ..crd.definition import crds
 from ..install import CRD, install, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 from ..webhooks import Loopback
@@ -34,15 +33,11 @@ TOKEN_SECONDS: Final = 3600
 RENEWED_AFTER: Final = 0.8
 
 
-async def install_crds(
-    operator: Operator, cluster: Cluster, definitions: Sequence[Resource] | None = None
-) -> list[str]:
-    """Apply the operator's CRDs and wait until they are served; returns their names.
+async def install_crds(operator: Operator, cluster: Cluster, definitions: Sequence[Resource]) -> list[str]:
+    """Apply `definitions`, the operator's CRDs, and wait until they are served; returns their names.
 
-    Default of `definitions`: the CRDs without a webhook.
     Raises: `UsageError` when the API server does not answer, refuses the credentials, or does not permit it.
     """
-    definitions = definitions or crds(operator.crds, operator.group)
     await _apply(operator, cluster, definitions, wish="install CRDs")
     return [crd["metadata"]["name"] for crd in definitions]
 

@@ -33,6 +33,7 @@ from bonny.run.config import Config, namespaces_of
 from bonny.run.rbac import Permission, needs
 
 from .. import files
+from ..crd.definition import crds
 from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permissions
 from ..sandbox import Sandbox
 from ..webhooks import Loopback
@@ -71,7 +72,14 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
             config = replace(config, webhook_port=loopback.port, webhook_certificate=str(loopback.folder))
         # For an operator of one namespace the one that is watched: its webhooks review no other.
         namespace = (config.watch_namespaces or [operator.name])[0] if operator.watch == "namespace" else operator.name
-        identity = _provision(operator, options, cluster, called.crds(operator, namespace) if called else None)
+        if called:
+            definitions = called.crds(operator, namespace)
+        else:
+            # Without its webhook the API server would drop the fields in which the versions of a kind differ.
+            converted = {hub.kind for hub in operator.converted}
+            unconverted = (version for version in operator.crds if version.kind not in converted)
+            definitions = crds(unconverted, operator.group)
+        identity = _provision(operator, options, cluster, definitions)
         apply = partial(_apply_samples, operator, options, config, cluster, samples)
         if called is None:
             apply()
@@ -103,8 +111,9 @@ def _webhooks(
     with tempfile.TemporaryDirectory(prefix="bonny-webhooks-") as folder:
         loopback = Loopback.at(Path(shared or folder))
         if not (called := bool(options.sandbox or shared)):
-            print(f"webhooks and conversions of {cluster.source} are left alone: it cannot call this machine")
-            print("  to try them, use --sandbox, or `bonny_dev.testing.review` in a unit test", flush=True)
+            print(f"webhooks and conversions of {cluster.source} are left alone: to try them, use --sandbox")
+            for hub in operator.converted:
+                print(f"  the CRD of {hub.kind} is not installed: its versions need the webhook of a deployed operator")
         yield loopback, loopback if called else None
 
 
@@ -170,7 +179,7 @@ def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iter
     files.write(file, msgspec.json.encode(summed).decode())
 
 
-def _provision(operator: Operator, options: Options, cluster: Cluster, definitions: list[Resource] | None) -> Cluster:
+def _provision(operator: Operator, options: Options, cluster: Cluster, definitions: list[Resource]) -> Cluster:
     """Install what the flags ask for; returns the cluster with the identity of the operator."""
     names = asyncio.run(install_crds(operator, cluster, definitions))
     print(f"installed {', '.join(names) or 'no CRDs'}")
