@@ -203,7 +203,7 @@ def test_a_new_installation_makes_its_certificate_and_is_ready_with_it(sandbox: 
 def test_a_release_that_brings_the_first_webhook_replaces_one_without(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the leader, of the old release, makes no certificate, and its pod stays until the new one is ready."""
+    """Regression: the leader, of the old release, makes no certificate, and its pod stays until a new one is ready."""
     monkeypatch.setattr(webhooks_of_a_process, "PATIENCE_SECONDS", 1.0)
     sandbox.apply(secret(None))
     alone = Operator(name=OPERATOR.name, group=OPERATOR.group, controllers=[Frozen])
