@@ -1,7 +1,7 @@
 """Webhooks: the part of a process that answers the API server; it is loaded only by operators that have webhooks.
 
 Every replica answers, whether it leads or not. The server starts before the first list: a list may need a conversion.
-The certificate comes later, perhaps from this replica; until then it is not ready, unless nobody makes one.
+The certificate comes later, perhaps from this replica; until then it is not ready, unless no replica makes one.
 """
 
 from __future__ import annotations

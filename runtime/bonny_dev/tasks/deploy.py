@@ -29,7 +29,7 @@ from ..webhooks import CONFIGURATIONS, stop_converting
 
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5
-OWN_LABELS: Final = ("name", "component", "managed-by")
+OWN_LABELS: Final = tuple(f"app.kubernetes.io/{name}" for name in ("name", "component", "managed-by"))
 
 
 def documents_of(project: Project, *, image: str, namespace: str) -> list[Resource]:
@@ -90,11 +90,12 @@ async def _drop_authorities(client: Client, documents: Sequence[Resource]) -> No
 
 
 async def _unregister(client: Client, others: Sequence[Resource], configurations: Sequence[Resource]) -> None:
-    """Delete the webhook configurations that only a former release had: nobody will answer them."""
+    """Delete the webhook configurations that only a former release had: no replica will answer them."""
     kept = [(each["kind"], each["metadata"]["name"]) for each in configurations]
-    for marks in (each["metadata"]["labels"] for each in others if each["kind"] == "Deployment"):
-        for kind in CONFIGURATIONS:
-            ours = ",".join(f"app.kubernetes.io/{key}={marks[f'app.kubernetes.io/{key}']}" for key in OWN_LABELS)
+    for each in others:
+        marks = each["metadata"].get("labels", {})
+        for kind in CONFIGURATIONS if each["kind"] == "Deployment" and marks.keys() >= {*OWN_LABELS} else ():
+            ours = ",".join(f"{name}={marks[name]}" for name in OWN_LABELS)
             for live in await client.list(Kind(policies.API_VERSION, kind, label_selector=ours)):
                 if (kind, live["metadata"]["name"]) not in kept:
                     await _delete(client, Kind(policies.API_VERSION, kind), live)
