@@ -438,3 +438,34 @@ async def test_webhooks_are_registered_when_a_replica_is_ready_and_cannot_stop_a
     deleted = capsys.readouterr().out.splitlines()
     guard = deleted.index("deleted ValidatingAdmissionPolicy gears-operator-webhook-guard.gears.example.org")
     assert deleted.index("deleted ClusterRoleBinding gears-operator") < guard, "it guards permissions until they go"
+
+
+async def test_a_manifest_without_conversion_follows_one_with_it(own: Sandbox) -> None:
+    """Regression: 422, because the operator owned the caBundle of the conversion that the apply removes."""
+    cluster = Kubeconfig(str(own.kubeconfig))
+    crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gears.gears.example.org"
+    (plain,) = (each for each in gears(v1=(True, True)) if each["kind"] == "CustomResourceDefinition")
+    await deploy.install(cluster, [{**plain, "spec": {**plain["spec"], "conversion": CONVERSION}}])
+    authority = b64encode(own.ca_file.read_bytes()).decode()
+    injected = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": authority}}}}}
+    patched(own, f"{crd}?fieldManager=gears-operator", injected)
+
+    await deploy.install(cluster, [plain])
+
+    assert own.request("GET", crd).body["spec"]["conversion"] == {"strategy": "None"}
+
+
+async def test_a_release_without_webhooks_takes_away_those_of_the_last_one(own: Sandbox) -> None:
+    """Regression: nobody answered them any more, so no object could be written."""
+    cluster = Kubeconfig(str(own.kubeconfig))
+    api, hook = "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"
+    documents = bundle.documents(GEARS, image="registry.example.com/gears:1")
+    (ours,) = (each for each in documents if each["kind"] == hook)
+    other = {**ours, "metadata": {"name": "other", "labels": {"app.kubernetes.io/name": NAMED["name"]}}}
+    own.apply([ours, other])
+    without = Operator(name=GEARS.name, group=GEARS.group, controllers=[], crds=[Gear])
+
+    await deploy.install(cluster, bundle.documents(without, image="registry.example.com/gears:2"))
+
+    assert own.get(api, hook, ours["metadata"]["name"]) is None
+    assert own.get(api, hook, "other") is not None

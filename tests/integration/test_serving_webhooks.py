@@ -19,6 +19,7 @@ from bonny import Controller, Kind, Operator
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
+from bonny.run import webhooks as webhooks_of_a_process
 from bonny.webhooks import Admission, Denied, Review, names
 from bonny.webhooks.serving import ServingCertificate
 from bonny_dev.sandbox import Sandbox
@@ -195,6 +196,22 @@ def test_a_new_installation_makes_its_certificate_and_is_ready_with_it(sandbox: 
         scraped = running_.process.exposition()[0].decode()
         (line,) = re.findall(r"^bonny_webhook_certificate_expiration_timestamp_seconds (\S+)", scraped, re.MULTILINE)
         assert float(line) == pytest.approx(time.time() + 365 * 86_400, abs=86_400)
+    sandbox.delete("v1", "Secret", SECRET)
+
+
+@pytest.mark.usefixtures("held")
+def test_a_release_that_brings_the_first_webhook_replaces_one_without(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the leader, of the old release, makes no certificate, and its pod stays until a new one is ready."""
+    monkeypatch.setattr(webhooks_of_a_process, "PATIENCE_SECONDS", 1.0)
+    sandbox.apply(secret(None))
+    alone = Operator(name=OPERATOR.name, group=OPERATOR.group, controllers=[Frozen])
+    settings = {"webhook_port": 0, "pod_namespace": "default", "leader_election": True}
+    with serving(alone, sandbox.kubeconfig, **settings) as running_:
+        lines = running_.process.readiness().lines
+        assert "standing by" in lines
+        assert any("holds no certificate" in line for line in lines)
     sandbox.delete("v1", "Secret", SECRET)
 
 

@@ -375,7 +375,7 @@ async def test_an_answer_that_cannot_be_written_is_an_error_of_the_handler() -> 
             review.resource["spec"]["odd"] = object()
 
         def validate(self, review: Review[Widget]) -> None:
-            raise Denied("\ud800")
+            review.note("key", "\ud800")
 
     assert (await testing.review(Odd, widget())).code == 500
     assert (await testing.review(type("Odder", (Odd,), {"default": Admission.default}), widget())).code == 500
@@ -550,3 +550,16 @@ def test_every_series_is_there_from_the_start() -> None:
     assert set(app.reviewers[0].reviews) == {
         (*called, outcome) for called in (*written, *checked) for outcome in ("allowed", "denied", "error", "timeout")
     }
+
+
+async def test_a_refusal_is_one_whatever_its_texts_are() -> None:
+    """Regression: half of a surrogate pair was a 500, which the failure policy Ignore turns into a yes."""
+
+    class Odd(Admission[Widget]):
+        async def validate(self, review: Review[Widget]) -> None:
+            review.deny(cast("str", ValueError(3)), field=cast("str", 5))
+            raise Denied("bad \ud800", field="spec.\udfff")
+
+    reviewed = await testing.review(Odd, widget())
+
+    assert reviewed.causes == (("5", "Invalid value: 3"), ("spec.?", "Invalid value: bad ?"))

@@ -21,6 +21,7 @@ from bonny.api.validation import as_stored, fitting
 from bonny.errors import InvalidObject
 from bonny.resource import Resource, has_all_of
 from bonny.webhooks.conversion import ANNOTATIONS_BYTES, DATA, Converter
+from bonny.webhooks.lost import digest
 from tests.support.specs import values
 
 GROUP = "example.com"
@@ -492,3 +493,56 @@ async def _seconds(converter: Converter, body: bytes, times: int = 200) -> float
     for _ in range(times):
         await converter.answer(body, 30.0)
     return (time.thread_time() - began) / times
+
+
+# --- an annotation that a user made up --------------------------------------------------------------------------------
+
+NOTHING = digest({})
+FORGED = (
+    "[" * 5000,
+    '{"v2":{"lost":[{"path":["spec","free","x"],"value":' + "[" * 5000 + "]" * 5000 + "}]}}",
+    *(
+        json.dumps({"v2": {"lost": [loss]}})
+        for loss in (
+            {"path": ["metadata"], "instead": digest({"labels": {}, "annotations": {}})},
+            {"path": ["metadata"], "instead": digest({"labels": {}, "annotations": {}}), "value": 5},
+            {"path": ["metadata", "labels"], "instead": NOTHING},
+            {"path": ["metadata", "labels"], "instead": NOTHING, "value": {"a": 1}},
+            {"path": ["metadata", "labels", "a"], "value": {"x": []}},
+            {"path": ["metadata", "annotations"], "instead": NOTHING, "value": [1]},
+            {"path": ["metadata", "annotations", "a"], "value": 5},
+            {"path": ["metadata", "annotations", "a"], "items": [None]},
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_no_annotation_of_a_user_hides_the_objects_of_all_others(forged: str) -> None:
+    """Regression: one such object failed, and with it every list and watch of its kind."""
+    given = job("v1", width=3) | {"metadata": {"name": "j", "namespace": "default", "annotations": {DATA: forged}}}
+
+    converted = Converter(VERSIONS, GROUP).convert(given, f"{GROUP}/v2")
+
+    assert converted["spec"]["size"] == 3
+    assert set(converted["metadata"]) <= {"name", "namespace", "annotations"}
+
+
+def test_an_annotation_does_not_hold_up_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: 4000 values that do not fit were looked at one by one, for 3 seconds."""
+    calls: list[Resource] = []
+
+    original = Job1.from_hub
+
+    def from_hub(resource: Resource) -> Resource:
+        calls.append(resource)
+        return original(resource)
+
+    monkeypatch.setattr(Job1, "from_hub", staticmethod(from_hub))
+    lost = [{"path": ["spec", "size"], "instead": digest(3), "value": 7 + number} for number in range(4000)]
+    forged = json.dumps({"v2": {"lost": lost}})
+    given = job("v1", width=3) | {"metadata": {"name": "j", "annotations": {DATA: forged}}}
+
+    Converter(VERSIONS, GROUP).convert(given, f"{GROUP}/v2")
+
+    assert len(calls) < 1100

@@ -1,13 +1,14 @@
 """Webhooks: the part of a process that answers the API server; it is loaded only by operators that have webhooks.
 
 Every replica answers, whether it leads or not. The server starts before the first list: a list may need a conversion.
-The certificate comes later, perhaps from this replica; until then it is not ready.
+The certificate comes later, perhaps from this replica; until then it is not ready, unless no replica makes one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from ..client.api import Client
 from ..operator import Operator
@@ -18,6 +19,10 @@ from .http_server import WEBHOOKS, HttpServer
 
 if TYPE_CHECKING:
     from ..webhooks.issuer import Issuer
+
+# A leader that makes certificates fills an empty Secret within 40 s. One of a release without webhooks never does, and
+# its pod stays until this replica is ready.
+PATIENCE_SECONDS: Final = 60.0
 
 
 class Webhooks:
@@ -39,6 +44,8 @@ class Webhooks:
         self._seconds = config.drain
         self._operator, self._client, self._namespace = operator, client, namespace
         self._own = config.webhook_certificate is None and operator.deploy.certificates == "own"
+        self._began = time.monotonic()
+        self._led = False
 
     def issuers(self) -> list[Issuer]:
         """The maker of the certificate for a new term of this replica, unless it is made elsewhere."""
@@ -46,12 +53,14 @@ class Webhooks:
             return []
         from ..webhooks.issuer import Issuer  # noqa: PLC0415  loaded only where it is needed
 
+        self._led = True
         return [Issuer(self._client, self._operator, namespace=self._namespace)]
 
     @property
     def ready(self) -> bool:
-        """Whether the API server should call this replica."""
-        return self.certificate.ready and not self.draining
+        """Whether the API server should call this replica, or an update of the Deployment should go on without."""
+        lasting = self._own and not self._led and time.monotonic() - self._began > PATIENCE_SECONDS
+        return (self.certificate.ready or lasting) and not self.draining
 
     @property
     def notes(self) -> list[str]:

@@ -16,13 +16,14 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec import UnsetType
 
 from ..api.markers import PRESERVE_UNKNOWN
 from ..api.parts import TAKEN
@@ -38,6 +39,8 @@ DATA: Final = "bonny.dev/conversion-data"
 
 # k8s.io/apimachinery, pkg/api/validation: TotalAnnotationSizeLimitB.
 ANNOTATIONS_BYTES: Final = 256 * 1024
+# Of what an annotation carries, to find the values that the user did not change: a few for each one that was changed.
+MOST_HALVINGS: Final = 256
 OUTCOMES: Final = ("converted", "carried", "failed", "lost")
 """Nothing was lost; the annotation carries what was; a function failed, too; it is too long for an annotation."""
 
@@ -63,6 +66,14 @@ class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 
     whole: str = ""
     """Digest of the object at hand, if the values belong to it only as it is. Empty: each value is looked at."""
+
+    def __post_init__(self) -> None:
+        for each in self.lost:
+            match each:
+                case Loss(path=("metadata", "labels" | "annotations", str()), items=None, value=str() | UnsetType()):
+                    pass
+                case Loss(path=("metadata", *_)):
+                    raise ValueError("labels and annotations are texts")
 
 
 class _Form:
@@ -177,7 +188,8 @@ class _Conversion:
         self.failed = False
         self.content = _content(resource)
         self.data: dict[str, _Kept] = {}
-        with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError):  # another client wrote it
+        # Another client wrote it.
+        with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError, RecursionError):
             self.data = msgspec.json.decode(resource["metadata"]["annotations"][DATA], type=dict[str, _Kept])
 
     def go(self, source: _Form, target: _Form) -> None:
@@ -226,6 +238,7 @@ class _Way:
     back: Function
     source: _Form
     target: _Form
+    halvings: Iterator[int] = field(default_factory=lambda: iter(range(MOST_HALVINGS, 0, -1)))
 
     def restored(self, made: Resource, kept: _Kept | None) -> tuple[Resource, tuple[Loss, ...]]:
         """`made` with the values that were kept, and what `source` still loses.
@@ -240,7 +253,7 @@ class _Way:
         if kept.whole == digest(self.was) or {each.known_by for each in remaining} <= {each.known_by for each in lost}:
             return candidate, remaining
         middle = len(kept.lost) // 2
-        for half in (kept.lost[:middle], kept.lost[middle:]) if middle else ():
+        for half in (kept.lost[:middle], kept.lost[middle:]) if middle and next(self.halvings, 0) else ():
             made, lost = self.restored(made, _Kept(half))
         return made, lost
 

@@ -27,8 +27,8 @@ class Denied(BonnyError):
 
     def __init__(self, message: str, *, field: str = "", forbidden: bool = False) -> None:
         super().__init__(message)
-        self.message = str(message)
-        self.field = field
+        # An answer that cannot be read would allow the write, where the failure policy is Ignore.
+        self.message, self.field = (str(text).encode(errors="replace").decode() for text in (message, field))
         self.forbidden = forbidden
 
 

@@ -31,6 +31,7 @@ from ..webhooks import CONFIGURATIONS, stop_converting
 
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5
+OWN_LABELS: Final = tuple(f"app.kubernetes.io/{name}" for name in ("name", "component", "managed-by"))
 
 
 def documents_of(project: Project, *, image: str, namespace: str) -> list[Resource]:
@@ -64,7 +65,9 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
 
     async with Client(cluster, user_agent="bonny-install") as client:
         others = [each for each in documents if each not in configurations]
+        await _drop_authorities(client, others)
         await apply_all(client, others, manager="bonny-install", applied=applied)
+        await _unregister(client, others, configurations)
         for deployment in others if configurations else ():
             if deployment["kind"] == "Deployment":
                 name = deployment["metadata"]["name"]
@@ -77,6 +80,32 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
         for configuration in configurations:
             problem = "has no caBundle, so no write of its kinds is allowed: the operator's log says why"
             await _until(client, configuration, _is_trusted, problem, wait=wait)
+
+
+async def _drop_authorities(client: Client, documents: Sequence[Resource]) -> None:
+    """Remove the caBundle of CRDs whose conversion ends with these documents.
+
+    The operator owns that field, so an apply would leave it there alone, and the API server refuses such a CRD.
+    """
+    patch = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
+    for each in documents:
+        if each["kind"] == CRD.kind and "webhook" not in each["spec"].get("conversion", {}):
+            with suppress(NotFound, Forbidden):  # the apply says what is missing
+                live = await client.get(CRD, key_of(each))
+                if live["spec"].get("conversion", {}).get("strategy") == "Webhook":
+                    await client.merge_patch(CRD, key_of(each), patch)
+
+
+async def _unregister(client: Client, others: Sequence[Resource], configurations: Sequence[Resource]) -> None:
+    """Delete the webhook configurations that only a former release had: no replica will answer them."""
+    kept = [(each["kind"], each["metadata"]["name"]) for each in configurations]
+    for each in others:
+        marks = each["metadata"].get("labels", {})
+        for kind in CONFIGURATIONS if each["kind"] == "Deployment" and marks.keys() >= {*OWN_LABELS} else ():
+            ours = ",".join(f"{name}={marks[name]}" for name in OWN_LABELS)
+            for live in await client.list(Kind(policies.API_VERSION, kind, label_selector=ours)):
+                if (kind, live["metadata"]["name"]) not in kept:
+                    await _delete(client, Kind(policies.API_VERSION, kind), live)
 
 
 async def _until(
