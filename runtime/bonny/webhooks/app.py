@@ -1,7 +1,7 @@
 """App: the ASGI app of the paths that the API server calls.
 
-You need it to serve webhooks (`bonny.run.http_server`), or to post a review in a test. It answers POST requests with
-whole bodies; how large a request may be, and how long it may take to arrive, is up to the server.
+You need it to serve webhooks (`bonny.run.http_server`), or to post a review in a test. How long a request may take to
+arrive is up to the server.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # The API server's own limit, where it names none.
 LONGEST_SECONDS: Final = 30.0
+# A review has 3 MiB at most, twice.
+MOST_BYTES: Final = 7 * 2**20
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -56,27 +58,24 @@ class WebhookApp:
     async def __call__(self, request: Message, receive: Receive, send: Send) -> None:
         """Answer one request, as ASGI 3 has it."""
         body, more = bytearray(), True
-        while more:
+        while more and len(body) <= MOST_BYTES:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return
             body += message.get("body", b"")
             more = message.get("more_body", False)
         status, answer = await self._answer(request, bytes(body))
-        headers = {"content-length": str(len(answer))}
-        headers["content-type"] = "application/json" if status is HTTPStatus.OK else "text/plain; charset=utf-8"
-        if status is HTTPStatus.METHOD_NOT_ALLOWED:
-            headers["allow"] = "POST"
-        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": int(status), "headers": encoded})
+        content_type = b"application/json" if status is HTTPStatus.OK else b"text/plain; charset=utf-8"
+        headers = [(b"content-length", b"%d" % len(answer)), (b"content-type", content_type)]
+        await send({"type": "http.response.start", "status": int(status), "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
     async def _answer(self, request: Message, body: bytes) -> Answer:
         path: str = request["path"]
         if path not in self.routes:
             return HTTPStatus.NOT_FOUND, b"404: Not Found"
-        if request["method"] != "POST":
-            return HTTPStatus.METHOD_NOT_ALLOWED, b"405: Method Not Allowed"
+        if len(body) > MOST_BYTES:
+            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"413: Content Too Large"
         began = time.monotonic()
         answer = await self.routes[path](body, _seconds(request["query_string"]))
         self.seconds[path].observe(time.monotonic() - began)
