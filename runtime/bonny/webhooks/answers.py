@@ -66,16 +66,13 @@ class Reviewer:
         self.reviews.update({(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES})
         self._slots = asyncio.Semaphore(THREADS)
 
-    async def answer(self, path: str, body: bytes, seconds: float) -> Answer:
-        """Answer the review `body`, sent to `path` by an API server that waits for `seconds`.
-
-        Called in a task that does nothing else: its context changes.
-        """
+    async def answer(self, path: str, body: bytes) -> Answer:
+        """Answer the review `body`, sent to `path`. Called in a task that does nothing else: its context changes."""
         try:
             request = read(body)
         except NotAReview as error:
             return HTTPStatus.BAD_REQUEST, str(error).encode()
-        seconds = min(self._admission.timeout, seconds) - SPARE_SECONDS
+        seconds = self._admission.timeout - SPARE_SECONDS
         key = Key(request.namespace, request.name or "(generated)")
         fields = {"webhook": self._name, "operation": request.operation, "object": str(key)}
         status, outcome = HTTPStatus.INTERNAL_SERVER_ERROR, "error"

@@ -6,7 +6,6 @@ arrive is up to the server.
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -23,16 +22,14 @@ from .names import CONVERT
 if TYPE_CHECKING:
     from ..operator import Operator
 
-# The API server's own limit, where it names none.
-LONGEST_SECONDS: Final = 30.0
 # A review has 3 MiB at most, twice.
 MOST_BYTES: Final = 7 * 2**20
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Route: TypeAlias = Callable[[bytes, float], Awaitable[Answer]]
-"""Answers the body of a request; the client waits for this many seconds."""
+Route: TypeAlias = Callable[[bytes], Awaitable[Answer]]
+"""Answers the body of a request."""
 
 
 class WebhookApp:
@@ -77,13 +74,7 @@ class WebhookApp:
         if len(body) > MOST_BYTES:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"413: Content Too Large"
         began = time.monotonic()
-        answer = await self.routes[path](body, _seconds(request["query_string"]))
+        answer = await self.routes[path](body)
         self.seconds[path].observe(time.monotonic() - began)
         self.answers[path, int(answer[0])] += 1
         return answer
-
-
-def _seconds(query: bytes) -> float:
-    """How long the API server waits: it says so as `timeout=5s`."""
-    named = re.search(rb"(?:^|&)timeout=([1-9][0-9]?)s(?:&|$)", query)
-    return float(named[1]) if named else LONGEST_SECONDS
