@@ -58,9 +58,9 @@ class Limits:
 # Prometheus keeps its connection between two scrapes; it and the kubelet send less than 2 KiB.
 PROBES: Final = Limits(request_bytes=16 * 2**10, answer=75, request=75, handshake=10, connections=100)
 # An API server waits 10 s for a handshake and 30 s for an answer. It uses a connection that was idle for up to 90 s,
-# and a write fails whose connection is closed at that moment. The app answers a body of more than 7 MiB with 413; a
-# client that is still sending reads no answer if its connection is aborted before.
-WEBHOOKS: Final = Limits(request_bytes=32 * 2**20, answer=150, request=35, handshake=10, connections=500)
+# and a write fails whose connection is closed at that moment. The app answers a body of more than 7 MiB with 413: for a
+# client to read that, its connection is not aborted before.
+WEBHOOKS: Final = Limits(request_bytes=8 * 2**20, answer=150, request=35, handshake=10, connections=500)
 
 
 class _Connection(HttpToolsProtocol):
