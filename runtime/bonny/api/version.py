@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
@@ -311,3 +311,13 @@ def parts(version: type[Version]) -> Parts:
 
 _OPTIONS: Final = {*vars(Version), *Version.__annotations__}
 _PARTS: Final[dict[type[Version], Parts]] = {}
+
+
+def version_in_brackets(cls: type, base: type) -> type[Version] | None:
+    """The version class that `cls` itself names for `base`, as in `class WidgetController(Controller[Widget])`."""
+    for generic in vars(cls).get("__orig_bases__", ()):
+        if isinstance(origin := get_origin(generic), type) and issubclass(origin, base):
+            return next(
+                (each for each in get_args(generic) if isinstance(each, type) and issubclass(each, Version)), None
+            )
+    return None

@@ -26,16 +26,8 @@ from uvicorn.server import ServerState
 
 from ..errors import UsageError
 
-# Request line and headers, and what frames the chunks of a body. API servers and Prometheus send less than 2 KiB.
-HEAD_BYTES: Final = 16 * 1024
 # For answers that are being sent when the server stops.
 STOP_SECONDS: Final = 1.0
-# The time to read the answer 413. A connection that is closed before loses it.
-REFUSED_SECONDS: Final = 5.0
-TOO_LARGE: Final = (
-    b"HTTP/1.1 413 Content Too Large\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 22\r\n"
-    b"connection: close\r\n\r\n413: Content Too Large"
-)
 
 Message: TypeAlias = MutableMapping[str, Any]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -46,8 +38,8 @@ App: TypeAlias = Callable[[Message, Callable[[], Awaitable[Message]], Send], Awa
 class Limits:
     """The limits of one server's clients. Times are seconds; a connection that exceeds one is aborted."""
 
-    body_bytes: int
-    """The body of a request. A larger one is answered with 413."""
+    request_bytes: int
+    """One request, with its headers. Bytes after its answer count as the next one."""
 
     answer: float
     """From the accept, or from one answer, to the end of the next answer."""
@@ -63,11 +55,12 @@ class Limits:
     no request."""
 
 
-# Prometheus keeps its connection between two scrapes; it and the kubelet send no bodies.
-PROBES: Final = Limits(body_bytes=HEAD_BYTES, answer=75, request=75, handshake=10, connections=100)
-# An API server waits 10 s for a handshake and 30 s for an answer; a review has 3 MiB at most, twice. It uses a
-# connection that was idle for up to 90 s, and a write fails whose connection is closed at that moment.
-WEBHOOKS: Final = Limits(body_bytes=7 * 2**20, answer=150, request=35, handshake=10, connections=500)
+# Prometheus keeps its connection between two scrapes; it and the kubelet send less than 2 KiB.
+PROBES: Final = Limits(request_bytes=16 * 2**10, answer=75, request=75, handshake=10, connections=100)
+# An API server waits 10 s for a handshake and 30 s for an answer. It uses a connection that was idle for up to 90 s,
+# and a write fails whose connection is closed at that moment. The app answers a body of more than 7 MiB with 413: for a
+# client to read that, its connection is not aborted before.
+WEBHOOKS: Final = Limits(request_bytes=8 * 2**20, answer=150, request=35, handshake=10, connections=500)
 
 
 class _Connection(HttpToolsProtocol):
@@ -76,7 +69,6 @@ class _Connection(HttpToolsProtocol):
     def __init__(self, limits: Limits, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._limits = limits
-        self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         others: list[Any] = list(self.connections)
@@ -93,40 +85,19 @@ class _Connection(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def _expect_request(self) -> None:
-        self._head_bytes = self._body_bytes = 0
+        self._bytes = 0
         self.since = time.monotonic()
         self._deadline = self.loop.call_later(self._limits.answer, self.transport.abort)
 
-    def _abort_within(self, seconds: float) -> None:
-        ends = min(self._deadline.when(), self.loop.time() + seconds)
-        self._deadline.cancel()
-        self._deadline = self.loop.call_at(ends, self.transport.abort)
-
     def data_received(self, data: bytes) -> None:
-        if self._refused:
-            return
-        if not self._head_bytes:
-            self._abort_within(self._limits.request)
-        self._head_bytes += len(data)
+        if not self._bytes:
+            ends = min(self._deadline.when(), self.loop.time() + self._limits.request)
+            self._deadline.cancel()
+            self._deadline = self.loop.call_at(ends, self.transport.abort)
+        self._bytes += len(data)
         super().data_received(data)
-        too_large = self._body_bytes > self._limits.body_bytes
-        if too_large and not (self.pipeline or self.cycle.response_started):
-            self._refuse()
-        elif too_large or self._head_bytes > HEAD_BYTES:
+        if self._bytes > self._limits.request_bytes:
             self.transport.abort()
-
-    def on_body(self, body: bytes) -> None:
-        self._head_bytes -= len(body)
-        self._body_bytes += len(body)
-        super().on_body(body)
-
-    def _refuse(self) -> None:
-        """Answer 413, and read and drop the rest of the request: a client that is still sending reads no answer."""
-        self._refused = self.cycle.disconnected = True
-        self.cycle.message_event.set()
-        self.flow.resume_reading()
-        self.transport.write(TOO_LARGE)
-        self._abort_within(REFUSED_SECONDS)
 
     def on_response_complete(self) -> None:
         self._deadline.cancel()

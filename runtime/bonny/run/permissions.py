@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from functools import partial
+from collections.abc import Callable
 from typing import Final
 
 from ..client.api import Client
 from ..client.errors import Forbidden, NotFound
 from ..errors import ApiError, OptionError, UsageError
-from ..operator import Operator
 from ..resource import Resource
-from .rbac import CLUSTER, Permission, as_rules, needs, permissions
+from .rbac import CLUSTER, Permission, as_rules, permissions
 from .reviews import refused
 
 # Soon at first, so that an added rule is noticed at once; with growing waits afterwards.
@@ -28,12 +27,10 @@ log = logging.getLogger("bonny.run.permissions")
 
 
 class PermissionCheck:
-    """The permissions that `operator` needs in these namespaces, `watched` (None: all) and its own."""
+    """`needs` returns the rules by namespace, as `rbac.needs` does."""
 
-    def __init__(
-        self, operator: Operator, *, namespace: str, watched: tuple[str, ...] | None, leader_election: bool
-    ) -> None:
-        self._needs = partial(needs, operator, namespace=namespace, watched=watched, leader_election=leader_election)
+    def __init__(self, needs: Callable[[], dict[str, list[Resource]]]) -> None:
+        self._needs = needs
         self.missing: list[str] = []
         """The missing rules, one line each."""
 

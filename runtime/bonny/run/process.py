@@ -42,6 +42,7 @@ from .leader import Leadership, own_identity
 from .orphans import find_orphans
 from .permissions import PermissionCheck
 from .probes import Probes, Report
+from .rbac import needs
 from .supervisor import CANCEL_SECONDS, Stoppable, Supervised, cancelled, ended, first_of
 
 if TYPE_CHECKING:
@@ -90,12 +91,15 @@ class Process:
 
         self._once: list[asyncio.Task[None]] = []
         self._leadership: Leadership | None = None
-        self._permissions = PermissionCheck(
+        needed = partial(
+            needs,
             operator,
             namespace=self._own_namespace,
             watched=config.watch_namespaces,
             leader_election=config.leader_election,
+            webhooks=config.webhook_certificate is None,
         )
+        self._permissions = PermissionCheck(needed)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then stop in order.
@@ -296,11 +300,8 @@ class Process:
     def _begin_term(self) -> None:
         """Start the parts that only the leader runs."""
         self.tasks.leading = True
-        servers: list[Stoppable] = [
-            *self.servers,
-            *self.schedulers,
-            *(self.webhooks.issuers() if self.webhooks else ()),
-        ]
+        issuers = self.webhooks.issuers() if self.webhooks else ()
+        servers: list[Stoppable] = [*self.servers, *self.schedulers, *issuers]
         self._term = {server: Supervised(server) for server in servers}
         self._term |= {worker: Supervised(worker, restart=worker.restart) for worker in self.workers}
 

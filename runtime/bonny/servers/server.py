@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias
 
 from ..api import Version
+from ..api.version import version_in_brackets
 from ..client.api import Client
 from ..engine.stream import Stream
 from ..errors import OptionError
@@ -60,9 +61,9 @@ class Server(Generic[V]):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         # Only this class's own brackets: __init_subclass__ ran for each base before.
-        for argument in (argument for base in vars(cls).get("__orig_bases__", ()) for argument in get_args(base)):
-            if isinstance(argument, type) and issubclass(argument, Version) and "operation" not in vars(cls):
-                cls.operation = argument
+        version = version_in_brackets(cls, Server)
+        if version and "operation" not in vars(cls):
+            cls.operation = version
         check_rules(cls.__name__, cls.rules)
         for name in ("frequency", "max_concurrent", "timeout"):
             if not getattr(cls, name, 1) > 0:

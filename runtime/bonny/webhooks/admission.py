@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, get_args
 
 from ..api.policies import Operation
-from ..api.version import Version
+from ..api.version import Version, version_in_brackets
 from ..errors import OptionError
 from ..kinds import Kind
 from ..naming import check_rules, check_tuple, kebab_case
@@ -111,15 +111,10 @@ class Admission(Generic[V_co]):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        for base in vars(cls).get("__orig_bases__", ()):
-            origin = get_origin(base)
-            if not (isinstance(origin, type) and issubclass(origin, Admission)):
-                continue
-            for argument in get_args(base):
-                if isinstance(argument, type) and issubclass(argument, Version):
-                    cls.version = argument
-                    if "resource" not in vars(cls):
-                        cls.resource = argument
+        if version := version_in_brackets(cls, Admission):
+            cls.version = version
+            if "resource" not in vars(cls):
+                cls.resource = version
         cls._check()
 
     @classmethod
@@ -136,7 +131,7 @@ class Admission(Generic[V_co]):
         timeout: object = cls.timeout
         if not (isinstance(timeout, int) and 1 <= timeout <= LONGEST_SECONDS):
             raise OptionError(f"{name}.timeout is {timeout!r}: use 1 to {LONGEST_SECONDS} whole seconds")
-        foreign = not all(isinstance(each, type) for each in cls._resources())
+        foreign = cls.resource and not all(isinstance(each, type) for each in cls.resources())
         if foreign and cls.failure_policy == "Fail" and not cls.because:
             raise OptionError(
                 f"{name} reviews kinds that are not your own and fails closed, so users cannot write them while "
@@ -144,17 +139,13 @@ class Admission(Generic[V_co]):
             )
 
     @classmethod
-    def _resources(cls) -> tuple[type[Version] | Kind, ...]:
-        return cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
-
-    @classmethod
     def resources(cls) -> tuple[type[Version] | Kind, ...]:
         """The kinds that it reviews, always as a tuple. Raises: `OptionError` when nothing is named."""
-        if not cls._resources():
+        if not cls.resource:
             raise OptionError(
                 f"{cls.__name__} reviews nothing: write Admission[YourVersion], or set resource = Kind(...)"
             )
-        return cls._resources()
+        return cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
 
     @classmethod
     def kinds(cls, default_group: str) -> tuple[Kind, ...]:

@@ -19,7 +19,6 @@ import msgspec
 from ..api.policies import Operation
 from ..calling import HandlerTimeout, call, report, stopping
 from ..client.api import Client
-from ..errors import BonnyError
 from ..resource import Key
 from ..telemetry.logging import about
 from .admission import Admission
@@ -40,10 +39,6 @@ Answer: TypeAlias = tuple[HTTPStatus, bytes]
 """200 and JSON, or an error and its text."""
 
 log = logging.getLogger("bonny.webhooks")
-
-
-class _Busy(BonnyError):
-    """All threads are held by handlers that should have ended."""
 
 
 class Reviewer:
@@ -70,21 +65,17 @@ class Reviewer:
 
         self.reviews.update({(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES})
         self._slots = asyncio.Semaphore(THREADS)
-        self._abandoned = 0
 
-    async def answer(self, path: str, body: bytes, seconds: float) -> Answer:
-        """Answer the review `body`, sent to `path` by an API server that waits for `seconds`.
-
-        Called in a task that does nothing else: its context changes.
-        """
+    async def answer(self, path: str, body: bytes) -> Answer:
+        """Answer the review `body`, sent to `path`. Called in a task that does nothing else: its context changes."""
         try:
             request = read(body)
         except NotAReview as error:
             return HTTPStatus.BAD_REQUEST, str(error).encode()
-        seconds = min(self._admission.timeout, seconds) - SPARE_SECONDS
+        seconds = self._admission.timeout - SPARE_SECONDS
         key = Key(request.namespace, request.name or "(generated)")
         fields = {"webhook": self._name, "operation": request.operation, "object": str(key)}
-        status, outcome, text = HTTPStatus.INTERNAL_SERVER_ERROR, "error", "failed"
+        status, outcome = HTTPStatus.INTERNAL_SERVER_ERROR, "error"
         about(**fields)
         connection = asyncio.current_task()
         stopping.set(lambda: connection is not None and connection.cancelling() > 0)
@@ -93,10 +84,9 @@ class Reviewer:
             outcome, answer = await asyncio.create_task(self._respond(path, request, seconds))
             status = HTTPStatus.OK
         except Exception as error:  # noqa: BLE001  the failure policy decides about the write
+            text = "failed"
             if isinstance(error, HandlerTimeout):
                 outcome, text = "timeout", f"did not answer within {seconds:g} s"
-            elif isinstance(error, _Busy):
-                status, text = HTTPStatus.SERVICE_UNAVAILABLE, "is busy with reviews that do not end"
             report(log.warning, "webhook failed", error, fields)
             answer = f"{self._name} of {self._operator} {text}: the log of the operator says more".encode()
         finally:
@@ -126,12 +116,9 @@ class Reviewer:
         if inspect.iscoroutinefunction(handler):
             await call(handler, review, seconds=seconds)
             return
-        if self._abandoned == THREADS:
-            raise _Busy(f"{THREADS} handlers have not returned long after their timeout")
         due = asyncio.get_running_loop().time() + seconds
         try:
-            async with asyncio.timeout_at(due):
-                await self._slots.acquire()
+            await asyncio.wait_for(self._slots.acquire(), seconds)
         except TimeoutError:
             raise HandlerTimeout(seconds, None) from None
         thread: asyncio.Future[object] | None = None
@@ -145,10 +132,8 @@ class Reviewer:
             if thread is None:
                 self._slots.release()
             else:
-                self._abandoned += 1
                 thread.add_done_callback(self._returned)
 
     def _returned(self, thread: asyncio.Future[object]) -> None:
         thread.exception()  # asyncio would log an error that was not looked at
-        self._abandoned -= 1
         self._slots.release()

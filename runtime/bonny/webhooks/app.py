@@ -1,12 +1,11 @@
 """App: the ASGI app of the paths that the API server calls.
 
-You need it to serve webhooks (`bonny.run.http_server`), or to post a review in a test. It answers POST requests with
-whole bodies; how large a request may be, and how long it may take to arrive, is up to the server.
+You need it to serve webhooks (`bonny.run.http_server`), or to post a review in a test. How long a request may take to
+arrive is up to the server.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -23,14 +22,14 @@ from .names import CONVERT
 if TYPE_CHECKING:
     from ..operator import Operator
 
-# The API server's own limit, where it names none.
-LONGEST_SECONDS: Final = 30.0
+# A review has 3 MiB at most, twice.
+MOST_BYTES: Final = 7 * 2**20
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Route: TypeAlias = Callable[[bytes, float], Awaitable[Answer]]
-"""Answers the body of a request; the client waits for this many seconds."""
+Route: TypeAlias = Callable[[bytes], Awaitable[Answer]]
+"""Answers the body of a request."""
 
 
 class WebhookApp:
@@ -56,35 +55,26 @@ class WebhookApp:
     async def __call__(self, request: Message, receive: Receive, send: Send) -> None:
         """Answer one request, as ASGI 3 has it."""
         body, more = bytearray(), True
-        while more:
+        while more and len(body) <= MOST_BYTES:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return
             body += message.get("body", b"")
             more = message.get("more_body", False)
         status, answer = await self._answer(request, bytes(body))
-        headers = {"content-length": str(len(answer))}
-        headers["content-type"] = "application/json" if status is HTTPStatus.OK else "text/plain; charset=utf-8"
-        if status is HTTPStatus.METHOD_NOT_ALLOWED:
-            headers["allow"] = "POST"
-        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": int(status), "headers": encoded})
+        content_type = b"application/json" if status is HTTPStatus.OK else b"text/plain; charset=utf-8"
+        headers = [(b"content-length", b"%d" % len(answer)), (b"content-type", content_type)]
+        await send({"type": "http.response.start", "status": int(status), "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
     async def _answer(self, request: Message, body: bytes) -> Answer:
         path: str = request["path"]
         if path not in self.routes:
             return HTTPStatus.NOT_FOUND, b"404: Not Found"
-        if request["method"] != "POST":
-            return HTTPStatus.METHOD_NOT_ALLOWED, b"405: Method Not Allowed"
+        if len(body) > MOST_BYTES:
+            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"413: Content Too Large"
         began = time.monotonic()
-        answer = await self.routes[path](body, _seconds(request["query_string"]))
+        answer = await self.routes[path](body)
         self.seconds[path].observe(time.monotonic() - began)
         self.answers[path, int(answer[0])] += 1
         return answer
-
-
-def _seconds(query: bytes) -> float:
-    """How long the API server waits: it says so as `timeout=5s`."""
-    named = re.search(rb"(?:^|&)timeout=([1-9][0-9]?)s(?:&|$)", query)
-    return float(named[1]) if named else LONGEST_SECONDS

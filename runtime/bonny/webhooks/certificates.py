@@ -20,14 +20,10 @@ from ..errors import UsageError
 try:
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-        load_pem_private_key,
-    )
+    from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ImportError as missing:
     raise UsageError(
@@ -101,7 +97,7 @@ def issue(
         .add_extension(signer, critical=False)
         .sign(ca_key, SHA256())
     )
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    private = key.private_bytes(Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return Issued(leaf.public_bytes(Encoding.PEM), private, ca.public_bytes(Encoding.PEM))
 
 
@@ -111,9 +107,10 @@ def read(certificate: bytes, key: bytes, cas: Iterable[bytes]) -> Leaf | None:
         chain = x509.load_pem_x509_certificates(certificate)
         leaf = chain[0]
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        own_key = serialization.load_pem_private_key(key, None).public_key() == leaf.public_key()
         links = all(_is_signed(one, by=other) for one, other in itertools.pairwise(chain))
         trusted = any(_is_signed(chain[-1], by=x509.load_pem_x509_certificate(ca)) for ca in cas)
-        if not (links and trusted and load_pem_private_key(key, None).public_key() == leaf.public_key()):
+        if not (own_key and links and trusted):
             return None
     except (ValueError, TypeError, x509.ExtensionNotFound):
         return None

@@ -117,7 +117,7 @@ class Converter:
                 self._hubs[own, version.kind] = form
                 self.objects.update({(version.kind, outcome): 0 for outcome in OUTCOMES})
 
-    async def answer(self, body: bytes, _seconds: float) -> Answer:
+    async def answer(self, body: bytes) -> Answer:
         """Answer the ConversionReview `body`: one object for each, in their order."""
         try:
             request = msgspec.json.decode(body, type=_Review).request

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..client.api import Client
 from ..client.errors import Conflict, NotFound
 from ..errors import ApiError, UsageError
-from ..kinds import Kind, Scope
+from ..kinds import Kind
 from ..resource import Resource
 from . import names
 from .permissions import trusting
@@ -59,11 +59,7 @@ class Issuer:
         self._hosts = names.host_names(operator.name, namespace)
         self._rotation = rotation
         self._stopped = asyncio.Event()
-        self._registered = [
-            (Kind(f"{group}/v1", plural, plural=plural, scope=Scope.CLUSTER), name)
-            for group, plural, found in trusting(operator)
-            for name in found
-        ]
+        self._registered = [(kind, name) for kind, named in trusting(operator).items() for name in named]
 
     def __str__(self) -> str:
         return "the certificates of the webhooks"

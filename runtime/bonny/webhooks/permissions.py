@@ -7,28 +7,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ..kinds import Kind
 from ..resource import Resource
 from . import names
 
 if TYPE_CHECKING:
     from ..operator import Operator
 
-ADMISSION: Final = "admissionregistration.k8s.io"
-EXTENSIONS: Final = "apiextensions.k8s.io"
+VALIDATING: Final = Kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
+MUTATING: Final = Kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
+DEFINITION: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
-def trusting(operator: Operator) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Group, plural and names of the objects that hold the authority of the certificate in a `caBundle`."""
-    configuration = (names.configuration(operator.name, operator.group),)
-    found: list[tuple[str, str, tuple[str, ...]]] = []
-    if any(admission.validated_operations() for admission in operator.admissions):
-        found.append((ADMISSION, "validatingwebhookconfigurations", configuration))
-    if any(admission.mutates() for admission in operator.admissions):
-        found.append((ADMISSION, "mutatingwebhookconfigurations", configuration))
-    if operator.converted:
-        definitions = tuple(hub.as_kind(operator.group).resource for hub in operator.converted)
-        found.append((EXTENSIONS, "customresourcedefinitions", definitions))
-    return found
+def trusting(operator: Operator) -> dict[Kind, list[str]]:
+    """The names of the objects that hold the authority of the certificate in a `caBundle`."""
+    configuration = names.configuration(operator.name, operator.group)
+    found = {
+        VALIDATING: [configuration for each in operator.admissions if each.validated_operations()][:1],
+        MUTATING: [configuration for each in operator.admissions if each.mutates()][:1],
+        DEFINITION: [hub.as_kind(operator.group).resource for hub in operator.converted],
+    }
+    return {kind: named for kind, named in found.items() if named}
 
 
 def certificate_rules(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
@@ -44,7 +43,7 @@ def certificate_rules(operator: Operator, *, namespace: str) -> dict[str, list[R
         "verbs": ["get", "list", "watch", *(["patch"] if own else [])],
     }
     trust: list[Resource] = [
-        {"apiGroups": [group], "resources": [plural], "resourceNames": list(found), "verbs": ["get", "patch"]}
-        for group, plural, found in (trusting(operator) if own else ())
+        {"apiGroups": [kind.group], "resources": [kind.plural], "resourceNames": named, "verbs": ["get", "patch"]}
+        for kind, named in (trusting(operator) if own else {}).items()
     ]
     return {namespace: [secret], "": trust}

@@ -48,7 +48,7 @@ class Request(msgspec.Struct, rename="camel"):
 
 
 class _AdmissionReview(msgspec.Struct, rename="camel"):
-    api_version: str
+    api_version: Literal["admission.k8s.io/v1"]
     kind: Literal["AdmissionReview"]
     request: Request
 
@@ -60,8 +60,6 @@ def read(body: bytes) -> Request:
     except (msgspec.MsgspecError, RecursionError):
         raise NotAReview(f"the body is not an AdmissionReview of {API_VERSION}") from None
     request = review.request
-    if review.api_version != API_VERSION:
-        raise NotAReview(f"only reviews of {API_VERSION} are answered: name it in admissionReviewVersions")
     if (request.old_object if request.operation == "DELETE" else request.object) is None:
         raise NotAReview(f"a review of {request.operation} needs an object")
     return request

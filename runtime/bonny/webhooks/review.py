@@ -110,10 +110,14 @@ class Review(Generic[V_co]):
 
     def warn(self, message: str) -> None:
         """Show a warning to the user, whether the write is allowed or not. 256 characters are always shown."""
-        self.warnings.append(" ".join(message.split()))
+        # The API server drops a warning with a control character.
+        self.warnings.append("".join(each if each.isprintable() else " " for each in message))
 
     def note(self, key: str, value: str) -> None:
-        """Add an annotation to the entry in the audit log: its key becomes `<webhook>/<key>`."""
+        """Add an annotation to the entry in the audit log: its key becomes `<webhook>/<key>`.
+
+        The API server leaves out a key of other characters than letters, digits, `-`, `_` and `.`, or of more than 63.
+        """
         self.notes[key] = str(value)
 
     def _read(self, resource: Resource) -> Any:

@@ -46,8 +46,8 @@ class ServingCertificate:
 
     def __init__(self, client: Client, operator: Operator, *, namespace: str, folder: str | None = None) -> None:
         secret = names.secret(operator.name)
-        self.context = _new_context()
-        """For a server. Handshakes fail until there is a certificate."""
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        """For a server, with TLS 1.2 and later. Handshakes fail until there is a certificate."""
 
         # Not by loading into `context`: that would keep serving a key of another type, RSA or EC.
         self.context.sni_callback = self._choose
@@ -126,19 +126,13 @@ class ServingCertificate:
             )
 
 
-def _new_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
-
-
 def _load(certificate: bytes, key: bytes) -> tuple[ssl.SSLContext, datetime]:
     """A context with this certificate, and its end. Raises: `ssl.SSLError`, `ValueError`."""
     first = FIRST.search(certificate)
     end = first and NOT_AFTER.search(b64decode(first[1]))
     if not (end and key):
         raise ValueError("it holds no certificate with a key")
-    context = _new_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with _file(certificate + b"\n" + key) as path:
         # Without a password OpenSSL would ask for one in the terminal.
         context.load_cert_chain(path, password="")

@@ -43,13 +43,13 @@ def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
     policy = read_object("webhook-guard", operator, namespace, guard=guard, since=SINCE)
     policy["spec"]["matchConstraints"]["resourceRules"] = [
         {
-            "apiGroups": [group],
+            "apiGroups": [kind.group],
             "apiVersions": ["*"],
             "operations": ["CREATE", "UPDATE", "DELETE"],
-            "resources": [plural],
-            "resourceNames": list(found),
+            "resources": [kind.plural],
+            "resourceNames": named,
         }
-        for group, plural, found in trusting(operator)
+        for kind, named in trusting(operator).items()
     ]
     yield policy
     yield read_object("webhook-guard-binding", operator, namespace, guard=guard, since=SINCE)

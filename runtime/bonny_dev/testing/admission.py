@@ -117,7 +117,7 @@ async def _post(app: WebhookApp, path: str, request: Resource) -> tuple[int, byt
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    await app({"type": "http", "method": "POST", "path": path, "query_string": b""}, receive, send)
+    await app({"type": "http", "method": "POST", "path": path}, receive, send)
     return sent[0]["status"], sent[1]["body"]
 
 
