@@ -26,7 +26,9 @@ from .sampling import Sampler
 __all__ = ["run"]
 
 
-def run(*controllers: type[Controller[Any]] | type[Admission[Any]], schedulers: tuple[type[Scheduler], ...] = ()) -> int:
+def run(
+    *controllers: type[Controller[Any]] | type[Admission[Any]], schedulers: tuple[type[Scheduler], ...] = ()
+) -> int:
     """Serve these until a signal comes; returns the exit code."""
     if "BENCH_PROFILE" in os.environ:
         Sampler(Path(os.environ["BENCH_PROFILE"]))
