@@ -294,16 +294,17 @@ async def test_a_scrape_does_not_hold_the_loop_however_many_objects_and_keys_the
     for number in range(MANY):
         queue.add(Key("n", str(number)), Reason.ADDED, now=0.0, priority=Priority.LOW)
 
-    took = min(timed(process) for _ in range(5))
+    took = min(timed(process) for _ in range(10))
 
     assert samples(process)["workqueue_depth"]["ConfigMaps", "ConfigMaps"] == MANY
     assert took < LOOP_SECONDS
 
 
 def timed(process: Process) -> float:
-    began = time.perf_counter()
+    """Seconds of the processor: the machine may be busy with something else."""
+    began = time.thread_time()
     page(process)
-    return time.perf_counter() - began
+    return time.thread_time() - began
 
 
 async def test_the_bytes_of_a_store_are_those_of_its_objects() -> None:

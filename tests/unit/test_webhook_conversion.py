@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import sys
-import time
 from copy import deepcopy
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -477,22 +476,6 @@ def test_a_version_that_this_image_lacks_is_refused_with_its_name() -> None:
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", {"request": {}}, {"response": {}}, b"[" * 5000])
 def test_what_is_not_a_review_is_answered_by_400(body: Any) -> None:
     assert answered(Converter(VERSIONS, GROUP), body)[0] is HTTPStatus.BAD_REQUEST
-
-
-def test_converting_a_small_object_is_quick() -> None:
-    """10,000 are converted one by one when a watch cache is rebuilt. It takes 0.06 ms on an idle machine."""
-    small = job(width=2, first="a", last="b", amount=1, unit="B", ports=[], steps=[])
-    body = msgspec.json.encode(review("v2", small))
-
-    assert min(asyncio.run(_seconds(Converter(VERSIONS, GROUP), body)) for _ in range(5)) < 0.3e-3
-
-
-async def _seconds(converter: Converter, body: bytes, times: int = 200) -> float:
-    """Of the processor, for each."""
-    began = time.thread_time()
-    for _ in range(times):
-        await converter.answer(body)
-    return (time.thread_time() - began) / times
 
 
 # --- an annotation that a user made up --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bonny.api import Model, Spec, Version
@@ -79,7 +79,7 @@ def test_the_operations_make_the_one_object_of_the_other(one: Resource, other: R
 
 
 @given(st.data(), specs_of_any_shape())
-@settings(max_examples=20)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 def test_what_a_handler_sets_is_read_from_the_patched_object(data: st.DataObject, spec: type[Spec]) -> None:
     class Thing(Version):
         """Of any shape."""
