@@ -48,6 +48,8 @@ from .provision import sample_files
 DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
 # A person waits.
 SECONDS: Final = 10.0
+# An API server learns of roles a moment after they were applied; a look follows each wait but the last.
+ROLE_SECONDS: Final = (0.5, 1.5, 0.0)
 # The longest difference to print; `kubectl diff` shows the rest.
 DIFF_LINES: Final = 20
 MANIFEST: Final = "apply what `invoke manifest` writes"
@@ -268,7 +270,11 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
 async def _granted(client: Client, operator: Operator, namespace: str) -> str:
     account = f"ServiceAccount {namespace}/{operator.name}"
     needed = set(permissions(grants(operator, namespace=namespace)))
-    missing = await refused(client, needed, service_account=(namespace, operator.name))
+    for seconds in ROLE_SECONDS:
+        missing = await refused(client, needed, service_account=(namespace, operator.name))
+        if not missing:
+            break
+        await asyncio.sleep(seconds)
     if missing == needed != set():
         raise _Wrong(f"{account} has no permissions: {MANIFEST}, or name its namespace by --namespace")
     if missing:

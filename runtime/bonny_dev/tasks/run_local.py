@@ -72,18 +72,16 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
             config = replace(config, webhook_port=loopback.port, webhook_certificate=str(loopback.folder))
         # For an operator of one namespace the one that is watched: its webhooks review no other.
         namespace = (config.watch_namespaces or [operator.name])[0] if operator.watch == "namespace" else operator.name
-        if called:
-            definitions = called.crds(operator, namespace)
-        else:
-            # Without its webhook the API server would drop the fields in which the versions of a kind differ.
-            converted = {hub.kind for hub in operator.converted}
-            unconverted = (version for version in operator.crds if version.kind not in converted)
-            definitions = crds(unconverted, operator.group)
+        # Without its webhook the API server would drop the fields in which the versions of a kind differ.
+        converted = {hub.kind for hub in operator.converted}
+        alone = crds([version for version in operator.crds if version.kind not in converted], operator.group)
+        definitions = called.crds(operator, namespace) if called else alone
         identity = _provision(operator, options, cluster, definitions)
         apply = partial(_apply_samples, operator, options, config, cluster, samples)
         if called is None:
             apply()
         print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
+        logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
         if config.log_level <= logging.INFO:
             # A developer wants to see every reconcile, also when nothing changed.
             logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
@@ -144,6 +142,14 @@ def _once_it_answers(loopback: Loopback, work: Callable[[], None]) -> Iterator[N
         over.set()
     if failures:
         raise failures[0]
+
+
+def without_what_was_printed(record: logging.LogRecord) -> bool:
+    """Shorten the line `started`, which would be wider than a terminal; a filter that lets every record pass."""
+    if record.msg == "started":
+        for name in ("cluster", "watches", "schedulers" if vars(record).get("schedulers") == "none" else ""):
+            vars(record).pop(name, None)
+    return True
 
 
 def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
