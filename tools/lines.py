@@ -32,7 +32,7 @@ BUDGETS: Final = {
     "bonny": 9_859,
     "bonny.scheduler": 1_425,
     "bonny.webhooks": 1_152,
-    "bonny_dev": 6_969,
+    "bonny_dev": 6_977,
 }
 
 
