@@ -78,6 +78,10 @@ VARIABLES: Final[Mapping[str, Variable]] = {
     "BONNY_HTTP_PORT": Variable(
         "http_port", "a port from 1 to 65535, or 0 for any free one", "8080",
         "Port of /healthz, /readyz and /metrics; the log shows which one it is."),
+    "BONNY_SECURE_METRICS_PORT": Variable(
+        "secure_metrics_port", "a port from 1 to 65535, or 0 for any free one",
+        "none; the manifest sets 8443 with Deploy(secure_metrics=True)",
+        "Port on which /metrics is served over TLS to clients that may read it, and no longer beside the probes."),
     "BONNY_WEBHOOK_PORT": Variable(
         "webhook_port", "a port from 1 to 65535, or 0 for any free one", "10250",
         "Port on which webhooks are served, on the address of BONNY_HTTP_HOST, if the operator has any."),
@@ -165,6 +169,9 @@ class Config:
     context: str | None = None
     http_host: str = "0.0.0.0"  # noqa: S104  the kubelet uses the address of the pod
     http_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 8080
+    secure_metrics_port: Annotated[int | None, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = None
+    """None: /metrics is in plain text, beside the probes."""
+
     webhook_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 10_250
     webhook_certificate: str | None = None
     """None: in a Secret."""
