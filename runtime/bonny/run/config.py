@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationError
 from pydantic.dataclasses import dataclass
@@ -156,6 +156,9 @@ def _digits(value: object) -> object:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
+Port: TypeAlias = Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Settings of one process. Times are seconds; `VARIABLES` explains each of them."""
@@ -168,11 +171,11 @@ class Config:
     kubeconfig: str | None = None
     context: str | None = None
     http_host: str = "0.0.0.0"  # noqa: S104  the kubelet uses the address of the pod
-    http_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 8080
-    secure_metrics_port: Annotated[int | None, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = None
+    http_port: Port = 8080
+    secure_metrics_port: Port | None = None
     """None: /metrics is in plain text, beside the probes."""
 
-    webhook_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 10_250
+    webhook_port: Port = 10_250
     webhook_certificate: str | None = None
     """None: in a Secret."""
 

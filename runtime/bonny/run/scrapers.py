@@ -46,7 +46,7 @@ REVIEW_SECONDS: Final = 5.0
 # A scraper has one token, and another one each hour.
 NEW_TOKENS: Final = 5
 NEW_TOKENS_OF_ONE_ADDRESS: Final = 3
-# A flood of new tokens does not keep out those that were good within this time, and fills a tenth of what is kept.
+# Tokens that were good within this time pass a flood of new ones, which fills a tenth of what is kept.
 KNOWN_SECONDS: Final = 3600.0
 MOST_KEPT: Final = 500
 

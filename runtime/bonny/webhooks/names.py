@@ -12,7 +12,7 @@ METRICS_PORT: Final = 8443
 """The container's port of /metrics over TLS: that of kubebuilder's projects."""
 
 Purpose: TypeAlias = Literal["webhook", "metrics"]
-"""What a certificate is for. Each has a Secret of its own: who reads that of /metrics cannot answer reviews."""
+"""The use of a certificate. Each has a Secret of its own: a reader of that of /metrics cannot answer reviews."""
 
 CONVERT: Final = "/convert"
 """The path of conversion reviews."""

@@ -31,7 +31,7 @@ def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
 
 
 def _called(operator: Operator, namespace: str) -> Iterator[Resource]:
-    """What the API server needs to call the operator."""
+    """The objects that the API server needs to call the operator."""
     yield from _certificate(operator, namespace, "webhook")
     if operator.deploy.certificates == "own":
         yield from _guard(operator, namespace)
