@@ -13,7 +13,7 @@ An operator is granted exactly the requests that the runtime makes:
 - kinds in `related`: get, list, watch;
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
 - the operator's Lease in its own namespace: get, update, and create;
-- the certificate of webhooks: `webhooks.permissions`;
+- the certificates of webhooks and of /metrics, and reviews of who scrapes it: `webhooks.permissions`;
 - `rules`, as they are written. A wildcard is refused: what it grants may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -73,7 +73,14 @@ def grants(operator: Operator, *, namespace: str, deployed: bool = True) -> dict
     """
     watched = watched_namespaces(operator, namespace=namespace)
     election = operator.deploy.leader_election
-    return needs(operator, namespace=namespace, watched=watched, leader_election=election, webhooks=deployed)
+    return needs(
+        operator,
+        namespace=namespace,
+        watched=watched,
+        leader_election=election,
+        webhooks=deployed,
+        secure_metrics=deployed and operator.deploy.secure_metrics,
+    )
 
 
 def needs(
@@ -83,6 +90,7 @@ def needs(
     watched: tuple[str, ...] | None,
     leader_election: bool,
     webhooks: bool = False,
+    secure_metrics: bool = False,
 ) -> dict[str, list[Resource]]:
     """As `grants`, for an operator that runs with other settings than its manifest."""
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
@@ -97,6 +105,10 @@ def needs(
         from ..webhooks.permissions import certificate_rules  # noqa: PLC0415  loaded only where it is needed
 
         wanted.update(permissions(certificate_rules(operator, namespace=namespace)))
+    if secure_metrics:
+        from ..webhooks.permissions import metrics_rules  # noqa: PLC0415  loaded only where it is needed
+
+        wanted.update(permissions(metrics_rules(operator, namespace=namespace)))
     for who, where, rule in operator.rules():
         wanted.update(_extra(rule, who, everywhere if where is None else (where,)))
     return as_rules(wanted)

@@ -80,6 +80,8 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
         apply = partial(_apply_samples, operator, options, config, cluster, samples)
         if called is None:
             apply()
+        if operator.deploy.secure_metrics:
+            print("metrics are in plain text, for everyone on this machine: secure_metrics is for a cluster")
         print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
         logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
         if config.log_level <= logging.INFO:
