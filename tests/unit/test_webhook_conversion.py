@@ -19,7 +19,7 @@ from bonny.api import Field, ListMap, Model, PreserveUnknown, Spec, Status, Vers
 from bonny.api.validation import as_stored, fitting
 from bonny.errors import InvalidObject
 from bonny.resource import Resource, has_all_of
-from bonny.webhooks.conversion import ANNOTATIONS_BYTES, DATA, Converter
+from bonny.webhooks.conversion import ANNOTATIONS_BYTES, CARRIED, Converter
 from bonny.webhooks.lost import digest
 from tests.support.specs import values
 
@@ -234,8 +234,10 @@ def written(resource: Resource) -> bytes:
 def without_data(resource: Resource) -> Resource:
     found = deepcopy(resource)
     annotations = found["metadata"].get("annotations", {})
-    if annotations.pop(DATA, None) and not annotations:
-        del found["metadata"]["annotations"]
+    for key in [key for key in annotations if key.startswith(CARRIED)]:
+        del annotations[key]
+    if annotations == {}:
+        found["metadata"].pop("annotations", None)
     return found
 
 
@@ -255,7 +257,7 @@ def is_servable(resource: Resource) -> None:
     assert resource["kind"] == "Job"
     for key, value in (metadata.get("labels", {}) | metadata.get("annotations", {})).items():
         assert isinstance(value, str)
-        assert key in ("app", "seen", "example.com/note", DATA)
+        assert key in ("app", "seen", "example.com/note") or key.startswith(CARRIED)
 
 
 @QUICK
@@ -352,10 +354,10 @@ def test_a_value_of_a_wrong_type_is_left_out_and_one_beyond_a_limit_is_shown() -
 def test_the_annotation_holds_the_difference_alone() -> None:
     new = Converter(VERSIONS, GROUP).convert(job(width=1, remark="kept", last="b"), f"{GROUP}/v2")
 
-    carried = json.loads(new["metadata"]["annotations"][DATA])
+    carried = [json.loads(text) for text in new["metadata"]["annotations"].values()]
 
-    assert {"path": ["spec", "remark"], "value": "kept"} in carried["v1"]["lost"]
-    assert list(carried) == ["v1"]
+    assert {"v1": {"path": ["spec", "remark"], "value": "kept"}} in carried
+    assert {version for each in carried for version in each} == {"v1"}
 
 
 def test_a_field_of_a_later_release_is_not_lost_by_a_replica_of_this_one() -> None:
@@ -370,11 +372,11 @@ def test_a_field_of_a_later_release_is_not_lost_by_a_replica_of_this_one() -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"v1": 1}', '{"v1": {"lost": [{"path": 1}]}}', '{"v9": {"lost": []}}']
+    "text", ["", "{", "[]", "{}", '{"v1": 1}', '{"v1": {"path": 1}}', '{"v1": {"path": []}}', '{"v9": {"path": ["a"]}}']
 )
 def test_an_annotation_that_somebody_else_wrote_does_no_harm(text: str) -> None:
     resource = job(width=2)
-    resource["metadata"]["annotations"] = {DATA: text}
+    resource["metadata"]["annotations"] = {f"{CARRIED}a": text}
 
     assert Converter(VERSIONS, GROUP).convert(resource, f"{GROUP}/v2")["spec"]["size"] == 2
 
@@ -388,7 +390,8 @@ def test_an_annotation_cannot_bring_in_a_value_of_a_wrong_type_or_change_a_name(
         {"path": ["metadata", "name"], "value": "other"},
         {"path": ["kind"], "value": "Other"},
     ]
-    resource["metadata"]["annotations"] = {DATA: json.dumps({"v1": {"lost": forged}})}
+    annotations = {f"{CARRIED}{number}": json.dumps({"v1": each}) for number, each in enumerate(forged)}
+    resource["metadata"]["annotations"] = annotations
 
     old = Converter(VERSIONS, GROUP).convert(resource, f"{GROUP}/v1")
 
@@ -483,18 +486,23 @@ def test_what_is_not_a_review_is_answered_by_400(body: Any) -> None:
 NOTHING = digest({})
 FORGED = (
     "[" * 5000,
-    '{"v2":{"lost":[{"path":["spec","free","x"],"value":' + "[" * 5000 + "]" * 5000 + "}]}}",
+    '{"v2":{"path":["spec","free","x"],"value":' + "[" * 5000 + "]" * 5000 + "}}",
     *(
-        json.dumps({"v2": {"lost": [loss]}})
+        json.dumps({"v2": loss})
         for loss in (
-            {"path": ["metadata"], "instead": digest({"labels": {}, "annotations": {}})},
-            {"path": ["metadata"], "instead": digest({"labels": {}, "annotations": {}}), "value": 5},
+            {"path": ["metadata"], "instead": NOTHING},
+            {"path": ["metadata"], "instead": NOTHING, "value": 5},
+            {"path": ["metadata"], "instead": NOTHING, "order": []},
+            {"path": ["metadata", "labels"], "instead": NOTHING, "order": [["a"]]},
+            {"path": ["spec"], "instead": NOTHING, "order": [["a"]]},
+            {"path": [], "instead": NOTHING, "value": 5},
+            {"path": [["a"]], "value": 5},
             {"path": ["metadata", "labels"], "instead": NOTHING},
             {"path": ["metadata", "labels"], "instead": NOTHING, "value": {"a": 1}},
             {"path": ["metadata", "labels", "a"], "value": {"x": []}},
             {"path": ["metadata", "annotations"], "instead": NOTHING, "value": [1]},
             {"path": ["metadata", "annotations", "a"], "value": 5},
-            {"path": ["metadata", "annotations", "a"], "items": [None]},
+            {"path": ["metadata", "annotations", "a"], "items": [["", None]]},
         )
     ),
 )
@@ -503,7 +511,9 @@ FORGED = (
 @pytest.mark.parametrize("forged", FORGED)
 def test_no_annotation_of_a_user_hides_the_objects_of_all_others(forged: str) -> None:
     """Regression: one such object failed, and with it every list and watch of its kind."""
-    given = job("v1", width=3) | {"metadata": {"name": "j", "namespace": "default", "annotations": {DATA: forged}}}
+    given = job("v1", width=3) | {
+        "metadata": {"name": "j", "namespace": "default", "annotations": {f"{CARRIED}a": forged}}
+    }
 
     converted = Converter(VERSIONS, GROUP).convert(given, f"{GROUP}/v2")
 
@@ -523,8 +533,8 @@ def test_an_annotation_does_not_hold_up_the_event_loop(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Job1, "from_hub", staticmethod(from_hub))
     lost = [{"path": ["spec", "size"], "instead": digest(3), "value": 7 + number} for number in range(4000)]
-    forged = json.dumps({"v2": {"lost": lost}})
-    given = job("v1", width=3) | {"metadata": {"name": "j", "annotations": {DATA: forged}}}
+    forged = {f"{CARRIED}{number}": json.dumps({"v2": loss}) for number, loss in enumerate(lost)}
+    given = job("v1", width=3) | {"metadata": {"name": "j", "annotations": forged}}
 
     Converter(VERSIONS, GROUP).convert(given, f"{GROUP}/v2")
 

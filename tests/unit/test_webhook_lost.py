@@ -19,13 +19,14 @@ JSON = st.recursive(
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
+KEYS = st.tuples(st.sampled_from("abc") | st.integers(0, 1))
 PORTS: Resource = {"properties": {"ports": {"items": {}, LIST_KEYS: ["name"]}}}
 
 
 def returned(came_back: Resource, was: Resource, now: Resource, schema: Resource | None = None) -> Resource:
     """`now` with what was lost, which was written to an annotation."""
     written = msgspec.json.encode(tuple(losses(came_back, was, schema or {})))
-    return restored(now, msgspec.json.decode(written, type=tuple[Loss, ...]))
+    return restored(now, msgspec.json.decode(written, type=tuple[Loss, ...]), schema or {})
 
 
 @given(OBJECTS, OBJECTS)
@@ -72,6 +73,13 @@ def test_items_with_keys_get_their_fields_back_wherever_they_are_now() -> None:
     assert returned(came_back, was, now, PORTS) == {"ports": [{"name": "c"}, {"name": "b", "number": 3, "note": "B"}]}
 
 
-@given(came_back=OBJECTS, path=st.lists(st.sampled_from("abc") | OBJECTS, max_size=3), value=JSON)
+@given(came_back=OBJECTS, path=st.lists(st.sampled_from("abc") | KEYS, min_size=1, max_size=3), value=JSON)
 def test_whatever_is_in_the_annotation_does_no_harm(came_back: Resource, path: list[Any], value: Any) -> None:
-    restored(came_back, [Loss(tuple(path), digest(value), value), Loss(tuple(path), items=((digest(value), value),))])
+    place = tuple(path)
+    forged = [
+        Loss(place, digest(value), value),
+        Loss(place, order=(("a",),)),
+        Loss(place, items=((digest(value), value),)),
+    ]
+
+    restored(came_back, forged, PORTS)

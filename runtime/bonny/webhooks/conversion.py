@@ -4,8 +4,8 @@ You need it to serve versions whose fields differ. The functions are `to_hub` an
 
 Guarantees: an object of a known version is always converted, because one that fails hides all objects of its kind. A
 value that the other version cannot hold, or that a function loses or fails on, comes back when the object is converted
-back, unless the field that it belongs to was changed meanwhile. Until then an annotation carries it. Metadata other
-than labels and annotations stays.
+back, unless the field that it belongs to was changed meanwhile. Until then an annotation of its own carries it, so that
+a field manager can remove it. Metadata other than labels and annotations stays.
 Does not: check limits and rules, which the API server does in the version that is written. Only values of a wrong type
 are left out. Nothing is invented for a required field that is left out: controllers then read an invalid object, and do
 not act on a value that no user chose.
@@ -23,19 +23,17 @@ from http import HTTPStatus
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import UnsetType
 
-from ..api.markers import PRESERVE_UNKNOWN
 from ..api.parts import TAKEN
 from ..api.validation import as_stored, fitting
 from ..api.version import Version
 from ..naming import is_label_value, is_qualified_name
 from ..resource import Key, Resource
 from .answers import Answer
-from .lost import Loss, digest, losses, restored
+from .lost import Loss, digest, losses, places, restored
 
-DATA: Final = "bonny.dev/conversion-data"
-"""The annotation with the values that the version at hand cannot hold: by version, what it lacks."""
+CARRIED: Final = "conversion.bonny.dev/"
+"""Annotations that start with it carry values that the version at hand cannot hold: one each, with its version."""
 
 # k8s.io/apimachinery, pkg/api/validation: TotalAnnotationSizeLimitB.
 ANNOTATIONS_BYTES: Final = 256 * 1024
@@ -45,6 +43,8 @@ OUTCOMES: Final = ("converted", "carried", "failed", "lost")
 """Nothing was lost; the annotation carries what was; a function failed, too; it is too long for an annotation."""
 
 log = logging.getLogger("bonny.webhooks")
+
+_OURS: Final = ("labels", "annotations")
 
 Function: TypeAlias = Callable[[Resource], Resource]
 
@@ -59,23 +59,6 @@ class _Review(msgspec.Struct):
     request: _Request
 
 
-class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The values of one version that the object at hand lacks."""
-
-    lost: tuple[Loss, ...]
-
-    whole: str = ""
-    """Digest of the object at hand, if the values belong to it only as it is. Empty: each value is looked at."""
-
-    def __post_init__(self) -> None:
-        for each in self.lost:
-            match each:
-                case Loss(path=("metadata", "labels" | "annotations", str()), items=None, value=str() | UnsetType()):
-                    pass
-                case Loss(path=("metadata", *_)):
-                    raise ValueError("labels and annotations are texts")
-
-
 class _Form:
     """One version of a kind."""
 
@@ -86,18 +69,19 @@ class _Form:
     @cached_property
     def schema(self) -> Resource:
         schema = self.version.schema()
-        schema["properties"]["metadata"] = {PRESERVE_UNKNOWN: True}
+        texts = {"type": "object", "additionalProperties": {"type": "string"}}
+        schema["properties"]["metadata"] = {"type": "object", "properties": dict.fromkeys(_OURS, texts)}
         return schema
 
     def fit(self, content: Resource, before: Resource) -> Resource:
         """`content` without values of a wrong type; invalid labels and annotations stay as `before`."""
-        labels, annotations = (content["metadata"][name] for name in ("labels", "annotations"))
-        if not all(is_qualified_name(key) and is_label_value(value) for key, value in labels.items()):
-            labels = before["metadata"]["labels"]
-        if not all(is_qualified_name(key.lower()) for key in annotations):
-            annotations = before["metadata"]["annotations"]
-        fitted: Resource = fitting({**content, "metadata": {}}, self.schema)
-        return {**fitted, "metadata": {"labels": labels, "annotations": annotations}}
+        fitted: Resource = fitting(content, self.schema)
+        metadata = before["metadata"] | fitted.get("metadata", {})
+        if not all(is_qualified_name(key) and is_label_value(value) for key, value in metadata["labels"].items()):
+            metadata["labels"] = before["metadata"]["labels"]
+        if not all(is_qualified_name(key.lower()) for key in metadata["annotations"]):
+            metadata["annotations"] = before["metadata"]["annotations"]
+        return {**fitted, "metadata": metadata}
 
 
 class Converter:
@@ -152,7 +136,7 @@ class Converter:
         outcome = "failed" if conversion.failed else "carried" if conversion.data else "converted"
         if conversion.data:
             annotations = converted["metadata"].get("annotations", {})
-            annotations = {**annotations, DATA: msgspec.json.encode(conversion.data).decode()}
+            annotations = {**annotations, **conversion.annotations()}
             if sum(len(f"{key}{value}".encode()) for key, value in annotations.items()) > ANNOTATIONS_BYTES:
                 outcome = "lost"
             else:
@@ -187,25 +171,36 @@ class _Conversion:
         self._report = report
         self.failed = False
         self.content = _content(resource)
-        self.data: dict[str, _Kept] = {}
-        # Another client wrote it.
-        with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError, RecursionError):
-            self.data = msgspec.json.decode(resource["metadata"]["annotations"][DATA], type=dict[str, _Kept])
+        self.data: dict[str, tuple[Loss, ...]] = {}
+        for key, text in (resource["metadata"].get("annotations") or {}).items():
+            if key.startswith(CARRIED):
+                # Another client may have written it.
+                with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                    for version, loss in msgspec.json.decode(text, type=dict[str, Loss]).items():
+                        self.data[version] = (*self.data.get(version, ()), loss)
+
+    def annotations(self) -> dict[str, str]:
+        """One for each value, and another if there was none: a field manager who takes a value back leaves no value."""
+        return {
+            f"{CARRIED}{digest((version, loss.path, loss.removes))}": msgspec.json.encode({version: loss}).decode()
+            for version, lost in self.data.items()
+            for loss in lost
+        }
 
     def go(self, source: _Form, target: _Form) -> None:
         """Convert from `source` to `target`, one of which is the hub."""
         forward, back = partial(self._made, source, target), partial(self._made, target, source)
         was, made = self.content, forward(self.content)
         way = _Way(was, back, source, target)
-        kept, own = self.data.pop(target.name, None), self.data.pop(source.name, None)
+        kept, own = self.data.pop(target.name, ()), self.data.pop(source.name, ())
         content, lost = way.restored(made, kept)
-        if kept is not None and tuple(losses(made, content, target.schema)) != kept.lost:
+        if places(losses(made, content, target.schema)) != places(kept):
             self.data[target.name] = kept  # the user changed what it belongs to, perhaps not for good
-        if lost or own is not None:
+        if lost or own:
             again, returns = back(content), _Way(content, forward, target, source)
-            choices = [_Kept(lost)] if own is None else [own, _Kept(lost)]
-            fits = (each for each in choices if digest(returns.restored(again, each)[0]) == digest(was))
-            self.data[source.name] = next(fits, _Kept(lost, digest(content)))
+            fits = (each for each in (own, lost) if digest(returns.restored(again, each)[0]) == digest(was))
+            whole = tuple(msgspec.structs.replace(loss, whole=digest(content)) for loss in lost)
+            self.data[source.name] = next(fits, whole)
         self.content = content
 
     def object(self, content: Resource, form: _Form) -> Resource:
@@ -226,8 +221,7 @@ class _Conversion:
         except BaseException as error:  # noqa: BLE001  also sys.exit: it must not hide all objects of the kind
             self.failed = True
             self._report(self._resource, "failed", function.__qualname__, type(error).__name__)
-        stored = as_stored({**made, "metadata": {}}, target.schema)
-        return target.fit({**stored, "metadata": made["metadata"]}, content)
+        return target.fit(as_stored(made, target.schema), content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,27 +234,28 @@ class _Way:
     target: _Form
     halvings: Iterator[int] = field(default_factory=lambda: iter(range(MOST_HALVINGS, 0, -1)))
 
-    def restored(self, made: Resource, kept: _Kept | None) -> tuple[Resource, tuple[Loss, ...]]:
+    def restored(self, made: Resource, kept: tuple[Loss, ...]) -> tuple[Resource, tuple[Loss, ...]]:
         """`made` with the values that were kept, and what `source` still loses.
 
         A value is used if the way back does not lead further away from what the object is now.
         """
-        lost = tuple(losses(self.back(made), self.was, self.source.schema))
-        if kept is None or not kept.lost:
+        lost = losses(self.back(made), self.was, self.source.schema)
+        if not kept:
             return made, lost
-        candidate = self.target.fit(restored(made, kept.lost), made)
-        remaining = tuple(losses(self.back(candidate), self.was, self.source.schema))
-        if kept.whole == digest(self.was) or {each.known_by for each in remaining} <= {each.known_by for each in lost}:
+        kept = tuple(sorted(kept, key=lambda loss: msgspec.json.encode(loss.path)))
+        candidate = self.target.fit(restored(made, kept, self.target.schema), made)
+        remaining = losses(self.back(candidate), self.was, self.source.schema)
+        if {loss.whole for loss in kept} == {digest(self.was)} or places(remaining) <= places(lost):
             return candidate, remaining
-        middle = len(kept.lost) // 2
-        for half in (kept.lost[:middle], kept.lost[middle:]) if middle and next(self.halvings, 0) else ():
-            made, lost = self.restored(made, _Kept(half))
+        middle = len(kept) // 2
+        for half in (kept[:middle], kept[middle:]) if middle and next(self.halvings, 0) else ():
+            made, lost = self.restored(made, half)
         return made, lost
 
 
 def _content(resource: Resource) -> Resource:
     """Its fields, labels and annotations. Raises: `msgspec.ValidationError` for labels that are not text."""
     metadata = resource.get("metadata") or {}
-    own = {name: msgspec.convert(metadata.get(name) or {}, dict[str, str]) for name in ("labels", "annotations")}
-    own["annotations"].pop(DATA, None)
+    own = {name: msgspec.convert(metadata.get(name) or {}, dict[str, str]) for name in _OURS}
+    own["annotations"] = {key: value for key, value in own["annotations"].items() if not key.startswith(CARRIED)}
     return {name: value for name, value in resource.items() if name not in TAKEN} | {"metadata": own}
