@@ -6,6 +6,7 @@ You need it to ask two judges of one schema about the same values.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from datetime import UTC
 from typing import Any, Final
 
@@ -50,6 +51,7 @@ def values(draw: st.DrawFn, schema: Resource) -> Any:
     return draw(KINDS[kind](schema))
 
 
+@cache
 def _once_in(times: int) -> st.SearchStrategy[bool]:
     return st.integers(1, times).map(lambda drawn: drawn == times)
 
