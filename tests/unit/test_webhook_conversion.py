@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from bonny.api import Field, ListMap, Model, PreserveUnknown, Spec, Status, Version
+from bonny.api import Field, ListMap, ListSet, Model, PreserveUnknown, Spec, Status, Version
 from bonny.api.validation import as_stored, fitting
 from bonny.errors import InvalidObject
 from bonny.resource import Resource, has_all_of
@@ -42,6 +42,7 @@ class Job2Spec(Spec):
     bytes_: int = 1
     ports: Annotated[list[Port], ListMap("name")] = []
     steps: list[Port] = []
+    tags: Annotated[list[str], ListSet()] = []
     only: str | None = None
     free: Annotated[dict[str, Any], PreserveUnknown()] | None = None
 
@@ -201,6 +202,20 @@ class Absurd(Version):
     from_hub = to_hub
 
 
+class Empty(Version):
+    """Has no fields of its own."""
+
+    kind = "Job"
+    version = "v3"
+    spec: Spec
+
+    @staticmethod
+    def to_hub(resource: Resource) -> Resource:
+        return {**resource, "spec": {}}
+
+    from_hub = to_hub
+
+
 VERSIONS: tuple[type[Version], ...] = (Job2, Job1, Narrow, Raising, Meddling, Absurd)
 SCHEMAS = {f"{GROUP}/{version.version}": version.schema() for version in VERSIONS}
 CONVERTER = Converter(VERSIONS, GROUP)
@@ -305,6 +320,36 @@ def test_an_edit_of_one_field_keeps_what_the_other_version_has_besides(data: st.
 
     assert back["spec"] == {**old["spec"], "width": 5}
     assert back["status"] == {"done": 7}
+
+
+def without_one(draw: st.DrawFn, value: Any, schema: Resource) -> Any:
+    """A copy without one field or one item, which field managers own by itself."""
+    if isinstance(value, dict):
+        name = draw(st.sampled_from(sorted(value)))
+        inner = without_one(draw, value[name], schema.get("properties", {}).get(name, {}))
+        return {key: inner if key == name else item for key, item in value.items() if key != name or inner is not None}
+    if schema.get("x-kubernetes-list-type") in ("map", "set") and value:
+        index = draw(st.integers(0, len(value) - 1))
+        return [*value[:index], *value[index + 1 :]] or None
+    return None
+
+
+@QUICK
+@given(st.data())
+def test_a_field_manager_removes_any_value_that_the_other_version_lacks(data: st.DataObject) -> None:
+    """The API server converts the object with the value and the object without it, and removes from the one what the
+    other lacks (structured-merge-diff, `Updater.prune`): here annotations."""
+    wide = Converter((Job2, Empty), GROUP)
+    there = data.draw(objects(Job2).filter(lambda resource: len(resource["spec"]) > 0))
+    spec = without_one(data.draw, there["spec"], SCHEMAS[f"{GROUP}/v2"]["properties"]["spec"])
+    left = {**there, "spec": spec or {}}
+
+    merged, pruned = (wide.convert(each, f"{GROUP}/v3") for each in (there, left))
+    annotations, others = (each["metadata"].get("annotations", {}) for each in (merged, pruned))
+    merged["metadata"]["annotations"] = {key: text for key, text in annotations.items() if key in others}
+
+    now = Job2.check(without_data(wide.convert(merged, f"{GROUP}/v2")))
+    assert now == Job2.check(without_data(left))
 
 
 def job(version: str = "v1", **spec: Any) -> Resource:
