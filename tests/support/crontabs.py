@@ -21,6 +21,7 @@ class CronTabV1Spec(Spec):
     command: str
     suspend: bool = False
     concurrency: Literal["Allow", "Forbid"] = "Allow"
+    contact: str | None = None
 
 
 class CronTabStatus(Status):
@@ -59,7 +60,7 @@ class Variable(Model):
 
 
 class CronTabV2Spec(Spec):
-    """When to run which command; `concurrency` is gone, `timeZone`, `user` and `environment` are new."""
+    """When to run which command; `concurrency` and `contact` are gone, `timeZone`, `user` and `environment` are new."""
 
     schedule: Schedule
     command: str
