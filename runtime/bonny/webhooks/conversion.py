@@ -16,11 +16,10 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Callable, Collection
+from functools import cached_property
 from http import HTTPStatus
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -37,16 +36,14 @@ CARRIED: Final = "conversion.bonny.dev/"
 
 # k8s.io/apimachinery, pkg/api/validation: TotalAnnotationSizeLimitB.
 ANNOTATIONS_BYTES: Final = 256 * 1024
-# Of what an annotation carries, to find the values that the user did not change: a few for each one that was changed.
-MOST_HALVINGS: Final = 256
+# To find the carried values that the user did not change: a few for each one that was changed.
+MOST_TRIES: Final = 512
 OUTCOMES: Final = ("converted", "carried", "failed", "lost")
 """Nothing was lost; the annotation carries what was; a function failed, too; it is too long for an annotation."""
 
 log = logging.getLogger("bonny.webhooks")
 
 _OURS: Final = ("labels", "annotations")
-
-Function: TypeAlias = Callable[[Resource], Resource]
 
 
 class _Request(msgspec.Struct):
@@ -132,11 +129,10 @@ class Converter:
             self._report(resource, "lost", f"{source.name} to {target.name}")
             self.objects[kind, "lost"] += 1
             return {**resource, "apiVersion": api_version}
-        converted = {**conversion.object(conversion.content, target), "apiVersion": api_version}
+        converted = conversion.object(conversion.content, target)
         outcome = "failed" if conversion.failed else "carried" if conversion.data else "converted"
         if conversion.data:
-            annotations = converted["metadata"].get("annotations", {})
-            annotations = {**annotations, **conversion.annotations()}
+            annotations = converted["metadata"].get("annotations", {}) | conversion.annotations()
             if sum(len(f"{key}{value}".encode()) for key, value in annotations.items()) > ANNOTATIONS_BYTES:
                 outcome = "lost"
             else:
@@ -171,13 +167,13 @@ class _Conversion:
         self._report = report
         self.failed = False
         self.content = _content(resource)
-        self.data: dict[str, tuple[Loss, ...]] = {}
+        self.data: dict[str, list[Loss]] = {}
         for key, text in (resource["metadata"].get("annotations") or {}).items():
             if key.startswith(CARRIED):
                 # Another client may have written it.
                 with contextlib.suppress(msgspec.DecodeError, RecursionError):
                     for version, loss in msgspec.json.decode(text, type=dict[str, Loss]).items():
-                        self.data[version] = (*self.data.get(version, ()), loss)
+                        self.data.setdefault(version, []).append(loss)
 
     def annotations(self) -> dict[str, str]:
         """One for each value, and another if there was none: a field manager who takes a value back leaves no value."""
@@ -189,18 +185,16 @@ class _Conversion:
 
     def go(self, source: _Form, target: _Form) -> None:
         """Convert from `source` to `target`, one of which is the hub."""
-        forward, back = partial(self._made, source, target), partial(self._made, target, source)
-        was, made = self.content, forward(self.content)
-        way = _Way(was, back, source, target)
-        kept, own = self.data.pop(target.name, ()), self.data.pop(source.name, ())
-        content, lost = way.restored(made, kept)
+        was, made = self.content, self._made(self.content, source, target)
+        kept, own = self.data.pop(target.name, []), self.data.pop(source.name, [])
+        content, lost = self._restored(made, kept, was, source, target)
         if places(losses(made, content, target.schema)) != places(kept):
             self.data[target.name] = kept  # the user changed what it belongs to, perhaps not for good
         if lost or own:
-            again, returns = back(content), _Way(content, forward, target, source)
-            fits = (each for each in (own, lost) if digest(returns.restored(again, each)[0]) == digest(was))
-            whole = tuple(msgspec.structs.replace(loss, whole=digest(content)) for loss in lost)
-            self.data[source.name] = next(fits, whole)
+            again = self._made(content, target, source)
+            back = ((self._restored(again, each, content, target, source)[0], each) for each in (own, lost))
+            whole = [msgspec.structs.replace(loss, whole=digest(content)) for loss in lost]
+            self.data[source.name] = next((each for made, each in back if digest(made) == digest(was)), whole)
         self.content = content
 
     def object(self, content: Resource, form: _Form) -> Resource:
@@ -211,7 +205,7 @@ class _Conversion:
         head = {"apiVersion": f"{group}/{form.name}", "kind": self._resource["kind"], "metadata": metadata}
         return {**content, **head}
 
-    def _made(self, source: _Form, target: _Form, content: Resource) -> Resource:
+    def _made(self, content: Resource, source: _Form, target: _Form) -> Resource:
         """The result of the function for `content`; if it fails, the fields that both versions have."""
         function = target.version.from_hub if source.version.hub else source.version.to_hub
         made = content
@@ -223,33 +217,24 @@ class _Conversion:
             self._report(self._resource, "failed", function.__qualname__, type(error).__name__)
         return target.fit(as_stored(made, target.schema), content)
 
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """A conversion of the object that `was` a `source` to `target`, and the way `back`."""
-
-    was: Resource
-    back: Function
-    source: _Form
-    target: _Form
-    halvings: Iterator[int] = field(default_factory=lambda: iter(range(MOST_HALVINGS, 0, -1)))
-
-    def restored(self, made: Resource, kept: tuple[Loss, ...]) -> tuple[Resource, tuple[Loss, ...]]:
-        """`made` with the values that were kept, and what `source` still loses.
+    def _restored(
+        self, made: Resource, kept: list[Loss], was: Resource, source: _Form, target: _Form
+    ) -> tuple[Resource, list[Loss]]:
+        """What was `made` from what `was` there, with the values that were kept, and what `source` still loses.
 
         A value is used if the way back does not lead further away from what the object is now.
         """
-        lost = losses(self.back(made), self.was, self.source.schema)
-        if not kept:
-            return made, lost
-        kept = tuple(sorted(kept, key=lambda loss: msgspec.json.encode(loss.path)))
-        candidate = self.target.fit(restored(made, kept, self.target.schema), made)
-        remaining = losses(self.back(candidate), self.was, self.source.schema)
-        if {loss.whole for loss in kept} == {digest(self.was)} or places(remaining) <= places(lost):
-            return candidate, remaining
-        middle = len(kept) // 2
-        for half in (kept[:middle], kept[middle:]) if middle and next(self.halvings, 0) else ():
-            made, lost = self.restored(made, half)
+        lost = losses(self._made(made, target, source), was, source.schema)
+        groups = [sorted(kept, key=lambda loss: msgspec.json.encode(loss.path))]
+        for _ in range(MOST_TRIES):
+            if not groups or not (group := groups.pop()):
+                break
+            candidate = target.fit(restored(made, group, target.schema), made)
+            remaining = losses(self._made(candidate, target, source), was, source.schema)
+            if {loss.whole for loss in group} == {digest(was)} or places(remaining) <= places(lost):
+                made, lost = candidate, remaining
+            elif middle := len(group) // 2:
+                groups += [group[middle:], group[:middle]]
         return made, lost
 
 

@@ -53,11 +53,11 @@ class Loss(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.value is msgspec.UNSET and self.order is None and self.items is None
 
 
-def losses(came_back: Resource, was: Resource, schema: Resource) -> tuple[Loss, ...]:
+def losses(came_back: Resource, was: Resource, schema: Resource) -> list[Loss]:
     """The differences that restore `was` from `came_back`."""
     one, other = dict(_flat(came_back, schema)), dict(_flat(was, schema))
     pairs = ((path, one.get(path, msgspec.UNSET), other.get(path, msgspec.UNSET)) for path in one | other)
-    return tuple(_loss(path, here, lost) for path, here, lost in pairs if _text(here) != _text(lost))
+    return [_loss(path, here, lost) for path, here, lost in pairs if _text(here) != _text(lost)]
 
 
 def places(lost: Iterable[Loss]) -> set[tuple[Path, str]]:
@@ -140,12 +140,9 @@ def _nested(flat: dict[Path, Any]) -> Any:
 
 def _keys(items: list[Any], schema: Resource) -> Path | None:
     """The keys of each item of a list that is merged by them; None if two are the same, or one has none."""
-    names = schema.get(LIST_KEYS)
-    if names and all(isinstance(item, dict) and item.keys() >= set(names) for item in items):
-        keys = [tuple(item[name] for name in names) for item in items]
-    elif schema.get(LIST_TYPE) == "set":
-        keys = [(item,) for item in items]
-    else:
+    names = schema.get(LIST_KEYS, ())
+    if not names and schema.get(LIST_TYPE) != "set":
         return None
+    keys: tuple[Any, ...] = tuple(tuple(map(item.get, names)) if isinstance(item, dict) else (item,) for item in items)
     scalar = all(isinstance(value, str | int | float) for key in keys for value in key)
-    return tuple(keys) if scalar and len(set(keys)) == len(keys) else None
+    return keys if scalar and len(set(keys)) == len(keys) else None

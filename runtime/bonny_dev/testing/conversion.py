@@ -59,6 +59,5 @@ def _carried(resource: Resource) -> list[str]:
     annotations = resource["metadata"].get("annotations", {})
     texts = [text for key, text in annotations.items() if key.startswith(CARRIED)]
     paths = {loss.path for text in texts for loss in msgspec.json.decode(text, type=dict[str, Loss]).values()}
-    outermost = [path for path in paths if path[:-1] not in paths]
-    names = [[step if isinstance(step, str) else "[]" for step in path] for path in outermost]
+    names = [[step if isinstance(step, str) else "[]" for step in path] for path in paths if path[:-1] not in paths]
     return [".".join(name).replace(".[]", "[]") for name in names]
