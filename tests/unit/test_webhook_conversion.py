@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import sys
+from collections.abc import Iterator
 from copy import deepcopy
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -322,16 +323,20 @@ def test_an_edit_of_one_field_keeps_what_the_other_version_has_besides(data: st.
     assert back["status"] == {"done": 7}
 
 
-def without_one(draw: st.DrawFn, value: Any, schema: Resource) -> Any:
-    """A copy without one field or one item, which field managers own by itself."""
+def without_one(value: Any, schema: Resource) -> Iterator[Any]:
+    """Copies of the value, each without one field or one item, which field managers own by itself."""
     if isinstance(value, dict):
-        name = draw(st.sampled_from(sorted(value)))
-        inner = without_one(draw, value[name], schema.get("properties", {}).get(name, {}))
-        return {key: inner if key == name else item for key, item in value.items() if key != name or inner is not None}
-    if schema.get("x-kubernetes-list-type") in ("map", "set") and value:
-        index = draw(st.integers(0, len(value) - 1))
-        return [*value[:index], *value[index + 1 :]] or None
-    return None
+        for name, inner in value.items():
+            others = {key: item for key, item in value.items() if key != name}
+            yield others
+            yield from (
+                others | {name: each} for each in without_one(inner, schema.get("properties", {}).get(name, {}))
+            )
+    elif schema.get("x-kubernetes-list-type") in ("map", "set"):
+        for index, item in enumerate(value if len(value) > 1 else ()):
+            yield value[:index] + value[index + 1 :]
+            inside = without_one(item, schema["items"])
+            yield from ([*value[:index], each, *value[index + 1 :]] for each in inside if "name" in each)
 
 
 @QUICK
@@ -339,17 +344,32 @@ def without_one(draw: st.DrawFn, value: Any, schema: Resource) -> Any:
 def test_a_field_manager_removes_any_value_that_the_other_version_lacks(data: st.DataObject) -> None:
     """The API server converts the object with the value and the object without it, and removes from the one what the
     other lacks (structured-merge-diff, `Updater.prune`): here annotations."""
-    wide = Converter((Job2, Empty), GROUP)
-    there = data.draw(objects(Job2).filter(lambda resource: len(resource["spec"]) > 0))
-    spec = without_one(data.draw, there["spec"], SCHEMAS[f"{GROUP}/v2"]["properties"]["spec"])
-    left = {**there, "spec": spec or {}}
+    converter = Converter((Job2, Empty), GROUP)
+    there = data.draw(objects(Job2))
+    names = data.draw(st.lists(st.sampled_from("abc"), min_size=1, unique=True))
+    there["spec"] |= {"tags": names, "ports": [{"name": name, "number": 1, "note": "n"} for name in names]}
+    left = data.draw(st.sampled_from([*without_one(there["spec"], SCHEMAS[f"{GROUP}/v2"]["properties"]["spec"])]))
 
-    merged, pruned = (wide.convert(each, f"{GROUP}/v3") for each in (there, left))
-    annotations, others = (each["metadata"].get("annotations", {}) for each in (merged, pruned))
-    merged["metadata"]["annotations"] = {key: text for key, text in annotations.items() if key in others}
+    merged, pruned = (converter.convert({**there, "spec": spec}, f"{GROUP}/v3") for spec in (there["spec"], left))
+    kept = merged["metadata"]["annotations"].keys() & pruned["metadata"].get("annotations", {}).keys()
+    merged["metadata"]["annotations"] = {key: merged["metadata"]["annotations"][key] for key in kept}
 
-    now = Job2.check(without_data(wide.convert(merged, f"{GROUP}/v2")))
-    assert now == Job2.check(without_data(left))
+    now = Job2.check(without_data(converter.convert(merged, f"{GROUP}/v2")))
+    assert now == Job2.check({**there, "spec": left})
+
+
+def test_a_carried_value_is_kept_until_the_user_changes_its_field_back() -> None:
+    converter, given = (
+        Converter(VERSIONS, GROUP),
+        job(width=1, amount=2, unit="KB", first="a", last="b", ports=[], steps=[]),
+    )
+    new = converter.convert(given, f"{GROUP}/v2")
+    edited = {**new, "spec": {**new["spec"], "bytes": 1500}}
+
+    again = converter.convert(converter.convert(edited, f"{GROUP}/v1"), f"{GROUP}/v2")
+
+    assert again == edited
+    assert converter.convert({**again, "spec": new["spec"]}, f"{GROUP}/v1") == given
 
 
 def job(version: str = "v1", **spec: Any) -> Resource:

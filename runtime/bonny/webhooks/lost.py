@@ -55,6 +55,8 @@ class Loss(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def losses(came_back: Resource, was: Resource, schema: Resource) -> list[Loss]:
     """The differences that restore `was` from `came_back`."""
+    if _text(came_back) == _text(was):
+        return []
     one, other = dict(_flat(came_back, schema)), dict(_flat(was, schema))
     pairs = ((path, one.get(path, msgspec.UNSET), other.get(path, msgspec.UNSET)) for path in one | other)
     return [_loss(path, here, lost) for path, here, lost in pairs if _text(here) != _text(lost)]
