@@ -77,7 +77,7 @@ def test_items_with_keys_get_their_fields_back_wherever_they_are_now() -> None:
 
 
 def test_items_that_were_lost_come_back_beside_those_that_the_user_added() -> None:
-    a, b, c = ({"name": name} for name in "abc")
+    a, b, c = ({"name": name} for name in ("a", True, 2.5))
 
     assert returned({"ports": [a]}, {"ports": [b, a]}, {"ports": [a, c]}, PORTS) == {"ports": [a, c, b]}
     assert returned({"ports": [a, b]}, {"ports": [b, a]}, {"ports": [a, b]}, PORTS) == {"ports": [b, a]}

@@ -20,7 +20,7 @@ import msgspec
 from ..api.markers import LIST_KEYS, LIST_TYPE
 from ..resource import Resource
 
-Step: TypeAlias = str | tuple[str | int | float, ...]
+Step: TypeAlias = str | tuple[str | bool | int | float, ...]
 """The name of a field, or the keys of an item; an item of a set is its own key."""
 
 Path: TypeAlias = tuple[Step, ...]
@@ -71,8 +71,7 @@ def restored(content: Resource, lost: Iterable[Loss], schema: Resource) -> Resou
     """`content` with the lost values, except for fields that were changed meanwhile."""
     flat, changed = dict(_flat(content, schema)), set[Path]()
     for loss in sorted(lost, key=lambda loss: len(loss.path)):
-        *parent, name = loss.path
-        inside, here = tuple(parent), flat.get(loss.path, msgspec.UNSET)
+        inside, here = loss.path[:-1], flat.get(loss.path, msgspec.UNSET)
         value = loss.value if loss.order is None else loss.order
         if isinstance(here, list) and loss.items is not None:
             flat[loss.path] = _items(here, loss.items)
@@ -81,7 +80,8 @@ def restored(content: Resource, lost: Iterable[Loss], schema: Resource) -> Resou
                 changed.add(loss.path)
         elif value is msgspec.UNSET:
             flat.pop(loss.path, None)
-        elif isinstance(flat.get(inside), dict if isinstance(name, str) else tuple):  # else the user removed that
+        # Otherwise the user removed the object or list.
+        elif isinstance(flat.get(inside), dict if isinstance(loss.path[-1], str) else tuple):
             flat[loss.path] = value
     made: Resource = _nested(flat)
     return made
@@ -97,13 +97,11 @@ def _text(value: Any) -> bytes:
 
 
 def _loss(path: Path, here: Any, lost: Any) -> Loss:
-    if isinstance(lost, tuple):
-        return Loss(path, digest(here), order=lost)
-    if not (isinstance(here, list) and isinstance(lost, list) and len(here) == len(lost)):
-        return Loss(path, digest(here), lost)
-    pairs = [(digest(item), was) for item, was in zip(here, lost, strict=True)]
-    changed = {came_back for came_back, was in pairs if came_back != digest(was)}
-    return Loss(path, digest(here), items=tuple(pair for pair in pairs if pair[0] in changed))
+    if isinstance(here, list) and isinstance(lost, list) and len(here) == len(lost):
+        pairs = [(digest(item), was) for item, was in zip(here, lost, strict=True)]
+        changed = {came_back for came_back, was in pairs if came_back != digest(was)}
+        return Loss(path, digest(here), items=tuple(pair for pair in pairs if pair[0] in changed))
+    return Loss(path, digest(here), order=lost) if isinstance(lost, tuple) else Loss(path, digest(here), lost)
 
 
 def _items(here: list[Any], pairs: Iterable[tuple[str, Any]]) -> list[Any]:
@@ -129,10 +127,9 @@ def _flat(content: Any, schema: Resource, path: Path = ()) -> Iterator[tuple[Pat
 
 def _nested(flat: dict[Path, Any]) -> Any:
     """The opposite of `_flat`. A field or item whose object or list is missing was changed by the user, and stays."""
-    own, parts = flat.get(()), dict[Step, dict[Path, Any]]()
+    own, parts = flat.pop((), None), dict[Step, dict[Path, Any]]()
     for path, value in flat.items():
-        if path:
-            parts.setdefault(path[0], {})[path[1:]] = value
+        parts.setdefault(path[0], {})[path[1:]] = value
     made = {step: _nested(part) for step, part in parts.items()}
     if isinstance(own, tuple) or any(isinstance(step, tuple) for step in made):
         order = {step: index for index, step in enumerate(own or ())}
