@@ -39,7 +39,7 @@ ANNOTATIONS_BYTES: Final = 256 * 1024
 # To find the carried values that the user did not change: a few for each one that was changed.
 MOST_TRIES: Final = 512
 OUTCOMES: Final = ("converted", "carried", "failed", "lost")
-"""Nothing was lost; the annotation carries what was; a function failed, too; it is too long for an annotation."""
+"""Nothing was lost; annotations carry what was; a function failed, too; they are too long for annotations."""
 
 log = logging.getLogger("bonny.webhooks")
 
@@ -159,7 +159,7 @@ class Converter:
 
 
 class _Conversion:
-    """One object on its way. `content` are its fields, labels and annotations; `data` is what its annotation carries,
+    """One object on its way. `content` are its fields, labels and annotations; `data` is what its annotations carry,
     by version."""
 
     def __init__(self, resource: Resource, report: Callable[..., None]) -> None:

@@ -6,7 +6,7 @@ You need it in a unit test of conversion functions, with objects that use every 
     def test_nothing_is_lost_between_the_versions(widget):
         round_trip(widget, WidgetV1, WidgetV2)
 
-The objects are converted as in the running operator, where an annotation carries what another version cannot hold.
+The objects are converted as in the running operator, where annotations carry what another version cannot hold.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: C
     """Convert `resource` from its version to each of the others, from there to each one, and back; return it in the
     first of the others. `versions` are two or all versions of the kind; one is the hub.
 
-    `carried` are the fields that may be lost on the way, as `spec.comment`: the annotation carries them. Default: none.
+    `carried` are the fields that may be lost on the way, as `spec.comment`: annotations carry them. Default: none.
     Raises: `AssertionError`, which shows what came back, or the fields that are carried; `InvalidObject` when the API
     server would refuse it in another version; `OptionError` when a function changes what is not its own; what the
     functions raise.
