@@ -180,7 +180,7 @@ def _as_given(stored: Any, given: Any, schema: Resource) -> Any:
 
 
 def _faults(schema: Resource) -> Iterator[str]:
-    """What a CustomResourceDefinition cannot express of one level of `schema`, or would not check."""
+    """The sentences about keywords of one level that a CustomResourceDefinition cannot express, or would not check."""
     for key in schema:
         if key not in _KEPT:
             other = f"a CustomResourceDefinition has no keyword {key!r}: correct its name, or choose another type"
