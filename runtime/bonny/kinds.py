@@ -74,9 +74,8 @@ class Kind:
             raise OptionError(
                 f"a Kind of {self.api_version} has no kind: write for example Kind('apps/v1', 'Deployment')"
             )
-        entry = builtin(self.api_version, self.kind)
-        plural = self.plural or (entry[0] if entry else "")
-        scope = self.scope or (entry[1] if entry else None)
+        builtin_plural, builtin_scope = builtin(self.api_version, self.kind) or ("", None)
+        plural, scope = self.plural or builtin_plural, self.scope or builtin_scope
         if not plural or scope is None:
             raise OptionError(
                 f"plural and scope of {self.kind} ({self.api_version}) are not known: give both, for example "
