@@ -172,12 +172,9 @@ class Version:
             return  # a base class that several kinds share
         try:
             _check_names(cls)
-            for name, of, example in (
-                ("short_names", str, '"wd"'),
-                ("categories", str, '"all"'),
-                ("columns", Column, "AGE"),
-            ):
-                check_tuple(cls.__name__, name, getattr(cls, name), of, example)
+            check_tuple(cls.__name__, "short_names", cls.short_names, str, '"wd"')
+            check_tuple(cls.__name__, "categories", cls.categories, str, '"all"')
+            check_tuple(cls.__name__, "columns", cls.columns, Column, "AGE")
             check_kind(cls.kind)
             cls.plural = check_plural(cls.plural or names_of(cls.kind).plural)
             cls.singular = check_plural(cls.singular or names_of(cls.kind).singular)
