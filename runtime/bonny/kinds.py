@@ -156,8 +156,8 @@ class Related(Kind):
         Related("v1", "Node", keys=lambda node: [("default", f"agent-{node['metadata']['name']}")])
 
     A related object that is added, changed or deleted triggers a reconcile of the objects that `named_by` or `keys`
-    connects it with, and of no others: not of those whose handlers saw it in `axn.related`. So a handler that selects
-    Pods by a label needs `keys` that lead from this label back to the object:
+    connects it with, and of no others; whether a handler saw it in `axn.related` does not matter. So a handler that
+    selects Pods by a label needs `keys` that lead from this label back to the object:
 
         Related("v1", "Pod", keys=lambda pod: [pod["metadata"].get("labels", {}).get("cache", "")])
 
