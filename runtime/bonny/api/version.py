@@ -253,7 +253,7 @@ class Version:
         """
         its = parts(cast("type[Version]", cls))
         given = its.given("spec", resource)
-        if its.spec is None or (given is None and its.spec_is_optional):
+        if its.spec is None or (given is None and its.model.model_fields["spec"].default is None):
             return cast("S", given)
         return cast("S", read(its.spec, given, where="spec"))
 
