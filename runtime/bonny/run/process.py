@@ -377,24 +377,15 @@ class Process:
         """Wait until every stream is in sync or blocked, then log that, and children that are left without an owner."""
         streams = self.streams.values()
         await asyncio.gather(*(stream.wait_until_synced() for stream in streams))
-        log.info(
-            "in sync",
-            extra={
-                "objects": sum(len(stream.store) for stream in streams),
-                "seconds": round(time.monotonic() - began, 3),
-                "blocked": sum(stream.blocked for stream in streams),
-            },
-        )
+        seconds = round(time.monotonic() - began, 3)
+        objects, blocked = sum(len(stream.store) for stream in streams), sum(stream.blocked for stream in streams)
+        log.info("in sync", extra={"objects": objects, "seconds": seconds, "blocked": blocked})
         orphans = await find_orphans([worker.router for worker in self.workers])
         if orphans:
-            log.warning(
-                "orphaned children found",
-                extra={
-                    "count": len(orphans),
-                    "without_owner_reference": sum(not orphan.collected for orphan in orphans),
-                    "examples": ", ".join(orphan.child for orphan in orphans[:ORPHAN_EXAMPLES]),
-                },
-            )
+            stay = sum(not orphan.collected for orphan in orphans)
+            examples = ", ".join(orphan.child for orphan in orphans[:ORPHAN_EXAMPLES])
+            extra = {"count": len(orphans), "without_owner_reference": stay, "examples": examples}
+            log.warning("orphaned children found", extra=extra)
 
     async def _forget_deletions(self) -> None:
         """On a standby: keep deletions for as long as it may take to become the leader, and no longer."""

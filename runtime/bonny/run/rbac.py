@@ -129,10 +129,10 @@ def as_rules(wanted: Iterable[Permission]) -> dict[str, list[Resource]]:
 def permissions(rules: Mapping[str, Iterable[Resource]]) -> Iterator[Permission]:
     """The permissions that policy rules by namespace grant: the reverse of `as_rules`."""
     for namespace, rule in ((namespace, rule) for namespace, granted in rules.items() for rule in granted):
-        names = tuple(rule.get("resourceNames", ()))
+        names = tuple(sorted(rule.get("resourceNames", ())))
         resources = [*product(rule.get("apiGroups", ()), rule.get("resources", ()))]
         urls = [("", url) for url in rule.get("nonResourceURLs", ())]
-        for (group, resource), verb in product(resources + urls, rule["verbs"]):
+        for (group, resource), verb in product(resources + urls, rule.get("verbs", ())):
             yield Permission(namespace, group, resource, names, verb)
 
 
@@ -180,17 +180,14 @@ def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iter
             raise OptionError(f"{where}: {key} is not a list of strings: write for example [{example}]")
     if any("*" in value for values in rule.values() for value in values):
         raise OptionError(f"{where} has a wildcard: name each group, resource and verb")
-    urls = [("", url, (CLUSTER,)) for url in rule.get("nonResourceURLs", ())]
-    resources = [
-        (group, resource, (CLUSTER,) if resource_scope(group, resource) is Scope.CLUSTER else everywhere)
-        for group, resource in product(rule.get("apiGroups", ()), rule.get("resources", ()))
-    ]
-    if not rule.get("verbs") or not urls + resources:
+    granted = [*permissions({CLUSTER: [rule]})]
+    if not granted:
         raise OptionError(f"{where} grants nothing: give it verbs, and apiGroups with resources or nonResourceURLs")
-    names = tuple(sorted(rule.get("resourceNames", ())))
-    for (group, resource, namespaces), verb in product(urls + resources, rule["verbs"]):
-        for namespace in namespaces:
-            yield Permission(namespace, group, resource, names, verb)
+    for permission in granted:
+        group, resource = permission.group, permission.resource
+        is_of_cluster = resource.startswith("/") or resource_scope(group, resource) is Scope.CLUSTER
+        for namespace in (CLUSTER,) if is_of_cluster else everywhere:
+            yield permission._replace(namespace=namespace)
 
 
 def _merged(grants_here: set[Permission]) -> list[Resource]:
