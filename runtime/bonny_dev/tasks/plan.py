@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,11 +44,7 @@ class Plan:
 
     def edited(self) -> tuple[str, ...]:
         """The files that exist with different content, relative to the repository."""
-        return self._names(
-            path
-            for path, text in self.texts.items()
-            if path.exists() and path not in self.edits and _read(path) != text
-        )
+        return self._differing(lambda path: path.exists() and path not in self.edits)
 
     def missing(self) -> tuple[str, ...]:
         """The files to write, relative to the repository. Raises: `UsageError` when one exists with other content."""
@@ -57,11 +53,7 @@ class Plan:
                 f"{', '.join(edited)}: exists with different content, so nothing was written; move it away or choose "
                 "another name"
             )
-        return self._names(
-            path
-            for path, text in self.texts.items()
-            if not path.exists() or (path in self.edits and _read(path) != text)
-        )
+        return self._differing(lambda _: True)
 
     def diff(self) -> str:
         """The changes that `write` would make, as `git apply` reads them. Raises: as `missing`."""
@@ -80,7 +72,9 @@ class Plan:
         after = self.texts[path].splitlines(keepends=True)
         yield from difflib.unified_diff(before, after, f"a/{name}" if before else "/dev/null", f"b/{name}")
 
-    def _names(self, paths: Iterator[Path]) -> tuple[str, ...]:
+    def _differing(self, chosen: Callable[[Path], bool]) -> tuple[str, ...]:
+        """The names of the chosen files whose text, if any, is not that of the plan."""
+        paths = (path for path, text in self.texts.items() if chosen(path) and _read(path) != text)
         return tuple(sorted(path.relative_to(self.root).as_posix() for path in paths))
 
 
