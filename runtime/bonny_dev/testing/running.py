@@ -87,9 +87,8 @@ class RunningOperator:
     async def read(self, like: Mapping[str, Any]) -> Resource | None:
         """The live object with the kind and name of `like`, or None."""
         kind, placed = self._placed(like)
-        key = key_of(placed)
         try:
-            return await self.client.get(kind, key.name, namespace=key.namespace or None)
+            return await self.client.get(kind, key_of(placed))
         except NotFound:
             return None
 
