@@ -49,7 +49,7 @@ def field_line(name: str, wire: str, node: Resource, *, required: bool, classes:
     """The line `name: type = default` of a model, or of a version."""
     typed, default = _type(node, classes), ""
     if "default" in node:
-        default = _default(node, classes)
+        default = _value(node["default"], node, classes)
         if node.get(INT_OR_STRING) and typed.base == "Quantity" and type(node["default"]) is int:
             typed.options["json_schema_extra"] = {"default": node["default"]}
             default = repr(str(node["default"]))
@@ -156,10 +156,6 @@ def _item(node: Resource, classes: Classes) -> str:
     typed = _type(node, classes)
     nullable = "nullable" in node and typed.base != "Any"
     return f"{typed} | None" if nullable else str(typed)
-
-
-def _default(node: Resource, classes: Classes) -> str:
-    return _value(node["default"], node, classes)
 
 
 def _value(value: Any, node: Resource, classes: Classes) -> str:
