@@ -8,14 +8,13 @@ does not. Elsewhere: a process that is restarted when the source changes (`reloa
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -179,7 +178,7 @@ class Sum(msgspec.Struct):
 
 def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iterable[Resource]]) -> None:
     """Add what this run used to the sum in `file`, which is printed after the last run."""
-    with contextlib.suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):
         recorder.used.update(msgspec.json.decode(file.read_bytes(), type=Sum).used)
     summed = Sum(used=sorted(recorder.used), report=str(recorder.compared_with(granted)))
     files.write(file, msgspec.json.encode(summed).decode())
