@@ -24,16 +24,14 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from ..sandbox import Sandbox
 from ..sandbox.kubeconfig import kubeconfig
-
-if TYPE_CHECKING:
-    from ..sandbox import Sandbox
 
 # Connections that a proxy must not pass on (RFC 9110, 7.6.1), and lengths that change with re-framing.
 HOP_BY_HOP: Final = frozenset(
