@@ -88,9 +88,7 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
 def _is_of_kubernetes(api_version: str) -> bool:
     """Whether only Kubernetes itself can serve the group: that of a CRD has a dot."""
     group = api_version.rpartition("/")[0]
-    return "." not in group or any(
-        builtin_version.rpartition("/")[0] == group for builtin_version, _ in builtin_kinds()
-    )
+    return "." not in group or group in {version.rpartition("/")[0] for version, _ in builtin_kinds()}
 
 
 def _suggestion(of: str) -> str:
