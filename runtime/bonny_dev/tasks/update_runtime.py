@@ -53,13 +53,6 @@ class Report:
     changelog: str
 
 
-class _Vendored(NamedTuple):
-    """A package as it is in the repository: the recorded checksums, and the files that differ from them."""
-
-    recorded: Mapping[str, str]
-    edited: Sequence[str]
-
-
 def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool = False) -> Report:
     """Replace both packages of the repository at `root`, and edit the files that refer to them by a former name.
 
@@ -88,11 +81,11 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
         without_caches = shutil.ignore_patterns(*CACHES)
         try:
             with _staging(root, [*(f"vendor/{package}" for package in PACKAGES), *carried.texts]) as staged:
-                for package in PACKAGES:
+                for package, (_, edited) in present.items():
                     shutil.copytree(runtime / package, staged / "vendor" / package, ignore=without_caches)
                     lines = [f"{digest}  {name}\n" for name, digest in delivered[package].items()]
                     (staged / "vendor" / package / CHECKSUMS).write_bytes("".join(lines).encode())
-                    for name in present[package].edited:
+                    for name in edited:
                         _copy(root, staged, f"vendor/{package}/{name}")
                 for name, text in carried.texts.items():
                     _copy(root, staged, name)  # with its permissions
@@ -131,9 +124,10 @@ def checksums(folder: Path) -> dict[str, str]:
     }
 
 
-def _vendored(folder: Path, *, force: bool) -> _Vendored:
+def _vendored(folder: Path, *, force: bool) -> tuple[Mapping[str, str], Sequence[str]]:
+    """The recorded checksums of a package in the repository, and the files that differ from them."""
     if folder.name == "bonny_dev" and not (folder.is_symlink() or folder.exists()):
-        return _Vendored({}, ())  # a repository of the time when there was one package
+        return {}, ()  # a repository of the time when there was one package
     if folder.is_symlink() or not (folder / "__init__.py").is_file():
         raise UsageError(f"{folder} is not a vendored package: render the template again, or restore it from git")
     path = folder / CHECKSUMS
@@ -142,7 +136,7 @@ def _vendored(folder: Path, *, force: bool) -> _Vendored:
     if not recorded and not force:
         raise UsageError(f"{path} is missing, so edited files cannot be found: with --force all files are replaced")
     present = {} if force else checksums(folder)
-    return _Vendored(recorded, [name for name, digest in present.items() if recorded.get(name) != digest])
+    return recorded, [name for name, digest in present.items() if recorded.get(name) != digest]
 
 
 # --- both or neither --------------------------------------------------------------------------------------------------
