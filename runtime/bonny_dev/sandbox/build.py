@@ -94,15 +94,15 @@ def build(name: str, guard: Guard, progress: Progress) -> Path:
     flags = ("-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {ldflags}")
     command = [str(go), "build", *flags, "-o", str(target), package]
     progress(f"building {label} with {go}: the first time this takes minutes")
-    began, every = time.monotonic(), Every(progress)
+    every = Every(progress)
     process = guard.popen(command, log_file=log, cwd=sources, env={**os.environ, **PINNED})
     while process.poll() is None:
-        every(time.monotonic() - began, f"building {label}")
+        every(f"building {label}")
         time.sleep(POLL_SECONDS)
     if process.returncode != 0:
         why = f"building {label} with {go} failed (code {process.returncode}): see its last lines, or {WAYS_OUT}"
         raise failure(why, log)
-    progress(f"built {label} in {time.monotonic() - began:.0f} s")
+    progress(f"built {label} in {every.elapsed:.0f} s")
     return target
 
 
