@@ -108,7 +108,7 @@ def gen_controller(
         plural=plural,
         version=version,
         cluster_scoped=cluster_scoped,
-        short_names=tuple(name.strip() for names in short_name or () for name in names.split(",")),
+        short_names=tuple(_names(short_name)),
         group=group,
         finalizer=finalizer,
         controller=not no_controller,
@@ -410,4 +410,4 @@ def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = Fa
 
 def _names(flags: Iterable[str] | None) -> list[str]:
     """The names in a flag that may be given several times, and name several with commas. invoke makes None a list."""
-    return [name for flag in flags or () for name in flag.split(",")]
+    return [name.strip() for flag in flags or () for name in flag.split(",")]

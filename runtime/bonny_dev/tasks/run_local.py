@@ -188,11 +188,11 @@ def _provision(operator: Operator, options: Options, cluster: Cluster, definitio
     """Install what the flags ask for; returns the cluster with the identity of the operator."""
     names = asyncio.run(install_crds(operator, cluster, definitions))
     print(f"installed {', '.join(names) or 'no CRDs'}")
-    identity: Cluster = cluster
-    if options.as_service_account:
-        identity = account = asyncio.run(install_account(operator, cluster))
-        print(f"runs as ServiceAccount {account.namespace}/{account.name}, with the permissions of the manifest only")
-    return identity
+    if not options.as_service_account:
+        return cluster
+    account = asyncio.run(install_account(operator, cluster))
+    print(f"runs as ServiceAccount {account.namespace}/{account.name}, with the permissions of the manifest only")
+    return account
 
 
 def _apply_samples(
