@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -76,23 +75,18 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
         alone = crds([version for version in operator.crds if version.kind not in converted], operator.group)
         definitions = called.crds(operator, namespace) if called else alone
         identity = _provision(operator, options, cluster, definitions)
-        apply = partial(_apply_samples, operator, options, config, cluster, samples)
-        if called is None:
-            apply()
-        print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
-        logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
-        if config.log_level <= logging.INFO:
-            # A developer wants to see every reconcile, also when nothing changed.
-            logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
-        if called is None:
-            _serve(operator, config, identity)
-            return
 
-        def register() -> None:
-            asyncio.run(register_webhooks(operator, cluster, called, namespace=namespace))
-            apply()
+        def prepare() -> None:
+            if called:
+                asyncio.run(register_webhooks(operator, cluster, called, namespace=namespace))
+            _apply_samples(operator, options, config, cluster, samples)
 
-        with _once_it_answers(called, register):
+        with _once_it_answers(called, prepare):
+            print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
+            logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
+            if config.log_level <= logging.INFO:
+                # A developer wants to see every reconcile, also when nothing changed.
+                logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
             _serve(operator, config, identity)
 
 
@@ -115,11 +109,15 @@ def _webhooks(
 
 
 @contextmanager
-def _once_it_answers(loopback: Loopback, work: Callable[[], None]) -> Iterator[None]:
-    """Do `work` in a thread as soon as the `with` serves webhooks.
+def _once_it_answers(loopback: Loopback | None, work: Callable[[], None]) -> Iterator[None]:
+    """Do `work` in a thread as soon as the `with` serves webhooks at `loopback`; at once if the cluster calls none.
 
     Raises: the `UsageError` of `work`, which ends what the `with` serves.
     """
+    if loopback is None:
+        work()
+        yield
+        return
     over, failures = threading.Event(), list[Exception]()
 
     def wait_and_work() -> None:
