@@ -164,13 +164,11 @@ def plan_webhook(project: Project, of: str) -> Plan:
     path = project.root / "pyproject.toml"
     before = path.read_bytes().decode("utf-8")
     text, left = with_webhooks(before)
+    plan = replace(plan, notes=(*plan.notes, *left))
+    if text == before:
+        return plan
     lock = "Next: `uv sync`, or `pip install -e '.[dev]'`, and `invoke lock`: webhooks need the package cryptography."
-    return replace(
-        plan,
-        texts={**plan.texts, **({path: text} if text != before else {})},
-        edits=frozenset({path}),
-        notes=(*plan.notes, *left, *([lock] if text != before else ())),
-    )
+    return replace(plan, texts={**plan.texts, path: text}, edits=frozenset({path}), notes=(*plan.notes, lock))
 
 
 def _reviewed_kind(of: str) -> dict[str, Any]:
