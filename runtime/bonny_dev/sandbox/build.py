@@ -110,6 +110,5 @@ def write_module(folder: Path, module: str) -> Path:
     """Write out go.mod and go.sum, where they get their real names."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("go.mod", "go.sum"):
-        text = files(__package__).joinpath("gomod", module, f"{name}.txt").read_bytes()
-        (folder / name).write_bytes(text)
+        (folder / name).write_bytes(files(__package__).joinpath("gomod", module, f"{name}.txt").read_bytes())
     return folder
