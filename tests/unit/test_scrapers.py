@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.client.errors import Unreachable
@@ -274,7 +274,6 @@ def test_one_address_leaves_room_for_the_new_token_of_another(clock: Clock) -> N
     assert played(clock, story).tokens.total() == module.NEW_TOKENS_OF_ONE_ADDRESS + 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -22,6 +22,7 @@ from bonny.errors import InvalidObject
 from bonny.resource import Resource, has_all_of
 from bonny.webhooks.conversion import ANNOTATIONS_BYTES, CARRIED, Converter
 from bonny.webhooks.lost import digest
+from tests.support.effort import examples
 from tests.support.specs import values
 
 GROUP = "example.com"
@@ -221,7 +222,10 @@ VERSIONS: tuple[type[Version], ...] = (Job2, Job1, Narrow, Raising, Meddling, Ab
 SCHEMAS = {f"{GROUP}/{version.version}": version.schema() for version in VERSIONS}
 CONVERTER = Converter(VERSIONS, GROUP)
 QUICK = settings(
-    deadline=None, max_examples=150, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
+    deadline=None,
+    max_examples=examples(150),
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate),
 )
 
 
