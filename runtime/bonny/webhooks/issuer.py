@@ -59,7 +59,8 @@ class Issuer:
         self._hosts = names.host_names(operator.name, namespace)
         self._rotation = rotation
         self._stopped = asyncio.Event()
-        self._registered = [(kind, name) for kind, named in trusting(operator).items() for name in named]
+        trusted = trusting(operator, namespace=namespace)
+        self._registered = [(kind, name) for kind, named in trusted.items() for name in named]
 
     def __str__(self) -> str:
         return "the certificates of the webhooks"
@@ -90,7 +91,8 @@ class Issuer:
         secret = await self._client.get(SECRET, self._secret)
         data = {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
         found = [(kind, live) for kind, name in self._registered if _clients(live := await self._get(kind, name))]
-        bundles = [b64decode(each.get("caBundle") or "") for _, live in found for each in _clients(live).values()]
+        ours = [(kind, live) for kind, live in found if not self._is_elsewhere(live)]
+        bundles = [b64decode(each.get("caBundle") or "") for _, live in ours for each in _clients(live).values()]
         self.decision = self._rotation.decide(data, bundles, now=datetime.now(UTC), clock=time.monotonic())
         if self.decision.step is Step.REST:
             missing = len(found) < len(self._registered)
@@ -98,13 +100,19 @@ class Issuer:
         log.info("certificates of the webhooks", extra={"step": self.decision.step.value})
         if self.decision.step is Step.INJECT:
             bundle = b64encode(self.decision.bundle).decode()
-            patches = [self._inject(kind, live, bundle) for kind, live in found]
+            patches = [self._inject(kind, live, bundle) for kind, live in ours]
             for result in await asyncio.gather(*patches, return_exceptions=True):
                 if result is not None:
                     raise result
         else:
             await self._store(secret, self.decision.data)
         return PAUSE_SECONDS
+
+    def _is_elsewhere(self, live: Resource) -> bool:
+        """Whether the Service of another installation is called, whose certificate is another one: to convert."""
+        namespace, _ = self._secret
+        services = [client["service"] for client in _clients(live).values() if "service" in client]
+        return any(service["namespace"] != namespace for service in services)
 
     async def _get(self, kind: Kind, name: str) -> Resource:
         try:

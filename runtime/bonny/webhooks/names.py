@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ..operator import Operator
 
 PORT: Final = 10250
 """The container's port: clusters whose control plane is behind a firewall let it reach 443 and 10250 only."""
@@ -26,9 +29,17 @@ def secret(operator: str) -> str:
     return f"{operator}-webhook-tls"
 
 
-def configuration(operator: str, group: str) -> str:
+def configuration(operator: Operator, namespace: str) -> str:
     """The ValidatingWebhookConfiguration and the MutatingWebhookConfiguration."""
-    return f"{operator}.{group}"
+    return outside(f"{operator.name}.{operator.group}", operator, namespace)
+
+
+def outside(name: str, operator: Operator, namespace: str) -> str:
+    """The name of an object that is not in the `namespace` of the operator.
+
+    An operator with `watch="namespace"` may be installed once in each namespace, so its name has the namespace in it.
+    """
+    return name if operator.watch == "all" else f"{name}.{namespace}"
 
 
 def host_names(operator: str, namespace: str) -> tuple[str, ...]:

@@ -19,9 +19,9 @@ MUTATING: Final = Kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfig
 DEFINITION: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
-def trusting(operator: Operator) -> dict[Kind, list[str]]:
+def trusting(operator: Operator, *, namespace: str) -> dict[Kind, list[str]]:
     """The names of the objects that hold the authority of the certificate in a `caBundle`."""
-    configuration = names.configuration(operator.name, operator.group)
+    configuration = names.configuration(operator, namespace)
     found = {
         VALIDATING: [configuration for each in operator.admissions if each.validated_operations()][:1],
         MUTATING: [configuration for each in operator.admissions if each.mutates()][:1],
@@ -44,6 +44,6 @@ def certificate_rules(operator: Operator, *, namespace: str) -> dict[str, list[R
     }
     trust: list[Resource] = [
         {"apiGroups": [kind.group], "resources": [kind.plural], "resourceNames": named, "verbs": ["get", "patch"]}
-        for kind, named in (trusting(operator) if own else {}).items()
+        for kind, named in (trusting(operator, namespace=namespace) if own else {}).items()
     ]
     return {namespace: [secret], "": trust}

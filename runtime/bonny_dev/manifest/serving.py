@@ -39,7 +39,7 @@ def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
 
 
 def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
-    guard = f"{operator.name}-{GUARD}.{operator.group}"
+    guard = names.outside(f"{operator.name}-{GUARD}.{operator.group}", operator, namespace)
     policy = read_object("webhook-guard", operator, namespace, guard=guard, since=SINCE)
     policy["spec"]["matchConstraints"]["resourceRules"] = [
         {
@@ -49,7 +49,7 @@ def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
             "resources": [kind.plural],
             "resourceNames": named,
         }
-        for kind, named in trusting(operator).items()
+        for kind, named in trusting(operator, namespace=namespace).items()
     ]
     yield policy
     yield read_object("webhook-guard-binding", operator, namespace, guard=guard, since=SINCE)

@@ -99,5 +99,7 @@ def uninstall(
 
     project = Project.at(Path(c.root))
     documents = deploy.documents_of(project, image=image, namespace=namespace)
-    own = project.load_operator().name
-    asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=wait, sure=yes))
+    operator = project.load_operator()
+    watched = namespace or operator.name if operator.watch == "namespace" else ""
+    target = deploy.cluster_of(context)
+    asyncio.run(deploy.uninstall(target, documents, own=operator.name, namespace=watched, wait=wait, sure=yes))
