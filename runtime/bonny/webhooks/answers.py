@@ -42,12 +42,12 @@ log = logging.getLogger("bonny.webhooks")
 
 
 class Reviewer:
-    """Answers the reviews of `admission`; users read its name and that of the `operator`."""
+    """Answers the reviews of `admission`; users read its name and that of the `operator`, which has this `group`."""
 
-    def __init__(self, admission: Admission[Any], client: Client | None, operator: str) -> None:
+    def __init__(self, admission: Admission[Any], client: Client | None, operator: str, group: str) -> None:
         self._admission = admission
         self._name = type(admission).__name__
-        self._operator = operator
+        self._operator, self._group = operator, group
         self._client = client
         self._mutates = admission.path("mutate")
         written = admission.operations if admission.mutates() else ()
@@ -95,7 +95,8 @@ class Reviewer:
 
     async def _respond(self, path: str, request: Request, seconds: float) -> tuple[str, bytes]:
         """The outcome and the AdmissionReview. Raises: what the handler raises, except for a refusal."""
-        version = self._admission.version_for(request.kind.kind, request.kind.version)
+        kind = request.kind
+        version = self._admission.version_for(kind.group, kind.version, kind.kind, default_group=self._group)
         review, operations = Review[Any](request, version, self._client), []
         given = msgspec.json.encode(review.resource) if path == self._mutates else None
         handler = self._handlers.get((path, request.operation))
