@@ -14,6 +14,7 @@ from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, grants
 from bonny.webhooks import Admission, Review
 from bonny_dev.manifest.bundle import documents, to_yaml
+from bonny_dev.manifest.webhook_checks import warnings
 from bonny_dev.manifest.webhooks import webhooks
 
 IMAGE = "registry.example.com/lamps-operator:1.0.0"
@@ -431,3 +432,31 @@ def test_kinds_of_others_cannot_fail_closed_where_the_operator_itself_runs() -> 
     assert webhook(**foreign("v1", "Pod", **FAIL))["failurePolicy"] == "Fail"
     with pytest.raises(OptionError, match="fails closed for pods where the operator itself must start"):
         manifest(operator(pods, watch="namespace"))
+
+
+# --- what is risky ----------------------------------------------------------------------------------------------------
+
+
+def risks(declared: Operator, **options: Any) -> list[str]:
+    return [*warnings(declared, manifest(declared, **options))]
+
+
+def test_one_replica_is_risky_where_a_webhook_fails_closed() -> None:
+    (risk,) = risks(operator(LampAdmission))
+    assert risk == (
+        "the operator has one replica, and while it restarts all writes that lamp-admission.example.com reviews are "
+        "refused: use Deploy(replicas=2)"
+    )
+    assert risks(operator(LampAdmission, deploy=Deploy(replicas=2))) == []
+    assert risks(operator(LampAdmission), local=True) == []
+    assert risks(operator(admission(failure_policy="Ignore"))) == []
+
+
+def test_an_operator_for_one_namespace_hears_that_a_kind_has_one_converter() -> None:
+    (risk,) = risks(operator(converted=True, watch="namespace"))
+    assert risk == (
+        "a cluster has one converter of Lamp: install this operator in one namespace only, or handle all namespaces "
+        'with watch="all"'
+    )
+    assert risks(operator(converted=True)) == []
+    assert risks(operator(watch="namespace")) == []
