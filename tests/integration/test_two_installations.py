@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from bonny import Controller, Kind, Operator, Spec, Version
+from bonny import Controller, Kind, Operator
 from bonny.api.policies import ValidatingAdmissionPolicy, Validation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
@@ -20,6 +20,7 @@ from bonny.webhooks.rotation import Rotation, Step
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks import deploy, doctor
+from tests.support.lamps import Lamp, OldLamp
 from tests.support.waiting import running, until
 
 pytestmark = pytest.mark.server
@@ -27,54 +28,16 @@ pytestmark = pytest.mark.server
 NAME: Final = "kiosks-operator"
 GROUP: Final = "kiosks.example.com"
 ONE, OTHER = "team-a", "team-b"
-CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/kiosks.{GROUP}"
+CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/lamps.{GROUP}"
 MERGE: Final = "application/merge-patch+json"
 
 
-class KioskSpec(Spec):
-    """What the user wants."""
-
-    size: int = 1
-
-
-class Kiosk(Version):
-    """A kind that both installations handle."""
-
-    kind = "Kiosk"
-    version = "v1"
-    storage = True
-    hub = True
-    spec: KioskSpec = KioskSpec()
-
-
-class OldKioskSpec(Spec):
-    """As it was called before."""
-
-    width: int = 1
-
-
-class OldKiosk(Version):
-    """Another version, whose fields differ: the operator converts."""
-
-    kind = "Kiosk"
-    version = "v1alpha1"
-    spec: OldKioskSpec = OldKioskSpec()
-
-    @staticmethod
-    def to_hub(resource: Resource) -> Resource:
-        return {**resource, "spec": {"size": resource["spec"]["width"]}}
-
-    @staticmethod
-    def from_hub(resource: Resource) -> Resource:
-        return {**resource, "spec": {"width": resource["spec"]["size"]}}
-
-
-class KioskAdmission(Admission[Kiosk]):
+class Unanswered(Admission[Lamp]):
     """No replica answers it here, so that the API server says which installation it asked."""
 
     timeout = 1
 
-    async def validate(self, review: Review[Kiosk]) -> None:
+    async def validate(self, review: Review[Lamp]) -> None:
         """Never called here."""
 
 
@@ -88,21 +51,22 @@ class Nodes(Controller[Any]):
 
 
 SMALL: Final = ValidatingAdmissionPolicy(
-    "small", resource=Kiosk, validations=[Validation("object.spec.size < 9", message="is too large")]
+    "small", resource=Lamp, validations=[Validation("object.spec.brightness < 9", message="is too large")]
 )
 
 
 def operator(*more: Any) -> Operator:
-    controllers = [KioskAdmission, Nodes, *more]
-    return Operator(name=NAME, group=GROUP, crds=[Kiosk, SMALL], controllers=controllers, watch="namespace")
+    controllers = [Unanswered, Nodes, *more]
+    return Operator(name=NAME, group=GROUP, crds=[Lamp, SMALL], controllers=controllers, watch="namespace")
 
 
 def manifest(namespace: str, *more: Any) -> list[Resource]:
     return bundle.documents(operator(*more), image="registry.example.com/kiosks:1", namespace=namespace)
 
 
-def kiosk(namespace: str) -> Resource:
-    return {"apiVersion": f"{GROUP}/v1", "kind": "Kiosk", "metadata": {"name": "one", "namespace": namespace}}
+def lamp(namespace: str) -> Resource:
+    metadata = {"name": "one", "namespace": namespace}
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Lamp", "metadata": metadata, "spec": {}}
 
 
 @pytest.fixture
@@ -135,7 +99,7 @@ def stored(sandbox: Sandbox, document: Resource) -> Resource | None:
 
 def called(sandbox: Sandbox, namespace: str) -> str:
     """What the API server answers to a write in this namespace."""
-    answer = sandbox.request("POST", f"/apis/{GROUP}/v1/namespaces/{namespace}/kiosks?dryRun=All", kiosk(namespace))
+    answer = sandbox.request("POST", f"/apis/{GROUP}/v1/namespaces/{namespace}/lamps?dryRun=All", lamp(namespace))
     return str(answer.body["message"]) if answer.status >= 300 else ""
 
 
@@ -151,7 +115,7 @@ async def test_two_installations_share_nothing_but_the_kinds(
     sandbox.apply([each for each in (*one, *other) if each["kind"] in ("Namespace", "CustomResourceDefinition")])
     for namespace in (ONE, OTHER):
         sandbox.eventually(partial(is_let_through, sandbox, namespace))
-        sandbox.apply(kiosk(namespace))
+        sandbox.apply(lamp(namespace))
 
     await installed(cluster, sandbox, one, ONE)
     await installed(cluster, sandbox, other, OTHER)
@@ -167,12 +131,12 @@ async def test_two_installations_share_nothing_but_the_kinds(
     await deploy.uninstall(cluster, one, own=NAME, namespace=ONE, wait=10, sure=True)
 
     said = capsys.readouterr().out
-    assert f"left CustomResourceDefinition kiosks.{GROUP}, which the operator in {OTHER} needs" in said
+    assert f"left CustomResourceDefinition lamps.{GROUP}, which the operator in {OTHER} needs" in said
     assert "converts" not in said
     assert {document["metadata"]["name"] for document in other if stored(sandbox, document) is None} == set()
     left = {document["metadata"]["name"] for document in one if stored(sandbox, document) is not None}
-    assert left == {ONE, f"kiosks.{GROUP}", f"{NAME}-view", f"{NAME}-edit", f"{NAME}-admin"}
-    assert [each["metadata"]["namespace"] for each in sandbox.items(f"{GROUP}/v1", "Kiosk")] == [OTHER]
+    assert left == {ONE, f"lamps.{GROUP}", f"{NAME}-view", f"{NAME}-edit", f"{NAME}-admin"}
+    assert [each["metadata"]["namespace"] for each in sandbox.items(f"{GROUP}/v1", "Lamp")] == [OTHER]
     assert is_let_through(sandbox, ONE), "the other installation reviews its own namespace only"
     assert f"https://{NAME}-webhook.{OTHER}.svc" in called(sandbox, OTHER)
 
@@ -181,14 +145,14 @@ async def test_a_kind_has_one_converter(
     sandbox: Sandbox, cluster: Kubeconfig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each would write its own CA into the one `caBundle`, and the API server would call the last one that came."""
-    one, other = manifest(ONE, OldKiosk), manifest(OTHER, OldKiosk)
+    one, other = manifest(ONE, OldLamp), manifest(OTHER, OldLamp)
     with pytest.raises(UsageError, match="no ready replica"):
         await deploy.install(cluster, one, wait=0)
-    refusal = f"Kiosk is converted by the operator in namespace {ONE}, and a kind has one converter: install into"
+    refusal = f"Lamp is converted by the operator in namespace {ONE}, and a kind has one converter: install into"
     with pytest.raises(UsageError, match=refusal):
         await deploy.install(cluster, other, wait=0)
     assert stored(sandbox, other[-1]) is None, "nothing was applied"
-    findings = doctor.examine(operator(OldKiosk), cluster, namespace=OTHER, samples={})
+    findings = doctor.examine(operator(OldLamp), cluster, namespace=OTHER, samples={})
     while (found := await anext(findings)).part != "crd":
         pass
     assert found.text.startswith(refusal)
@@ -198,7 +162,7 @@ async def test_a_kind_has_one_converter(
     sandbox.apply([each for each in other if each["kind"] in kinds])
     async with Client(cluster, user_agent="test") as client:
         rotation = Rotation(names.host_names(NAME, OTHER), spread=0.1)
-        issuer = Issuer(client, operator(OldKiosk), namespace=OTHER, rotation=rotation)
+        issuer = Issuer(client, operator(OldLamp), namespace=OTHER, rotation=rotation)
         async with running(issuer.run):
             await until(lambda: issuer.decision and issuer.decision.step is Step.REST and issuer.decision.leaf)
     webhooks = stored(sandbox, other[-1])
@@ -208,7 +172,7 @@ async def test_a_kind_has_one_converter(
 
     await deploy.uninstall(cluster, one, own=NAME, namespace=ONE, wait=10, sure=True)
 
-    assert f"nothing converts Kiosk now: run `invoke install --namespace {OTHER}`" in capsys.readouterr().out
+    assert f"nothing converts Lamp now: run `invoke install --namespace {OTHER}`" in capsys.readouterr().out
     with pytest.raises(UsageError, match="no ready replica"):
         await deploy.install(cluster, other, wait=0)
     service = sandbox.request("GET", CRD).body["spec"]["conversion"]["webhook"]["clientConfig"]["service"]

@@ -6,7 +6,7 @@ certificate is made (`certificates`), who serves it (`serving`).
 Guarantees: of configurations and CRDs it writes nothing but a caBundle that differs. It looks every 30 seconds, and
 every 3 while one of them does not exist: a GET for each, and one for the Secret.
 Does not: create the Secret. The manifest has it, empty.
-RBAC: get and patch of the Secret, of both webhook configurations, and of the CRDs with conversion: `permissions`.
+RBAC: get and patch of the Secret, of both webhook configurations, and of the CRDs with conversion: see `names`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from ..errors import ApiError, UsageError
 from ..kinds import Kind
 from ..resource import Resource
 from . import names
-from .permissions import trusting
 
 if TYPE_CHECKING:
     from ..operator import Operator
@@ -59,7 +58,7 @@ class Issuer:
         self._hosts = names.host_names(operator.name, namespace)
         self._rotation = rotation
         self._stopped = asyncio.Event()
-        trusted = trusting(operator, namespace=namespace)
+        trusted = names.trusting(operator, namespace=namespace)
         self._registered = [(kind, name) for kind, named in trusted.items() for name in named]
 
     def __str__(self) -> str:

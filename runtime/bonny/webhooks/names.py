@@ -1,8 +1,14 @@
-"""Names: what the objects of webhooks are called; the manifest writes them, and the running operator looks for them."""
+"""Names: what the objects of webhooks are called, and the RBAC rules for those that the operator reads and writes.
+
+The manifest brings all of them. None can be created or deleted by the operator, and each rule names its object.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+
+from ..kinds import Kind
+from ..resource import Resource
 
 if TYPE_CHECKING:
     from ..operator import Operator
@@ -17,6 +23,10 @@ CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 BUNDLE: Final = "ca.crt"
 """Keys of the Secret, as cert-manager names them: the chain that is served, its key, and the CAs that clients trust."""
+
+VALIDATING: Final = Kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
+MUTATING: Final = Kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
+DEFINITION: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
 def service(operator: str) -> str:
@@ -46,3 +56,33 @@ def host_names(operator: str, namespace: str) -> tuple[str, ...]:
     """The names in the certificate; the API server asks for the first one."""
     host = f"{service(operator)}.{namespace}"
     return f"{host}.svc", host, f"{host}.svc.cluster.local"
+
+
+def trusting(operator: Operator, *, namespace: str) -> dict[Kind, list[str]]:
+    """The names of the objects that hold the authority of the certificate in a `caBundle`."""
+    registered = configuration(operator, namespace)
+    found = {
+        VALIDATING: [registered for each in operator.admissions if each.validated_operations()][:1],
+        MUTATING: [registered for each in operator.admissions if each.mutates()][:1],
+        DEFINITION: [hub.as_kind(operator.group).resource for hub in operator.converted],
+    }
+    return {kind: named for kind, named in found.items() if named}
+
+
+def certificate_rules(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
+    """The rules by namespace, empty for the ClusterRole: read and fill the Secret; write a `caBundle`.
+
+    With cert-manager only the Secret is read: others fill it, and write the `caBundle`s.
+    """
+    own = operator.deploy.certificates == "own"
+    read: Resource = {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": [secret(operator.name)],
+        "verbs": ["get", "list", "watch", *(["patch"] if own else [])],
+    }
+    trust: list[Resource] = [
+        {"apiGroups": [kind.group], "resources": [kind.plural], "resourceNames": named, "verbs": ["get", "patch"]}
+        for kind, named in (trusting(operator, namespace=namespace) if own else {}).items()
+    ]
+    return {namespace: [read], "": trust}

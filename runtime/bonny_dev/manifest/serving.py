@@ -12,7 +12,6 @@ from typing import Final
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.webhooks import names
-from bonny.webhooks.permissions import trusting
 
 from .policies import SINCE
 from .template import read_object
@@ -49,7 +48,7 @@ def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
             "resources": [kind.plural],
             "resourceNames": named,
         }
-        for kind, named in trusting(operator, namespace=namespace).items()
+        for kind, named in names.trusting(operator, namespace=namespace).items()
     ]
     yield policy
     yield read_object("webhook-guard-binding", operator, namespace, guard=guard, since=SINCE)
