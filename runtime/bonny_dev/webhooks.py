@@ -142,8 +142,9 @@ async def stop_converting(client: Client, documents: Iterable[Resource]) -> list
 
 async def check_converter(client: Client, crd: Resource) -> None:
     """Raises: `UsageError` when another installation of the operator converts what `crd` gives to this one."""
-    wanted, live = _service_of(crd), await converter(client, crd)
-    if wanted and live and live["namespace"] != wanted["namespace"]:
+    wanted = _service_of(crd)
+    live = await converter(client, crd) if wanted else {}
+    if live and live["namespace"] != wanted["namespace"]:
         raise UsageError(
             f"{crd['spec']['names']['kind']} is converted by the operator in namespace {live['namespace']}, and a kind "
             f"has one converter: install into that namespace, or delete Service {live['name']} there to replace it"
