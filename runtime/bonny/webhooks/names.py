@@ -1,6 +1,6 @@
-"""Names: what the objects of webhooks are called, and the RBAC rules for those that the operator reads and writes.
+"""Names: the names of the objects of webhooks, and the RBAC rules for the certificate.
 
-The manifest brings all of them. None can be created or deleted by the operator, and each rule names its object.
+The manifest brings these objects. The operator can neither create nor delete one, and each rule names its object.
 """
 
 from __future__ import annotations

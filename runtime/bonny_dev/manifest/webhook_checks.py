@@ -1,7 +1,7 @@
 """Webhook checks: refuses an admission webhook that would have no effect, or that could lock a cluster.
 
-Internal: `webhooks` calls `check_admission` for each class. The class itself checks what needs no operator. What is
-right in some clusters is not refused: `warnings` says when it is not.
+Internal: `webhooks` calls `check_admission` for each class. The class itself checks what needs no operator. A choice
+that is right in some clusters only is not refused: `warnings` describes it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check_admission(admission: type[Admission[Any]], operator: Operator, schemas
 
 
 def warnings(operator: Operator, documents: Sequence[Resource]) -> Iterator[str]:
-    """What is risky in these documents of the operator's manifest, one sentence each."""
+    """The risks of these documents, which are the operator's manifest: one sentence each."""
     webhooks = [webhook for each in documents for webhook in each.get("webhooks", ())]
     closed = dict.fromkeys(each["name"] for each in webhooks if each.get("failurePolicy") == "Fail")
     if closed and any(each["kind"] == "Deployment" and each["spec"].get("replicas") == 1 for each in documents):
