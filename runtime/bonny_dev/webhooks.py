@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from bonny.client.api import Client
-from bonny.client.errors import NotFound, ServerError
+from bonny.client.errors import Forbidden, NotFound, ServerError
+from bonny.errors import UsageError
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource, key_of
@@ -32,6 +33,7 @@ from .sandbox.ports import LOOPBACK, free_ports
 
 CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 CONFIG_MAP: Final = Kind("v1", "ConfigMap")
+SERVICE: Final = Kind("v1", "Service")
 PORT: Final = "port"
 POLL_SECONDS: Final = 0.02
 # Usually 0.03; the rest is for a loaded machine.
@@ -136,6 +138,31 @@ async def stop_converting(client: Client, documents: Iterable[Resource]) -> list
             with suppress(NotFound):
                 changed.append(await client.merge_patch(CRD, key_of(crd), patch))
     return changed
+
+
+async def check_converter(client: Client, crd: Resource) -> None:
+    """Raises: `UsageError` when another installation of the operator converts what `crd` gives to this one."""
+    wanted = _service_of(crd)
+    live = await converter(client, crd) if wanted else {}
+    if live and live["namespace"] != wanted["namespace"]:
+        raise UsageError(
+            f"{crd['spec']['names']['kind']} is converted by the operator in namespace {live['namespace']}, and a kind "
+            f"has one converter: install into that namespace, or delete Service {live['name']} there to replace it"
+        )
+
+
+async def converter(client: Client, crd: Resource) -> Resource:
+    """The Service that converts the objects of an installed CRD, as the CRD names it; empty if it does not exist."""
+    with suppress(NotFound, Forbidden):
+        if service := _service_of(await client.get(CRD, key_of(crd))):
+            await client.get(SERVICE, service["name"], namespace=service["namespace"])
+            return service
+    return {}
+
+
+def _service_of(crd: Resource) -> Resource:
+    webhook = crd["spec"].get("conversion", {}).get("webhook") or {}
+    return dict(webhook.get("clientConfig", {}).get("service") or {})
 
 
 def _trial_of(configuration: Resource) -> str:

@@ -19,7 +19,7 @@ from bonny.resource import Resource
 from bonny.run.scrapers import Scrapers
 from bonny.webhooks import names
 from bonny.webhooks.issuer import Issuer
-from bonny.webhooks.permissions import metrics_rules
+from bonny.webhooks.names import metrics_rules
 from bonny.webhooks.rotation import Rotation, Step
 from bonny.webhooks.serving import ServingCertificate
 from bonny_dev.manifest.bundle import documents

@@ -144,7 +144,7 @@ def test_a_standby_answers_reviews_and_reads_for_them(sandbox: Sandbox, authorit
     pair = authority.issue("standby")
     (tmp_path / names.CERTIFICATE).write_bytes(pair.certificate.read_bytes())
     (tmp_path / names.KEY).write_bytes(pair.key.read_bytes())
-    registration = names.configuration(OPERATOR.name, OPERATOR.group)
+    registration = names.configuration(OPERATOR, "default")
     kinds = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
     sandbox.apply(config_map("frozen", name="ice"))
     settings = {"webhook_port": 0, "webhook_certificate": str(tmp_path), "leader_election": True}

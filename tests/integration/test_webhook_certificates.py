@@ -1,6 +1,7 @@
 """Certificates of webhooks on a real API server: filled, rotated and repaired while it calls a webhook all the time.
 
-The manifest's own permissions and its guard are in force. Every call makes a new connection.
+The manifest's own permissions and its guard are in force. Every call makes a new connection. Beside the writes, which
+wait for each other, 100 reviews a second come straight from here.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import base64
 import json
 import math
+import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
@@ -34,6 +36,10 @@ NAME: Final = "stalls-operator"
 GROUP: Final = "stalls.example.com"
 # Far more than a step takes, on a loaded machine too.
 SECONDS: Final = 30.0
+# What the server is asked in a second; a loaded machine may reach less.
+RATE: Final = 100
+# Connections that are open at a time. Each takes some milliseconds.
+OPEN: Final = 50
 # So many writes after a step: API servers and replicas have seen it, and have used it.
 WRITES: Final = 5
 
@@ -106,6 +112,46 @@ def path(resource: Resource) -> str:
     return f"{collection(resource)}/{resource['metadata']['name']}"
 
 
+class Reviews:
+    """Reviews over new connections, as an API server opens them that trusts this bundle."""
+
+    def __init__(self, port: int) -> None:
+        self.failures: list[str] = []
+        self.done = 0
+        self._port = port
+        self._open: set[asyncio.Task[None]] = set()
+
+    async def trust(self, bundle: bytes) -> None:
+        """Trust these CAs from now on; returns when no connection is open that trusts others."""
+        self._context = ssl.create_default_context(cadata=bundle.decode())
+        if before := set(self._open):
+            await asyncio.wait(before)
+
+    async def run(self) -> None:
+        clock = asyncio.get_running_loop().time
+        began, number = clock(), 0
+        while True:
+            number += 1
+            task = asyncio.create_task(self._send(str(number)))
+            self._open.add(task)
+            task.add_done_callback(self._open.discard)
+            if len(self._open) >= OPEN:
+                await asyncio.wait(self._open, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.sleep(began + number / RATE - clock())
+
+    async def _send(self, uid: str) -> None:
+        body = b'{"kind": "AdmissionReview", "request": {"uid": "%b"}}' % uid.encode()
+        try:
+            reader, writer = await asyncio.open_connection("localhost", self._port, ssl=self._context)
+            writer.write(b"POST /validate HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            answered = await reader.read()
+            writer.close()
+            assert json.loads(answered.partition(b"\r\n\r\n")[2])["response"] == {"uid": uid, "allowed": True}
+            self.done += 1
+        except (OSError, AssertionError, ValueError) as error:
+            self.failures.append(repr(error))
+
+
 class Place:
     """A server of webhooks with the production certificate, and writes that need it."""
 
@@ -122,7 +168,9 @@ class Place:
         self.certificate = ServingCertificate(self.follower, OPERATOR, namespace=NAME)
         server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=self.certificate.context)
         stack.callback(server.close)
-        self.manifest = objects(server.sockets[0].getsockname()[1])
+        port = server.sockets[0].getsockname()[1]
+        self.reviews = Reviews(port)
+        self.manifest = objects(port)
         for each in self.manifest:
             answered = await asyncio.to_thread(self.administrator.apply, each)
             assert answered.status == 201, answered.message
@@ -180,18 +228,30 @@ class Place:
             assert not self._tasks[-1].done()
             assert time.monotonic() < ends, "no writes"
             await asyncio.sleep(0.01)
+        if not self._is_quiet:
+            await self.reviews.trust(await self.registered())
+
+    async def registered(self) -> bytes:
+        """The caBundle by which the API server knows the server."""
+        (webhook,) = clients(await self.live("ValidatingWebhookConfiguration"))
+        return base64.b64decode(webhook["caBundle"])
 
     @property
     def _is_quiet(self) -> bool:
         return len(self._tasks) == 1
 
-    def begin_writing(self) -> None:
+    async def begin_writing(self) -> None:
         self._enough = False
+        await self.reviews.trust(await self.registered())
+        self._reviewing = asyncio.create_task(self.reviews.run())
         self._tasks.append(asyncio.create_task(self.keep_writing()))
 
     async def end_writing(self) -> None:
         self._enough = True
         await self._tasks.pop()
+        assert not self._reviewing.done()
+        self._reviewing.cancel()
+        await self.reviews.trust(await self.registered())
 
     async def serves(self, certificate: str) -> None:
         """Wait until the replica serves what is in the Secret."""
@@ -261,7 +321,8 @@ async def fill_and_rotate(place: Place) -> None:
         assert {each["caBundle"] for each in clients(await place.live(kind))} == {first[names.BUNDLE]}
     await place.serves(first[names.CERTIFICATE])
 
-    place.begin_writing()
+    began = time.monotonic()
+    await place.begin_writing()
     await place.edit({"data": {NEXT_CERTIFICATE: ""}})
     assert [await place.step() for _ in range(3)] == [Step.BUNDLE, Step.INJECT, Step.LEAF]
     rotated = (await place.live("Secret"))["data"]
@@ -282,7 +343,9 @@ async def fill_and_rotate(place: Place) -> None:
     await place.serves(first[names.CERTIFICATE])
     await place.used()
     await place.end_writing()
-    assert place.refused == []
+    assert (place.refused, place.reviews.failures) == ([], [])
+    print(f"{place.reviews.done / (time.monotonic() - began):.0f} reviews a second, beside {place.writes} writes")
+    assert place.reviews.done > WRITES
 
 
 async def say_what_is_missing(place: Place, caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,6 @@ from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.webhooks import Admission, Review, names
 from bonny.webhooks.issuer import Issuer as CertificateIssuer
-from bonny.webhooks.permissions import certificate_rules
 from bonny.webhooks.rotation import Rotation, Step
 from bonny.webhooks.serving import ServingCertificate
 from bonny_dev.crd.definition import crds
@@ -26,6 +25,7 @@ from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing import record_permissions
 from bonny_dev.testing.faults import FaultProxy
 from tests.support.administrator import Administrator, Answer, collection
+from tests.support.lamps import Lamp, LampAdmission, OldLamp
 from tests.support.waiting import running, until
 
 pytestmark = pytest.mark.server
@@ -39,58 +39,12 @@ RULE: Final = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"
 URL: Final = "https://example.com/all"
 
 
-class BoothSpec(Spec):
-    """What the user wants."""
-
-    seats: int = 1
-
-
-class Booth(Version):
-    """A kind whose objects the operator converts."""
-
-    kind = "Booth"
-    version = "v2"
-    storage = True
-    hub = True
-    spec: BoothSpec
-
-
-def unchanged(resource: Resource) -> Resource:
-    """A conversion; never called here."""
-    return resource
-
-
-class OldBoothSpec(Spec):
-    """As it was called before."""
-
-    chairs: int = 1
-
-
-class OldBooth(Version):
-    """Another version, whose fields differ."""
-
-    kind = "Booth"
-    version = "v1"
-    spec: OldBoothSpec
-    to_hub = staticmethod(unchanged)
-    from_hub = staticmethod(unchanged)
-
-
-class BoothAdmission(Admission[Booth]):
-    """Reviews all writes of an own kind."""
+class BoothAdmission(LampAdmission):
+    """Reviews all writes of an own kind, with all options."""
 
     match_conditions = {"spec-changes": "request.operation != 'UPDATE' || object.spec != oldObject.spec"}
     subresources = ("status",)
     again = True
-
-    def default(self, review: Review[Booth]) -> None:
-        """Never called here."""
-
-    def validate(self, review: Review[Booth]) -> None:
-        """Never called here."""
-
-    def validate_delete(self, review: Review[Booth]) -> None:
-        """Never called here."""
 
 
 class PodAdmission(Admission[Any]):
@@ -107,7 +61,7 @@ class PodAdmission(Admission[Any]):
 
 def operator(**deploy: Any) -> Operator:
     controllers = [BoothAdmission, PodAdmission]
-    return Operator(name=NAME, group=GROUP, crds=[Booth, OldBooth], controllers=controllers, deploy=Deploy(**deploy))
+    return Operator(name=NAME, group=GROUP, crds=[Lamp, OldLamp], controllers=controllers, deploy=Deploy(**deploy))
 
 
 def manifest(**deploy: Any) -> list[Resource]:
@@ -194,7 +148,7 @@ async def test_the_maker_and_the_server_of_the_certificate_use_exactly_their_per
             certificate = ServingCertificate(client, declared, namespace=NAME)
             async with running(issuer.run), running(certificate.run):
                 await until(lambda: certificate.ready and issuer.decision and issuer.decision.step is Step.REST)
-    compared = recorder.compared_with(certificate_rules(declared, namespace=NAME))
+    compared = recorder.compared_with(names.certificate_rules(declared, namespace=NAME))
 
     assert (compared.missing, compared.unused) == ({}, {})
     for resource in (configuration("Validating"), configuration("Mutating"), definition()):
@@ -257,7 +211,7 @@ def test_of_a_webhook_configuration_the_operator_changes_nothing_else(
         replaced("/spec/conversion/webhook/clientConfig", {"url": URL}),
         replaced("/spec/conversion/webhook/clientConfig/service/name", "other"),
         replaced("/spec/conversion/webhook/conversionReviewVersions", ["v1", "v1beta1"]),
-        replaced("/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/seats/maximum", 3, "add"),
+        replaced("/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/brightness/maximum", 3, "add"),
         replaced("/spec/versions/0/served", value=False),
         replaced("/spec/names/shortNames", ["b"], "add"),
         replaced("/metadata/finalizers", ["example.com/held"], "add"),

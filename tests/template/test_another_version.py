@@ -12,6 +12,7 @@ import yaml
 from bonny.errors import UsageError
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.parts import plan_webhook
 from bonny_dev.tasks.plan import Plan
 from tests.support.baking import TEMPLATE
 from tests.support.generating import state
@@ -139,6 +140,7 @@ def test_it_has_what_the_owner_wrote_for_the_hub(project: Path) -> None:
 
 def test_the_lines_to_change_put_it_in_the_place_of_the_hub(project: Path) -> None:
     add(project, "v2alpha1")
+    plan_webhook(Project.at(project), "Widget").write()
     plan = add(project, "v1")
 
     assert "v2alpha1 stays the hub" in plan.notes[0]
@@ -160,7 +162,9 @@ def test_the_lines_to_change_put_it_in_the_place_of_the_hub(project: Path) -> No
     assert [name for name, version in versions_served(project).items() if version["storage"]] == ["v1"]
     command = [sys.executable, "-m", "pytest", "-q", "tests/unit"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    assert (done.returncode, "6 passed" in done.stdout) == (0, True), done.stdout
+    admission = (project / "src/widgets_operator/controllers/widget_admission.py").read_text(encoding="utf-8")
+    assert "api.v1.widget import Widget" in admission, "regression: it went on reviewing the old version"
+    assert (done.returncode, "8 passed" in done.stdout) == (0, True), done.stdout
 
 
 def test_a_third_version_is_made_from_the_hub_whatever_came_last(project: Path) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
 
+from bonny_dev.project import Project
+from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.parts import plan_webhook
 from tests.support.baking import invoke, uninstalled
 
 
@@ -48,3 +53,17 @@ def test_a_part_that_is_not_known_is_refused_with_those_that_are(fresh: Path) ->
 
 def test_the_manifest_of_a_fresh_project_is_short(fresh: Path) -> None:
     assert len(invoke(fresh, "manifest", "--out", "-").stdout.splitlines()) < 300
+
+
+def test_a_risk_is_said_beside_the_manifest(project: Path) -> None:
+    plan_kind(Project.at(project), NewKind(kind="Gadget", plural="gadgets")).write()
+    plan_webhook(Project.at(project), "Gadget").write()
+
+    command = [sys.executable, "-m", "invoke", "manifest", "--out", "-", "--image", "x:1"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
+
+    assert [*yaml.safe_load_all(done.stdout)][-1]["kind"] == "MutatingWebhookConfiguration"
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        "warning: the operator has one replica, and while it restarts all writes that gadget-admission."
+    )

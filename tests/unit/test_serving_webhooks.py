@@ -11,13 +11,21 @@ import socket
 import ssl
 import stat
 import subprocess
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import rsa as rsa_keys
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bonny import Controller, Kind, Operator
 from bonny.client.config import Connection
@@ -26,7 +34,7 @@ from bonny.run.config import Config
 from bonny.run.process import Process
 from bonny.webhooks import Admission, Denied, Review
 from bonny.webhooks import serving as serving_module
-from bonny.webhooks.serving import ServingCertificate
+from bonny.webhooks.serving import ServingCertificate, end_of
 from tests.support.certificates import Authority, Pair
 from tests.support.waiting import running, until
 
@@ -165,6 +173,70 @@ def test_the_end_of_a_certificate_is_known(tmp_path: Path, days: int) -> None:
     ).stdout
     told = datetime.strptime(f"{shown.strip()} +0000", "notAfter=%b %d %H:%M:%S %Y GMT %z")
     assert certificate.not_after == told
+
+
+RSA_KEY = rsa_keys.generate_private_key(65537, 2048)
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def made(end: datetime, key: Any = EC_KEY, *, issuer: str = "") -> x509.Certificate:
+    """As cert-manager makes them for a self-signed Issuer: no subject, and all names in an extension."""
+    names = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer)] if issuer else [])
+    return (
+        x509.CertificateBuilder(names, x509.Name([]), key.public_key(), x509.random_serial_number(), EARLY, end)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("op.default.svc")]), critical=True)
+        .sign(key, SHA256())
+    )
+
+
+EARLY = datetime(2020, 1, 1, tzinfo=UTC)
+CENTURY = timedelta(days=36_525)
+
+
+@pytest.mark.parametrize("key", [EC_KEY, RSA_KEY], ids=["ECDSA", "RSA"])
+@pytest.mark.parametrize("end", [NOW, datetime(2049, 12, 31, 23, 59, 59, tzinfo=UTC), NOW + CENTURY])
+def test_the_end_of_the_first_certificate_of_a_chain_counts(key: Any, end: datetime) -> None:
+    """Later ones are those of its issuers, which end before or after it. Keys are in the form of cert-manager."""
+    chain = [made(end, key), made(EARLY + CENTURY)]
+    text = b"".join(each.public_bytes(Encoding.PEM) for each in chain)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    certificate = certificate_of()
+    certificate._offer(b"issued by hand\n" + text, private)
+    assert (certificate.problem, certificate.not_after) == ("", end)
+
+
+def test_what_looks_like_a_time_in_a_name_is_not_the_end() -> None:
+    """Regression: the end was looked for by a pattern over all bytes."""
+    name = "\x17\x0d990101000000Z\x17\x0d990101000000Z"
+    assert end_of(made(NOW, issuer=name).public_bytes(Encoding.DER)) == NOW
+
+
+@given(
+    end=st.datetimes(datetime(2021, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC)),  # noqa: DTZ001
+    cut=st.integers(0, 500),
+    place=st.integers(0, 500),
+    byte=st.integers(0, 255),
+)
+def test_of_a_damaged_certificate_an_end_is_read_or_nothing(end: datetime, cut: int, place: int, byte: int) -> None:
+    der = made(end).public_bytes(Encoding.DER)
+    assert end_of(der) == end.replace(microsecond=0)
+    changed = bytearray(der)
+    changed[place % len(der)] = byte
+    for damaged in (bytes(changed), der[:cut], der[cut:], der + der):
+        with contextlib.suppress(ValueError):
+            assert end_of(damaged).tzinfo is not None
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_no_certificate_have_no_end_and_are_not_served(garbage: bytes) -> None:
+    with pytest.raises(ValueError, match="the end of its first certificate cannot be read"):
+        end_of(garbage)
+    certificate = certificate_of()
+    wrapped = b"-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n"
+    for text in (garbage, wrapped % garbage, wrapped % b64encode(garbage)):
+        certificate._offer(text, garbage + b"k")
+        assert not certificate.ready
 
 
 @pytest.mark.parametrize("memory", [True, False])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny import Admission, Denied, Operator, Resource, Review, Spec, Version
+from bonny import Admission, Denied, Kind, Operator, Resource, Review, Scope, Spec, Version
 from bonny.api.schema import structural
 from bonny.calling import HANDLER_THREAD
 from bonny.client import Client
@@ -37,6 +38,7 @@ class WidgetSpec(Spec):
     size: int | None = None
     colours: list[str] = []
     depth: dict[str, float] = {}
+    weight: float | None = None
 
 
 class Widget(Version):
@@ -248,6 +250,51 @@ async def test_warnings_and_notes_are_what_the_api_server_passes_on() -> None:
 async def test_an_object_that_does_not_fit_the_schema_is_left_to_the_api_server() -> None:
     reviewed = await testing.review(WidgetAdmission, widget(size="big"))
     assert (reviewed.code, reviewed.patch, reviewed.message) == (422, [], "spec.size: must be of type integer")
+
+
+async def test_a_kind_of_another_group_is_not_read_as_our_own() -> None:
+    """Regression: its name and version are those of our kind, so its spec was read by the class of ours."""
+    seen: list[object] = []
+
+    class Both(Admission[Any]):
+        resource = (Widget, Kind("other.example.org/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED))
+
+        def default(self, review: Review[Any]) -> None:
+            seen.append(type(review.spec))
+
+        async def validate(self, review: Review[Any]) -> None:
+            seen.append(type(review.spec))
+
+    foreign = widget(size="big") | {"apiVersion": "other.example.org/v1"}
+
+    assert (await testing.review(Both, foreign)).allowed
+    assert (await testing.review(Both, widget(size=2))).allowed
+    assert seen == [dict, dict, WidgetSpec, WidgetSpec]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("place", ["a float", "a mapping", "an object"])
+async def test_a_number_that_json_does_not_have_is_an_error_of_the_handler(
+    number: float, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: the patch said null, which the API server dropped, or refused as a mistake of the user."""
+
+    class Odd(Admission[Widget]):
+        def default(self, review: Review[Widget]) -> None:
+            if place == "a float":
+                review.spec.weight = number
+            elif place == "a mapping":
+                review.spec.depth["a"] = number
+            else:
+                review.resource["spec"]["odd"] = ({"a": number},)
+
+    reviewed = await testing.review(Odd, widget(depth={"a": 1}, weight=None))
+
+    assert (reviewed.code, reviewed.patch) == (500, [])
+    assert str(number) not in reviewed.message
+    where = {"a float": "spec.weight", "a mapping": "spec.depth.a", "an object": "spec.odd.0.a"}[place]
+    (said,) = (vars(record)["error"] for record in caplog.records if record.message == "webhook failed")
+    assert f"default set {where} to {number}, which JSON does not have" in said
 
 
 @pytest.mark.parametrize("method", ["default", "validate"])

@@ -6,10 +6,13 @@ import ssl
 import subprocess
 import sys
 import tempfile
+from base64 import b64decode, encodebytes
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from bonny.webhooks.certificates import DAYS, Issued, issue, read, split
 
@@ -101,6 +104,33 @@ def test_a_bundle_is_split_into_what_parses_each_once() -> None:
     broken = b"-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n"
     assert list(split(b"# text\n" + one.ca + broken + one.ca + other.ca + one.ca[:50])) == [one.ca, other.ca]
     assert split(b"") == {}
+
+
+MADE = issue(["localhost"])
+
+
+def damaged(pem: bytes, place: int, byte: int) -> bytes:
+    """The PEM with one other byte in its DER."""
+    first, *lines, last = pem.splitlines(keepends=True)
+    der = bytearray(b64decode(b"".join(lines)))
+    der[place % len(der)] = byte
+    return first + encodebytes(bytes(der)) + last
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+@given(st.integers(0, 600), st.integers(0, 255))
+@example(17, 4)  # a version that no certificate has
+@example(13, 0)  # a type of keys that nobody knows
+def test_a_damaged_certificate_is_not_read_and_raises_nothing(place: int, byte: int) -> None:
+    """Regression: some errors of the package got out and ended the work of the leader."""
+    for certificate, key, ca in (
+        (damaged(MADE.certificate, place, byte), MADE.key, MADE.ca),
+        (MADE.certificate, damaged(MADE.key, place, byte), MADE.ca),
+        (MADE.certificate, MADE.key, damaged(MADE.ca, place, byte)),
+    ):
+        leaf = read(certificate, key, split(ca))
+        assert leaf is None or leaf.not_after
+        split(certificate)
 
 
 def test_without_cryptography_one_sentence_says_what_to_install() -> None:

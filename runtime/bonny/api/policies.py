@@ -80,7 +80,8 @@ class Policy:
     """The options of both kinds of policy. Use `ValidatingAdmissionPolicy` or `MutatingAdmissionPolicy`."""
 
     name: str
-    """A DNS label; in the cluster the policy is called `<name>.<group of the operator>`."""
+    """A DNS label; in the cluster the policy is called `<name>.<group of the operator>`, and `.<namespace>` after that
+    for an operator with `watch="namespace"`."""
 
     _: KW_ONLY
 
@@ -100,7 +101,8 @@ class Policy:
     """Expressions in CEL by name, which others use as `variables.<name>`. Default: none."""
 
     namespace_selector: Mapping[str, str] = field(default_factory=dict)
-    """The labels of the namespaces in which it applies. Default: everywhere."""
+    """The labels of the namespaces in which it applies. Default: everywhere; only in its own for an operator with
+    `watch="namespace"`."""
 
     params: Params | None = None
     """Parameters for the expressions. Default: none."""

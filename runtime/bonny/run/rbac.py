@@ -13,7 +13,7 @@ An operator is granted exactly the requests that the runtime makes:
 - kinds in `related`: get, list, watch;
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
 - the operator's Lease in its own namespace: get, update, and create;
-- the certificates of webhooks and of /metrics, and reviews of who scrapes it: `webhooks.permissions`;
+- the certificates of webhooks and of /metrics, and reviews of who scrapes it: `webhooks.names`;
 - `rules`, as they are written. A wildcard is refused: what it grants may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -102,11 +102,11 @@ def needs(
             # A create cannot be bound to a name: it is not known yet when permissions are asked for.
             wanted.add(Permission(namespace, LEASE.group, LEASE.plural, names, verb))
     if webhooks and operator.has_webhooks:
-        from ..webhooks.permissions import certificate_rules  # noqa: PLC0415  loaded only where it is needed
+        from ..webhooks.names import certificate_rules  # noqa: PLC0415  loaded only where it is needed
 
         wanted.update(permissions(certificate_rules(operator, namespace=namespace)))
     if secure_metrics:
-        from ..webhooks.permissions import metrics_rules  # noqa: PLC0415  loaded only where it is needed
+        from ..webhooks.names import metrics_rules  # noqa: PLC0415  loaded only where it is needed
 
         wanted.update(permissions(metrics_rules(operator, namespace=namespace)))
     for who, where, rule in operator.rules():

@@ -153,10 +153,11 @@ class Admission(Generic[V_co]):
         return tuple(each if isinstance(each, Kind) else each.as_kind(default_group) for each in cls.resources())
 
     @classmethod
-    def version_for(cls, kind: str, version: str) -> type[Version] | None:
-        """The version class for objects of this kind and version (`v1`); None for kinds without one."""
+    def version_for(cls, group: str, version: str, kind: str, *, default_group: str) -> type[Version] | None:
+        """The version class for objects of this group, version (`v1`) and kind; None for kinds without one."""
         versions = (each for each in cls.resources() if isinstance(each, type))
-        return next((each for each in versions if (each.kind, each.version) == (kind, version)), None)
+        wanted = group, version, kind
+        return next((v for v in versions if (v.group or default_group, v.version, v.kind) == wanted), None)
 
     @classmethod
     def fails_closed(cls) -> bool:

@@ -19,12 +19,11 @@ import msgspec
 from ..api.policies import Operation
 from ..calling import HandlerTimeout, call, report, stopping
 from ..client.api import Client
-from ..resource import Key
+from ..resource import Key, Resource
 from ..telemetry.logging import about
 from .admission import Admission
 from .patch import patch
-from .request import NotAReview, Request, read
-from .response import response
+from .request import API_VERSION, NotAReview, Request, read
 from .review import Denied, Review
 
 # For what the API server and we do besides calling the handler.
@@ -42,12 +41,12 @@ log = logging.getLogger("bonny.webhooks")
 
 
 class Reviewer:
-    """Answers the reviews of `admission`; users read its name and that of the `operator`."""
+    """Answers the reviews of `admission`; users read its name and that of the `operator`, which has this `group`."""
 
-    def __init__(self, admission: Admission[Any], client: Client | None, operator: str) -> None:
+    def __init__(self, admission: Admission[Any], client: Client | None, operator: str, group: str) -> None:
         self._admission = admission
         self._name = type(admission).__name__
-        self._operator = operator
+        self._operator, self._group = operator, group
         self._client = client
         self._mutates = admission.path("mutate")
         written = admission.operations if admission.mutates() else ()
@@ -95,7 +94,8 @@ class Reviewer:
 
     async def _respond(self, path: str, request: Request, seconds: float) -> tuple[str, bytes]:
         """The outcome and the AdmissionReview. Raises: what the handler raises, except for a refusal."""
-        version = self._admission.version_for(request.kind.kind, request.kind.version)
+        kind = request.kind
+        version = self._admission.version_for(kind.group, kind.version, kind.kind, default_group=self._group)
         review, operations = Review[Any](request, version, self._client), []
         given = msgspec.json.encode(review.resource) if path == self._mutates else None
         handler = self._handlers.get((path, request.operation))
@@ -110,7 +110,7 @@ class Reviewer:
             # The API server checks the schema after `default`, and says what does not fit.
             if error is not review.misfit or given is None:
                 raise
-        return "denied" if review.denials else "allowed", response(request, review, operations)
+        return "denied" if review.denials else "allowed", _response(request, review, operations)
 
     async def _call(self, handler: Callable[[Review[Any]], object], review: Review[Any], seconds: float) -> None:
         if inspect.iscoroutinefunction(handler):
@@ -137,3 +137,28 @@ class Reviewer:
     def _returned(self, thread: asyncio.Future[object]) -> None:
         thread.exception()  # asyncio would log an error that was not looked at
         self._slots.release()
+
+
+def _response(request: Request, review: Review[Any], operations: list[Resource]) -> bytes:
+    """Refuses the write if `review` has denials, else allows it with the JSON patch `operations`."""
+    answer: Resource = {"uid": request.uid, "allowed": not review.denials}
+    if review.denials:
+        answer["status"] = _status(request, review.denials)
+    elif operations:
+        answer |= {"patchType": "JSONPatch", "patch": msgspec.json.encode(operations)}  # bytes become base64
+    answer |= {"warnings": review.warnings, "auditAnnotations": review.notes}
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": answer})
+
+
+def _status(request: Request, denials: list[Denied]) -> Resource:
+    """A Status that kubectl prints as it prints errors of the schema: a line for each of the causes."""
+    if any(denied.forbidden for denied in denials):
+        return {"code": 403, "reason": "Forbidden", "message": "; ".join(denied.message for denied in denials)}
+    kind, name = request.kind.kind, request.name
+    causes = [
+        {"reason": "FieldValueInvalid", "field": denied.field or kind, "message": "Invalid value: " + denied.message}
+        for denied in denials
+    ]
+    message = f'{kind} "{name}" is invalid: ' + "; ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
+    details = {"group": request.kind.group, "kind": kind, "name": name, "causes": causes}
+    return {"code": 422, "reason": "Invalid", "message": message, "details": details}

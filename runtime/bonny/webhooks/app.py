@@ -36,7 +36,9 @@ class WebhookApp:
     """Answers for all webhooks of `operator`; handlers read with `client`. Guarantees: an answer to every request."""
 
     def __init__(self, operator: Operator, client: Client | None) -> None:
-        self.reviewers: list[Reviewer] = [Reviewer(each(), client, operator.name) for each in operator.admissions]
+        self.reviewers: list[Reviewer] = [
+            Reviewer(each(), client, operator.name, operator.group) for each in operator.admissions
+        ]
         self.routes: dict[str, Route] = {
             path: partial(reviewer.answer, path) for reviewer in self.reviewers for path in reviewer.paths
         }

@@ -19,7 +19,7 @@ from ..errors import UsageError
 
 try:
     from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.hashes import SHA256
@@ -39,6 +39,12 @@ SKEW: Final = timedelta(hours=2)
 _SIGNS: Final = x509.KeyUsage(
     False, False, False, False, False, key_cert_sign=True, crl_sign=False, encipher_only=False, decipher_only=False
 )
+
+# Of certificates and keys that are damaged, or of a kind that the package does not know.
+UNREADABLE: Final = (
+    ValueError, TypeError, UnsupportedAlgorithm,
+    x509.InvalidVersion, x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType,
+)  # fmt: skip
 
 END: Final = b"-----END CERTIFICATE-----\n"
 
@@ -112,7 +118,7 @@ def read(certificate: bytes, key: bytes, cas: Iterable[bytes]) -> Leaf | None:
         trusted = any(_is_signed(chain[-1], by=x509.load_pem_x509_certificate(ca)) for ca in cas)
         if not (own_key and links and trusted):
             return None
-    except (ValueError, TypeError, x509.ExtensionNotFound):
+    except UNREADABLE:
         return None
     hosts = (*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress)))
     return Leaf(leaf.not_valid_before_utc, leaf.not_valid_after_utc, frozenset(hosts))
@@ -124,7 +130,7 @@ def split(bundle: bytes) -> dict[bytes, datetime]:
     for part in bundle.split(END.strip())[:-1]:
         try:
             certificate = x509.load_pem_x509_certificate(part + END)
-        except ValueError:
+        except UNREADABLE:
             continue
         ends[certificate.public_bytes(Encoding.PEM)] = certificate.not_valid_after_utc
     return ends
@@ -137,6 +143,6 @@ def _name(common_name: str) -> x509.Name:
 def _is_signed(certificate: x509.Certificate, *, by: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(by)
-    except (ValueError, TypeError, InvalidSignature):
+    except (*UNREADABLE, InvalidSignature):
         return certificate == by  # one that is trusted itself
     return True

@@ -6,7 +6,7 @@ certificate is made (`certificates`), who serves it (`serving`).
 Guarantees: of configurations and CRDs it writes nothing but a caBundle that differs. It looks every 30 seconds, and
 every 3 while one of them does not exist: a GET for each, and one for the Secret.
 Does not: create the Secret. The manifest has it, empty.
-RBAC: get and patch of the Secret, of both webhook configurations, and of the CRDs with conversion: `permissions`.
+RBAC: get and patch of the Secret, of both webhook configurations, and of the CRDs with conversion: `names`.
 For /metrics nothing is registered: scrapers read the CAs in the Secret.
 """
 
@@ -27,7 +27,6 @@ from ..errors import ApiError, UsageError
 from ..kinds import Kind
 from ..resource import Resource
 from . import names
-from .permissions import trusting
 
 if TYPE_CHECKING:
     from ..operator import Operator
@@ -71,7 +70,7 @@ class Issuer:
         self._hosts = names.host_names(operator.name, namespace, purpose)
         self._rotation = rotation
         self._stopped = asyncio.Event()
-        trusted = trusting(operator) if purpose == "webhook" else {}
+        trusted = names.trusting(operator, namespace=namespace) if purpose == "webhook" else {}
         self._registered = [(kind, name) for kind, named in trusted.items() for name in named]
 
     def __str__(self) -> str:
@@ -105,7 +104,8 @@ class Issuer:
         secret = await self._client.get(SECRET, self._secret)
         data = {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
         found = [(kind, live) for kind, name in self._registered if _clients(live := await self._get(kind, name))]
-        bundles = [b64decode(each.get("caBundle") or "") for _, live in found for each in _clients(live).values()]
+        ours = [(kind, live) for kind, live in found if not self._is_elsewhere(live)]
+        bundles = [b64decode(each.get("caBundle") or "") for _, live in ours for each in _clients(live).values()]
         self.decision = self._rotation.decide(data, bundles, now=datetime.now(UTC), clock=time.monotonic())
         if self.decision.step is Step.REST:
             missing = len(found) < len(self._registered)
@@ -113,13 +113,19 @@ class Issuer:
         log.info("certificate rotation", extra={"purpose": self._purpose, "step": self.decision.step.value})
         if self.decision.step is Step.INJECT:
             bundle = b64encode(self.decision.bundle).decode()
-            patches = [self._inject(kind, live, bundle) for kind, live in found]
+            patches = [self._inject(kind, live, bundle) for kind, live in ours]
             for result in await asyncio.gather(*patches, return_exceptions=True):
                 if result is not None:
                     raise result
         else:
             await self._store(secret, self.decision.data)
         return PAUSE_SECONDS
+
+    def _is_elsewhere(self, live: Resource) -> bool:
+        """Whether the Service of another installation is called, whose certificate is another one: to convert."""
+        namespace, _ = self._secret
+        services = [client["service"] for client in _clients(live).values() if "service" in client]
+        return any(service["namespace"] != namespace for service in services)
 
     async def _get(self, kind: Kind, name: str) -> Resource:
         try:

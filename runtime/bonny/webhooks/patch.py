@@ -6,6 +6,7 @@ fields that the class does not know, nulls, and numbers like `1.0` stay as they 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
@@ -30,17 +31,19 @@ def patch(review: Review[Any], given: Resource) -> list[Resource]:
     """The operations that turn `given`, the object as it came, into what `default` made of it.
 
     Left out is what the API server would not store: of a write of the status all but the status, and the other way
-    round. Raises: `OptionError` when `default` changed the identity of the object.
+    round. Raises: `OptionError` when `default` changed the identity of the object, or set a number that JSON lacks.
     """
-    wanted: Resource = msgspec.json.decode(msgspec.json.encode(review.resource))
+    wanted: Resource = msgspec.to_builtins(review.resource, str_keys=True)
     if isinstance(review.given_spec, Spec) and review.version is not None:
         before, after = _fields(review.version.spec_of(given)), _fields(review.given_spec)
+        _check_numbers(after, "spec")
         if not same(before, after):
             wanted["spec"] = merge(wanted.get("spec"), before, after)
     elif review.given_spec and "spec" not in given:
         wanted["spec"] = review.given_spec
     operations = list(difference(given, wanted))
     for operation in operations:
+        _check_numbers(operation.get("value"), operation["path"])
         if operation["path"] in FIXED:
             raise OptionError(f"default changed {operation['path'][1:].replace('/', '.')}, which identifies the object")
     return [operation for operation in operations if _has_effect(operation["path"].split("/")[1], review)]
@@ -97,6 +100,15 @@ def difference(before: Any, after: Any, path: str = "") -> Iterator[Resource]:
             yield from difference(one, other, f"{path}/{index}")
     else:
         yield {"op": "replace", "path": path, "value": after}
+
+
+def _check_numbers(value: Any, path: str) -> None:
+    """Raises: `OptionError` for NaN and infinity, which would be written as null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise OptionError(f"default set {path.strip('/').replace('/', '.')} to {value}, which JSON does not have")
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for name, item in items:
+        _check_numbers(item, f"{path}/{name}")
 
 
 def _has_effect(field: str, review: Review[Any]) -> bool:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 # Files of a folder are compared this often.
 FOLDER_SECONDS: Final = 2.0
 FIRST: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
-# RFC 5280, 4.1: two times after each other, as yymmdd (UTCTime) or yyyymmdd (GeneralizedTime). All are in this century.
-NOT_AFTER: Final = re.compile(rb"[\x17\x18].\d{12,14}Z[\x17\x18].\d*(\d{12})Z", re.DOTALL)
+# Tags of DER (X.690) in a certificate, and the longest content whose size is in one byte.
+SEQUENCE, VERSION, UTC_TIME, GENERALIZED_TIME = 0x30, 0xA0, 0x17, 0x18
+SHORT: Final = 0x7F
 
 log = logging.getLogger("bonny.webhooks.serving")
 
@@ -136,14 +137,47 @@ class ServingCertificate:
 def _load(certificate: bytes, key: bytes) -> tuple[ssl.SSLContext, datetime]:
     """A context with this certificate, and its end. Raises: `ssl.SSLError`, `ValueError`."""
     first = FIRST.search(certificate)
-    end = first and NOT_AFTER.search(b64decode(first[1]))
-    if not (end and key):
+    if not (first and key):
         raise ValueError("it holds no certificate with a key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with _file(certificate + b"\n" + key) as path:
         # Without a password OpenSSL would ask for one in the terminal.
         context.load_cert_chain(path, password="")
-    return context, datetime.strptime(f"20{end[1].decode()}+0000", "%Y%m%d%H%M%S%z")
+    return context, end_of(b64decode(first[1]))
+
+
+def end_of(certificate: bytes) -> datetime:
+    """The end of a certificate in DER, which is where RFC 5280, 4.1, has it. Raises: `ValueError` for other bytes."""
+    try:
+        (whole,) = _sequence(SEQUENCE, certificate)
+        signed, *_ = _sequence(*whole)
+        _serial, _algorithm, _issuer, validity, *_ = (each for each in _sequence(*signed) if each[0] != VERSION)
+        _begin, (tag, text) = _sequence(*validity)
+        if tag == UTC_TIME:
+            text = (b"19" if text >= b"50" else b"20") + text
+        if tag not in (UTC_TIME, GENERALIZED_TIME) or not re.fullmatch(rb"\d{14}Z", text):
+            raise ValueError(text)
+        return datetime.strptime(f"{text.decode()}+0000", "%Y%m%d%H%M%SZ%z")
+    except ValueError as error:
+        raise ValueError("the end of its first certificate cannot be read") from error
+
+
+def _sequence(tag: int, content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Tag and content of each value in a SEQUENCE. Raises: `ValueError` for another tag, and for what is not DER."""
+    if tag != SEQUENCE:
+        raise ValueError(tag)
+    while content:
+        size, start = int.from_bytes(content[1:2]), 2
+        if size > SHORT:  # the number of bytes that have the size
+            start += size - SHORT - 1
+            size = int.from_bytes(content[2:start])
+            if size <= SHORT:
+                raise ValueError(size)
+        end = start + size
+        if len(content) < end:
+            raise ValueError(end)
+        yield content[0], content[start:end]
+        content = content[end:]
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from bonny.naming import check_dns_label
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, grants
+from bonny.webhooks import names
 
 from ..crd.definition import crds
 from ..install import is_object
@@ -123,8 +124,10 @@ def _role(operator: Operator, rules: list[Resource], *, scope: str, namespace: s
     """A role with these rules, and its binding to the operator: for a namespace, or for the whole cluster."""
     kind = "ClusterRole" if scope == CLUSTER else "Role"
     role, binding = (read_object(name, operator, namespace, kind=kind) for name in ("role", "role-binding"))
-    for each in (role, binding) if scope != CLUSTER else ():
-        each["metadata"]["namespace"] = scope
+    name = operator.name if scope == namespace else names.outside(operator.name, operator, namespace)
+    for each in (role, binding):
+        each["metadata"] = {"name": name, **({} if scope == CLUSTER else {"namespace": scope})}
+    binding["roleRef"]["name"] = name
     return [{**role, "rules": rules}, binding]
 
 

@@ -14,6 +14,7 @@ from bonny.api.version import Version
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource
+from bonny.webhooks import names
 
 from .field_checks import check_fields, schemas_of
 from .policy_checks import check_policy
@@ -44,8 +45,8 @@ def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]
 
 
 def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Resource]:
-    name = f"{policy.name}.{operator.group}"
-    spec: Resource = {"matchConstraints": _constraints(policy, operator)}
+    name = names.outside(f"{policy.name}.{operator.group}", operator, namespace)
+    spec: Resource = {"matchConstraints": _constraints(policy, operator, namespace)}
     conditions = dict(policy.match_conditions)
     if {"CREATE", "UPDATE"} & set(policy.operations):
         conditions["not-being-deleted"] = NOT_DELETED
@@ -84,12 +85,16 @@ def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Res
         yield {"apiVersion": API_VERSION, "kind": kind, "metadata": dict(metadata), "spec": content}
 
 
-def _constraints(policy: Policy, operator: Operator) -> Resource:
+def _constraints(policy: Policy, operator: Operator, namespace: str) -> Resource:
     kinds = (_kind(each, operator) for each in policy.kinds)
     constraints: Resource = {"resourceRules": [rule(kind, policy.operations, policy.subresources) for kind in kinds]}
+    selector: Resource = {}
     if policy.namespace_selector:
-        constraints["namespaceSelector"] = {"matchLabels": dict(policy.namespace_selector)}
-    return constraints
+        selector["matchLabels"] = dict(policy.namespace_selector)
+    if operator.watch == "namespace":
+        # Elsewhere it would hold up the operators of other installations, which it does not exempt.
+        selector["matchExpressions"] = [within(namespace)]
+    return {**constraints, "namespaceSelector": selector} if selector else constraints
 
 
 def _param_ref(params: Params) -> Resource:
@@ -106,6 +111,11 @@ def rule(kind: Kind, operations: Iterable[str], subresources: Iterable[str]) -> 
         "operations": list(operations),
         "resources": [kind.plural, *(f"{kind.plural}/{each}" for each in subresources)],
     }
+
+
+def within(namespace: str) -> Resource:
+    """The expression of a namespaceSelector for this namespace alone."""
+    return {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace]}
 
 
 def not_by(operator: Operator, namespace: str) -> str:

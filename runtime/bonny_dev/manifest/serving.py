@@ -13,7 +13,6 @@ from typing import Final
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.webhooks import names
-from bonny.webhooks.permissions import trusting
 
 from .policies import SINCE
 from .template import read_object
@@ -27,7 +26,8 @@ def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
         yield from _called(operator, namespace)
     if operator.deploy.secure_metrics:
         yield from _certificate(operator, namespace, "metrics")
-        yield read_object("metrics-reader", operator, namespace)
+        reader = names.outside(f"{operator.name}-metrics-reader", operator, namespace)
+        yield read_object("metrics-reader", operator, namespace, reader=reader)
 
 
 def _called(operator: Operator, namespace: str) -> Iterator[Resource]:
@@ -55,7 +55,7 @@ def _certificate(operator: Operator, namespace: str, purpose: names.Purpose) -> 
 
 
 def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
-    guard = f"{operator.name}-{GUARD}.{operator.group}"
+    guard = names.outside(f"{operator.name}-{GUARD}.{operator.group}", operator, namespace)
     policy = read_object("webhook-guard", operator, namespace, guard=guard, since=SINCE)
     policy["spec"]["matchConstraints"]["resourceRules"] = [
         {
@@ -65,7 +65,7 @@ def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
             "resources": [kind.plural],
             "resourceNames": named,
         }
-        for kind, named in trusting(operator).items()
+        for kind, named in names.trusting(operator, namespace=namespace).items()
     ]
     yield policy
     yield read_object("webhook-guard-binding", operator, namespace, guard=guard, since=SINCE)

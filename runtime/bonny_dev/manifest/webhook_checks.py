@@ -1,15 +1,18 @@
 """Webhook checks: refuses an admission webhook that would have no effect, or that could lock a cluster.
 
-Internal: `webhooks` calls `check_admission` for each class. The class itself checks what needs no operator.
+Internal: `webhooks` calls `check_admission` for each class. The class itself checks what needs no operator. A choice
+that is right in some clusters only is not refused: `warnings` describes it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from bonny.kinds import Kind
 from bonny.operator import Operator
+from bonny.resource import Resource
 from bonny.webhooks.admission import Admission
 
 from .field_checks import Schemas, check_fields, refuse
@@ -47,6 +50,23 @@ def check_admission(admission: type[Admission[Any]], operator: Operator, schemas
             refuse(name, f"names the subresource {subresource!r}: name each, for example 'status'")
     if taken := {*OWN_CONDITIONS} & admission.match_conditions.keys():
         refuse(name, f"has a match condition called {min(taken)!r}, which every webhook has: choose another name")
+
+
+def warnings(operator: Operator, documents: Sequence[Resource]) -> Iterator[str]:
+    """The risks of these documents, which are the operator's manifest: one sentence each."""
+    webhooks = [webhook for each in documents for webhook in each.get("webhooks", ())]
+    closed = dict.fromkeys(each["name"] for each in webhooks if each.get("failurePolicy") == "Fail")
+    if closed and any(each["kind"] == "Deployment" and each["spec"].get("replicas") == 1 for each in documents):
+        yield (
+            f"the operator has one replica, and while it restarts all writes that {', '.join(closed)} reviews are "
+            "refused: use Deploy(replicas=2)"
+        )
+    converted = ", ".join(hub.kind for hub in operator.converted)
+    if converted and operator.watch == "namespace":
+        yield (
+            f"a cluster has one converter of {converted}: install this operator in one namespace only, or handle all "
+            'namespaces with watch="all"'
+        )
 
 
 def _check_kind(admission: type[Admission[Any]], operator: Operator, kind: Kind, *, own: bool) -> None:

@@ -18,7 +18,7 @@ from bonny.webhooks.admission import Admission
 
 from ..crd.definition import crds
 from .field_checks import schemas_of
-from .policies import API_VERSION, NOT_DELETED, SINCE, named, not_by, rule
+from .policies import API_VERSION, NOT_DELETED, SINCE, named, not_by, rule, within
 from .template import read_object
 from .webhook_checks import check_admission
 
@@ -45,7 +45,7 @@ def webhooks(operator: Operator, namespace: str) -> list[Resource]:
             made = _webhook(admission, operator, namespace, "mutate", written)
             mutating.append({**made, "reinvocationPolicy": "IfNeeded" if admission.again else "Never"})
     metadata = {
-        "name": names.configuration(operator.name, operator.group),
+        "name": names.configuration(operator, namespace),
         "annotations": {SINCE: "1.30", **_injected(operator, namespace)},
     }
     return [
@@ -100,7 +100,7 @@ def _webhook(
     made["matchConditions"] = named({**admission.match_conditions, **own})
     if operator.watch == "namespace":
         # It has its objects there, and nothing to say about those elsewhere.
-        made["namespaceSelector"]["matchExpressions"][0] |= {"operator": "In", "values": [namespace]}
+        made["namespaceSelector"] = {"matchExpressions": [within(namespace)]}
     if admission.namespace_selector:
         made["namespaceSelector"]["matchLabels"] = dict(admission.namespace_selector)
     if admission.object_selector:

@@ -5,6 +5,7 @@ You need it in tasks.py only. Imports at the top are light, so that `invoke --li
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -221,12 +222,13 @@ def manifest(
     without: Iterable[str] | None = None,
 ) -> None:
     """Write the manifest of the operator: CRDs, permissions, Deployment."""
-    from ..manifest import bundle, command
+    from ..manifest import bundle, command, webhook_checks
 
     project = Project.at(Path(c.root))
+    operator = project.load_operator()
     usual = f"{project.image}:{project.version}" if project.image else None
     objects = bundle.documents(
-        project.load_operator(),
+        operator,
         image=image or usual,
         namespace=namespace or None,
         local=local,
@@ -237,6 +239,8 @@ def manifest(
     command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
     if out != "-":
         print(f"wrote {out}")
+    for each in webhook_checks.warnings(operator, objects):
+        print(f"warning: {each}", file=sys.stderr)
 
 
 @task(

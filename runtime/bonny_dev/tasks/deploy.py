@@ -27,7 +27,7 @@ from ..install import CRD, kind_of, served_kind
 from ..install import install as apply_all
 from ..manifest import bundle, policies, serving
 from ..project import Project
-from ..webhooks import CONFIGURATIONS, stop_converting
+from ..webhooks import CONFIGURATIONS, check_converter, converter, stop_converting
 
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5
@@ -56,7 +56,8 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
     A namespace that exists already gets the labels of the manifest, which enforce pod security.
     Webhooks are registered when a replica of this version is ready, which may take `wait` seconds (default 300), and
     work at the end: in the same time they have got the authority that the API server trusts.
-    Raises: `ApiError` when the cluster does not answer or refuses one; those before it stay applied. `UsageError`.
+    Raises: `ApiError` when the cluster does not answer or refuses one; those before it stay applied. `UsageError`, and
+    nothing is applied, when another installation converts the objects of a kind.
     """
     configurations = [each for each in documents if each["kind"] in CONFIGURATIONS]
 
@@ -65,6 +66,9 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
 
     async with Client(cluster, user_agent="bonny-install") as client:
         others = [each for each in documents if each not in configurations]
+        for each in others:
+            if each["kind"] == CRD.kind:
+                await check_converter(client, each)
         await _drop_authorities(client, others)
         await apply_all(client, others, manager="bonny-install", applied=applied)
         await _unregister(client, others, configurations)
@@ -97,14 +101,19 @@ async def _drop_authorities(client: Client, documents: Sequence[Resource]) -> No
 
 
 async def _unregister(client: Client, others: Sequence[Resource], configurations: Sequence[Resource]) -> None:
-    """Delete the webhook configurations that only a former release had: no replica will answer them."""
+    """Delete the webhook configurations that only a former release had: no replica will answer them.
+
+    Other installations have labels like these, and Services in other namespaces.
+    """
     kept = [(each["kind"], each["metadata"]["name"]) for each in configurations]
     for each in others:
         marks = each["metadata"].get("labels", {})
         for kind in CONFIGURATIONS if each["kind"] == "Deployment" and marks.keys() >= {*OWN_LABELS} else ():
             ours = ",".join(f"{name}={marks[name]}" for name in OWN_LABELS)
             for live in await client.list(Kind(policies.API_VERSION, kind, label_selector=ours)):
-                if (kind, live["metadata"]["name"]) not in kept:
+                services = [webhook["clientConfig"].get("service", {}) for webhook in live.get("webhooks", ())]
+                own = any(service.get("namespace") == each["metadata"]["namespace"] for service in services)
+                if own and (kind, live["metadata"]["name"]) not in kept:
                     await _delete(client, Kind(policies.API_VERSION, kind), live)
 
 
@@ -132,12 +141,15 @@ def _is_trusted(configuration: Resource) -> bool:
     return all(webhook["clientConfig"].get("caBundle") for webhook in configuration["webhooks"])
 
 
-async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str, wait: float, sure: bool) -> None:
+async def uninstall(
+    cluster: Cluster, documents: Sequence[Resource], *, own: str, wait: float, sure: bool, namespace: str = ""
+) -> None:
     """Delete all custom resources, wait `wait` seconds at most until they are gone, then the documents in reverse.
 
     Guarantees: without `sure` nothing is deleted; while a custom resource is left, only policies and webhooks are. No
     webhook is called, also where no replica answers. Of Namespaces only the one called `own`, which is the operator's
-    name, is deleted: others may hold what is not the operator's.
+    name, is deleted: others may hold what is not the operator's. With the `namespace` of an operator that watches no
+    other one: while it is installed elsewhere, too, CRDs, their roles and the custom resources elsewhere are left.
     Raises: `UsageError` that says what would be deleted, what is left after the wait, or that objects are stored in
     several versions, between which only the operator can convert; `ApiError`.
     """
@@ -145,8 +157,17 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
     namespaces = {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
     documents = [each for each in documents if each["kind"] != "Namespace" or each["metadata"]["name"] == own]
     async with Client(cluster, user_agent="bonny-uninstall") as client:
-        converting = await _converting(client, defined)
-        left = await _objects(client, defined)
+        elsewhere = await _elsewhere(client, own, namespace)
+        shared = [each for each in documents if elsewhere and _is_shared(each, namespace)]
+        documents = [each for each in documents if each not in shared]
+        within = namespace if elsewhere else None
+        unconverted = [
+            each["spec"]["names"]["kind"]
+            for each in shared
+            if each["kind"] == CRD.kind and (await converter(client, each)).get("namespace") == namespace
+        ]
+        converting = [] if elsewhere else await _converting(client, defined)
+        left = await _objects(client, defined, within)
         if not sure:
             places = ", ".join(sorted({each["metadata"].get("namespace", "the cluster") for _, each in left}))
             raise UsageError(
@@ -167,7 +188,7 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
         for crd in await stop_converting(client, converting):
             print(f"{identify(crd)} no longer asks for conversions", flush=True)
         await _delete_custom_resources(
-            client, defined, left, wait=wait, again=(Forbidden, Invalid, ServerError) if admission else ()
+            client, defined, within, left, wait=wait, again=(Forbidden, Invalid, ServerError) if admission else ()
         )
         for document in reversed(documents):
             kind = kind_of(document)
@@ -179,11 +200,31 @@ async def uninstall(cluster: Cluster, documents: Sequence[Resource], *, own: str
                     raise
     for name in sorted(namespaces - {own}):
         print(f"left Namespace {name}, which may hold objects that are not the operator's", flush=True)
+    for each in shared:
+        print(f"left {identify(each)}, which the operator in {', '.join(elsewhere)} needs", flush=True)
+    for kind in unconverted:
+        print(f"nothing converts {kind} now: run `invoke install --namespace {elsewhere[0]}`", flush=True)
+
+
+async def _elsewhere(client: Client, name: str, namespace: str) -> list[str]:
+    """The other namespaces in which an operator that watches `namespace` alone is installed, too."""
+    if not namespace:
+        return []
+    ours = f"{OWN_LABELS[0]}={name},{OWN_LABELS[1]}=operator,{OWN_LABELS[2]}=bonny"
+    found = await client.list(Kind("apps/v1", "Deployment", label_selector=ours))
+    return sorted({each["metadata"]["namespace"] for each in found} - {namespace})
+
+
+def _is_shared(document: Resource, namespace: str) -> bool:
+    """Whether all installations have this object: it is in no namespace, and its name says none."""
+    name, kind = document["metadata"]["name"], document["kind"]
+    return "namespace" not in document["metadata"] and not name.endswith(f".{namespace}") and kind != "Namespace"
 
 
 async def _delete_custom_resources(
     client: Client,
     defined: Sequence[str],
+    within: str | None,
     left: list[tuple[Kind, Resource]],
     *,
     wait: float,
@@ -204,7 +245,7 @@ async def _delete_custom_resources(
                 except again as error:
                     refusal = error
         await asyncio.sleep(POLL_SECONDS)
-        left = await _objects(client, defined)
+        left = await _objects(client, defined, within)
         if left and asyncio.get_running_loop().time() > ends:
             raise refusal or UsageError(
                 f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
@@ -230,16 +271,18 @@ async def _converting(client: Client, defined: Sequence[str]) -> list[Resource]:
     return found
 
 
-async def _objects(client: Client, defined: Sequence[str]) -> list[tuple[Kind, Resource]]:
+async def _objects(client: Client, defined: Sequence[str], within: str | None) -> list[tuple[Kind, Resource]]:
     """All objects of the kinds that these CustomResourceDefinitions define; one that is not installed has none.
 
+    `within` a namespace there are only those in it.
     Only the API server's own "not found" says so. A bare 404 may come from a proxy, and is raised.
     """
     objects: list[tuple[Kind, Resource]] = []
     for name in defined:
         with suppress(NotFound):
             kind = served_kind(await client.get(CRD, name))
-            objects += [(kind, each) for each in await client.list(kind)]
+            if kind.namespaced or within is None:
+                objects += [(kind, each) for each in await client.list(kind, namespace=within)]
     return objects
 
 

@@ -41,6 +41,7 @@ from ..install import CRD, install, kind_of, kinds_of, read_documents, read_each
 from ..manifest import bundle
 from ..manifest.webhooks import webhooks, with_conversion
 from ..sandbox import Sandbox, versions
+from ..webhooks import check_converter
 from .deploy import cluster_of
 from .provision import sample_files
 
@@ -202,9 +203,12 @@ async def _crd_as_declared(client: Client, crd: Resource) -> str:
                 wanted = msgspec.to_builtins(wanted)
                 wanted["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = authority
         stored = await _asked(client, "PUT", path_of(CRD, None, name), "update", name, body=wanted)
+        await check_converter(client, crd)
     except NotFound:
         await _asked(client, "POST", path_of(CRD), "create", name, body=crd)
         raise _Wrong(f"{name} is not installed: {MANIFEST}") from None
+    except UsageError as error:
+        raise _Wrong(str(error)) from None
     conditions = {each["type"]: each["status"] for each in (live.get("status") or {}).get("conditions") or ()}
     if conditions.get("Established") != "True":
         raise _Wrong(f"{name} is not served: kubectl describe crd {name}")

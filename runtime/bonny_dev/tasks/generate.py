@@ -178,10 +178,16 @@ def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], v
     texts = rendered(templates, values)
     texts[api] = formatted(copied_module(hub, version), api, package=project.package)
     old = _sample(project, values, hub.version)
-    texts[_sample(project, values, version)] = copied_sample(old, hub, version, group=values["group"])
+    sample = _sample(project, values, version)
+    texts[sample] = copied_sample(old, hub, version, group=values["group"])
     (new,) = api_versions_in(api, ast.parse(texts[api]))
     stored = next((other for other in others if other.storage), hub)
-    notes = tuple(_notes(project, hub, new, stored, module=module, group=values["group"]))
+    renamed = (
+        (f"api.{hub.path.parent.name}.{hub.path.stem} import", f"api.{version}.{module} import"),
+        (f'"{values["group"]}/{hub.version}"', f'"{values["group"]}/{version}"'),
+        (old.name, sample.name),
+    )
+    notes = tuple(_notes(project, hub, new, stored, renamed, module=module))
     return Plan(root=project.root, texts={**package_of_version(project, version), **texts}, notes=notes)
 
 
@@ -196,9 +202,18 @@ def package_of_version(project: Project, version: str) -> dict[Path, str]:
 
 
 def _notes(
-    project: Project, hub: ApiVersion, new: ApiVersion, stored: ApiVersion, *, module: str, group: str
+    project: Project,
+    hub: ApiVersion,
+    new: ApiVersion,
+    stored: ApiVersion,
+    renamed: tuple[tuple[str, str], tuple[str, str], tuple[str, str]],
+    *,
+    module: str,
 ) -> Iterator[str]:
-    """Which version is the hub and stored, and the lines to change so that the new one takes its place."""
+    """Which version is the hub and stored, and the lines to change so that the new one takes its place.
+
+    `renamed` are what the import, the API version and the sample are called before and after.
+    """
     yield (
         f"{new.kind} {new.version} is served. {hub.version} stays the hub, which the controller works with; "
         f"{stored.version} stays the version that is stored. To change its fields, edit them, to_hub and from_hub in "
@@ -212,12 +227,19 @@ def _notes(
         (new, "hub", True),
     ):
         yield f"  {version.path.relative_to(project.root)}:{version.lines[name]}: {name} = {value}"
-    old = (f"api.{hub.path.parent.name}.{hub.path.stem} import", f'"{group}/{hub.version}"')
-    become = (f"api.{new.version}.{module} import", f'"{group}/{new.version}"')
-    users = (project.source / "controllers" / f"{module}.py", project.root / "tests" / "unit" / f"test_{module}.py")
-    for path in users:
+    controllers, tests = project.source / "controllers", project.root / "tests"
+    imported, served, sample = renamed
+    users = {controllers / f"{module}.py": (imported, served), tests / "unit" / f"test_{module}.py": (imported, served)}
+    for path in sorted(controllers.rglob("*.py")):
+        # Webhooks, too, review objects in the version that they import.
+        if path not in users and imported[0] in path.read_text(encoding="utf-8"):
+            for user in (path, *sorted(tests.glob(f"*/test_{path.name}"))):
+                users.setdefault(user, (imported, sample))
+    for path, changes in users.items():
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         for number, line in enumerate(lines, start=1):
-            changed = line.strip().replace(old[0], become[0]).replace(old[1], become[1])
+            changed = line.strip()
+            for before, after in changes:
+                changed = changed.replace(before, after)
             if changed != line.strip():
                 yield f"  {path.relative_to(project.root)}:{number}: {changed}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from shutil import which
 from typing import Final
@@ -71,9 +72,13 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "",
     """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
     import asyncio
 
+    from ..manifest.webhook_checks import warnings
     from . import deploy
 
-    documents = deploy.documents_of(Project.at(Path(c.root)), image=image, namespace=namespace)
+    project = Project.at(Path(c.root))
+    documents = deploy.documents_of(project, image=image, namespace=namespace)
+    for each in warnings(project.load_operator(), documents):
+        print(f"warning: {each}", file=sys.stderr)
     asyncio.run(deploy.install(deploy.cluster_of(context), documents, wait=wait))
 
 
@@ -99,5 +104,7 @@ def uninstall(
 
     project = Project.at(Path(c.root))
     documents = deploy.documents_of(project, image=image, namespace=namespace)
-    own = project.load_operator().name
-    asyncio.run(deploy.uninstall(deploy.cluster_of(context), documents, own=own, wait=wait, sure=yes))
+    operator = project.load_operator()
+    watched = namespace or operator.name if operator.watch == "namespace" else ""
+    target = deploy.cluster_of(context)
+    asyncio.run(deploy.uninstall(target, documents, own=operator.name, namespace=watched, wait=wait, sure=yes))

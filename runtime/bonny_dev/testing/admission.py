@@ -78,7 +78,8 @@ async def review(
     reviewed = Reviewed(msgspec.to_builtins(resource))
     group, _, version = str(resource["apiVersion"]).rpartition("/")
     client = AnsweringClient(answers or {}, served=admission, group=group)
-    app = WebhookApp(Operator(name="test", group=group or "example.com", controllers=[admission]), client)
+    operator = Operator(name="test", group=group or "example.com", controllers=[admission])
+    app = WebhookApp(operator, client)
     request: Resource = {
         "uid": "test",
         "kind": {"group": group, "version": version, "kind": resource["kind"]},
@@ -90,7 +91,9 @@ async def review(
         "oldObject": old,
         "dryRun": dry_run,
     }
-    of_version = None if subresource else admission.version_for(resource["kind"], version)
+    of_version = (
+        None if subresource else admission.version_for(group, version, resource["kind"], default_group=operator.group)
+    )
     for path in app.routes:
         request["oldObject" if operation == "DELETE" else "object"] = reviewed.resource
         if path == admission.path("validate") and operation != "DELETE" and of_version is not None:

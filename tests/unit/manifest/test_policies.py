@@ -226,3 +226,17 @@ def test_policies_are_found_beside_the_version_classes(monkeypatch: pytest.Monke
 
 def test_a_manifest_of_definitions_only_has_no_policies() -> None:
     assert manifest(validating(), crds_only=True) == []
+
+
+def test_installations_for_one_namespace_have_policies_of_their_own_that_apply_there() -> None:
+    """Regression: the last installation took the policy over, and the first one was no longer exempt from it."""
+    declared = validating(namespace_selector={"lamps": "yes"})
+    operator = Operator(name="lamps-operator", group="example.com", crds=[Lamp, declared], watch="namespace")
+    policy, binding = (each for each in documents(operator, namespace="team-a") if each["apiVersion"] == API_VERSION)
+
+    assert policy["metadata"]["name"] == binding["metadata"]["name"] == "lamp-small.example.com.team-a"
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+    assert policy["spec"]["matchConstraints"]["namespaceSelector"] == {
+        "matchLabels": {"lamps": "yes"},
+        "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-a"]}],
+    }

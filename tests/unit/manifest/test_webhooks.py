@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-from bonny import Deploy, Kind, Operator, Scope, Spec, Version
+from bonny import Controller, Deploy, Kind, Operator, Scope
 from bonny.errors import OptionError
 from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, grants
-from bonny.webhooks import Admission, Review
+from bonny.webhooks import Admission
 from bonny_dev.manifest.bundle import documents, to_yaml
+from bonny_dev.manifest.webhook_checks import warnings
 from bonny_dev.manifest.webhooks import webhooks
+from tests.support.lamps import Lamp, LampAdmission, OldLamp
 
 IMAGE = "registry.example.com/lamps-operator:1.0.0"
 SERVICE = {"name": "lamps-operator-webhook", "namespace": "lamps", "port": 443}
@@ -30,54 +32,12 @@ OWN_CONDITIONS = [
 ]
 
 
-class LampSpec(Spec):
-    """The desired state of a Lamp."""
+class Nodes(Controller[Any]):
+    """Events about an object without a namespace are in `default`: a Role there."""
 
-    brightness: int = 1
+    resource = Kind("v1", "Node")
 
-
-class Lamp(Version):
-    """A lamp."""
-
-    kind = "Lamp"
-    version = "v1"
-    storage = True
-    hub = True
-    spec: LampSpec
-
-
-def unchanged(resource: Resource) -> Resource:
-    """A conversion; never called here."""
-    return resource
-
-
-class OldLampSpec(Spec):
-    """As it was called before."""
-
-    light: int = 1
-
-
-class OldLamp(Version):
-    """Another version, whose fields differ."""
-
-    kind = "Lamp"
-    version = "v1alpha1"
-    spec: OldLampSpec
-    to_hub = staticmethod(unchanged)
-    from_hub = staticmethod(unchanged)
-
-
-class LampAdmission(Admission[Lamp]):
-    """All that an admission can do."""
-
-    def default(self, review: Review[Lamp]) -> None:
-        """Never called here."""
-
-    def validate(self, review: Review[Lamp]) -> None:
-        """Never called here."""
-
-    def validate_delete(self, review: Review[Lamp]) -> None:
-        """Never called here."""
+    async def reconcile(self, axn: Any) -> None: ...
 
 
 def admission(**attributes: Any) -> type[Admission[Any]]:
@@ -85,7 +45,7 @@ def admission(**attributes: Any) -> type[Admission[Any]]:
     return type("LampRule", (Admission,), {"resource": Lamp, "validate": LampAdmission.validate, **attributes})
 
 
-def operator(*admissions: type[Admission[Any]], converted: bool = False, **options: Any) -> Operator:
+def operator(*admissions: Any, converted: bool = False, **options: Any) -> Operator:
     versions = [Lamp, OldLamp] if converted else [Lamp]
     return Operator(
         **{"name": "lamps-operator", "group": "example.com", "crds": versions, "controllers": admissions, **options}
@@ -187,6 +147,30 @@ def test_an_operator_that_watches_its_own_namespace_reviews_writes_there_and_now
         "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["lamps"]}]
     }
     assert configuration["webhooks"][0]["matchConditions"] == OWN_CONDITIONS
+
+
+def test_what_an_installation_for_one_namespace_has_elsewhere_says_so_in_its_name() -> None:
+    """Regression: the names were the same for all installations, so the second one took the objects over."""
+    deploy = Deploy(secure_metrics=True)
+    declared = operator(LampAdmission, Nodes, converted=True, watch="namespace", deploy=deploy)
+    objects = [each for each in manifest(declared) if each["metadata"].get("namespace", "") != "lamps"]
+    named = {(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in objects}
+
+    assert {each for each in named if not each[2].endswith(".lamps")} == {
+        ("Namespace", None, "lamps"),
+        ("CustomResourceDefinition", None, "lamps.example.com"),
+        *(("ClusterRole", None, f"lamps-operator-{role}") for role in ("view", "edit", "admin")),
+    }
+    assert {each for each in named if each[2] == "lamps-operator.lamps"} == {
+        ("ClusterRole", None, "lamps-operator.lamps"),
+        ("ClusterRoleBinding", None, "lamps-operator.lamps"),
+        ("Role", "default", "lamps-operator.lamps"),
+        ("RoleBinding", "default", "lamps-operator.lamps"),
+    }
+    for each in objects:
+        if each["kind"] in ("RoleBinding", "ClusterRoleBinding"):
+            assert each["roleRef"]["name"] == each["metadata"]["name"]
+    assert {each["metadata"]["name"] for each in webhooks(declared, "lamps")} == {"lamps-operator.example.com.lamps"}
 
 
 def test_each_object_comes_after_what_it_needs_and_the_webhooks_last() -> None:
@@ -431,3 +415,31 @@ def test_kinds_of_others_cannot_fail_closed_where_the_operator_itself_runs() -> 
     assert webhook(**foreign("v1", "Pod", **FAIL))["failurePolicy"] == "Fail"
     with pytest.raises(OptionError, match="fails closed for pods where the operator itself must start"):
         manifest(operator(pods, watch="namespace"))
+
+
+# --- what is risky ----------------------------------------------------------------------------------------------------
+
+
+def risks(declared: Operator, **options: Any) -> list[str]:
+    return [*warnings(declared, manifest(declared, **options))]
+
+
+def test_one_replica_is_risky_where_a_webhook_fails_closed() -> None:
+    (risk,) = risks(operator(LampAdmission))
+    assert risk == (
+        "the operator has one replica, and while it restarts all writes that lamp-admission.example.com reviews are "
+        "refused: use Deploy(replicas=2)"
+    )
+    assert risks(operator(LampAdmission, deploy=Deploy(replicas=2))) == []
+    assert risks(operator(LampAdmission), local=True) == []
+    assert risks(operator(admission(failure_policy="Ignore"))) == []
+
+
+def test_an_operator_for_one_namespace_hears_that_a_kind_has_one_converter() -> None:
+    (risk,) = risks(operator(converted=True, watch="namespace"))
+    assert risk == (
+        "a cluster has one converter of Lamp: install this operator in one namespace only, or handle all namespaces "
+        'with watch="all"'
+    )
+    assert risks(operator(converted=True)) == []
+    assert risks(operator(watch="namespace")) == []
