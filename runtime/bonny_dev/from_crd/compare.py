@@ -107,15 +107,16 @@ def _schemas(one: Resource, other: Resource, where: str) -> Iterator[str]:
 
 
 def _compared(one: Resource, other: Resource, where: str) -> Iterator[str]:
-    """The keywords of one level that differ. An empty value is none."""
+    """The keywords of one level that differ. An empty value is none, but for a default."""
     for key in dict.fromkeys((*one, *other)):
         before, after = one.get(key), other.get(key)
         if before == after and type(before) is type(after):
             continue
         said = f"{_place(where)}: {key}"
-        if _is_nothing(after):
+        nothing: tuple[object, ...] = (None,) if key == "default" else (None, "", [], {})
+        if after in nothing:
             yield f"{said} is missing (it was {_text(before)})"
-        elif _is_nothing(before):
+        elif before in nothing:
             yield f"{said} is new ({_text(after)})"
         else:
             yield f"{said} is {_text(after)}, not {_text(before)}"
@@ -123,10 +124,6 @@ def _compared(one: Resource, other: Resource, where: str) -> Iterator[str]:
 
 def _place(where: str) -> str:
     return where.rstrip()
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or value in ("", [], {})
 
 
 def _text(value: Any) -> str:
