@@ -152,6 +152,7 @@ class RunningOperator:
     async def until_logged(self, message: str, *, within: float = UNTIL_SECONDS, **fields: object) -> dict[str, Any]:
         """Wait until the operator logged `message` with these `fields`, and return the first such line.
 
+        The operator logs in JSON here: `reconcile failed`, not `failed` as on a terminal (docs/reference/telemetry.md).
         Raises: as `until`.
         """
         wanted = {"message": message, **fields}.items()
