@@ -13,7 +13,7 @@ $(VENV)/.ready: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: set PYTHON=python3.12, say")'
 	@$(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.lock)"
-	@env -u UV_PYTHON $(VENV)/bin/uv pip sync --quiet --python $(VENV)/bin/python requirements.lock
+	@env -u UV_PYTHON $(VENV)/bin/uv pip sync --quiet --compile-bytecode --python $(VENV)/bin/python requirements.lock
 	@touch $@
 
 clean:

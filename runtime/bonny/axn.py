@@ -377,8 +377,8 @@ class Axn(Generic[V_co]):
         """Let a child stay as it is: it is neither applied nor pruned. `resource` is a child from `children`, or any
         mapping with apiVersion, kind and metadata.name.
 
-        A child that is neither registered nor kept is deleted after the reconcile. Kept once is not kept for ever: a
-        handler keeps the child each time it runs. Has no effect on a child that is registered, too.
+        A child that is neither registered nor kept is deleted after the reconcile. It is kept in this reconcile only:
+        call this each time the handler runs. Has no effect on a child that is registered, too.
         Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name, or is of a kind that is not in
         the controller's `owns`.
         """
@@ -526,8 +526,8 @@ class Axn(Generic[V_co]):
         """Run the handler again at `time`, as action `reconcile`, even if nothing changed; a time in the past means at
         once.
 
-        `time` has a time zone, as `axn.now` has: `axn.requeue_at(axn.now + timedelta(days=1))`. The timer is not kept
-        over a restart: the handler runs again then, and asks again. Raises: `OptionError` without a time zone.
+        `time` needs a time zone, as `axn.now` has: `axn.requeue_at(axn.now + timedelta(days=1))`. A restart loses the
+        timer, but runs the handler again, which can ask again. Raises: `OptionError` without a time zone.
         """
         if time.tzinfo is None:
             raise OptionError(f"requeue_at({time}): the time has no time zone: write for example tzinfo=UTC")
@@ -680,7 +680,7 @@ class Axn(Generic[V_co]):
     def _may_change(self, state: State) -> None:
         self._must_be_open()
         if state in self._states:
-            raise AlreadyApplied(f"the {state} of {identify(self.identity)} were already applied: register them before")
+            raise AlreadyApplied(f"too late for the {state} of {identify(self.identity)}: register changes earlier")
 
 
 def event_action(axn: Axn[Any]) -> str:

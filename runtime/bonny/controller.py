@@ -169,11 +169,8 @@ class Controller(Generic[V_co]):
 
     @classmethod
     def _check(cls) -> None:
-        for name, of, example in (
-            ("owns", Owned, 'Owned("v1", "ConfigMap")'),
-            ("related", Related, 'Related("v1", "Secret", named_by=...)'),
-        ):
-            check_tuple(cls.__name__, name, getattr(cls, name), of, example)
+        check_tuple(cls.__name__, "owns", cls.owns, Owned, 'Owned("v1", "ConfigMap")')
+        check_tuple(cls.__name__, "related", cls.related, Related, 'Related("v1", "Secret", named_by=...)')
         check_rules(cls.__name__, cls.rules)
         if not cls.reconcile_every > 0:
             raise OptionError(f"{cls.__name__}.reconcile_every is {cls.reconcile_every}: use more than 0 seconds")

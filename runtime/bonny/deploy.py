@@ -40,8 +40,14 @@ class Deploy:
     changes. With --local or --crds-only it gets fewer objects. Default: the objects are written as they are."""
 
     certificates: Literal["own", "cert-manager"] = "own"
-    """The maker of the certificates of webhooks. Default `own`: the leader makes and rotates them, and keeps them in a
-    Secret (needs the package `cryptography`). `cert-manager`: an Issuer and a Certificate in the manifest."""
+    """The maker of the certificates of webhooks and of /metrics. Default `own`: the leader makes and rotates them, and
+    keeps them in a Secret (needs the package `cryptography`). `cert-manager`: an Issuer and a Certificate in the
+    manifest."""
+
+    secure_metrics: bool = False
+    """Serve /metrics over TLS on a port of its own, to clients that may read it. Default False: in plain text, to
+    everyone who reaches the port of the probes. Clients send a token; the API server says who they are and what they
+    may do. The manifest has a ClusterRole to bind, `<operator>-metrics-reader`. `certificates` applies here, too."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.replicas, int):
@@ -50,5 +56,7 @@ class Deploy:
             raise OptionError(f"Deploy.replicas is {self.replicas}: use 1, or more with leader_election=True")
         if self.certificates not in ("own", "cert-manager"):
             raise OptionError(f"Deploy.certificates is {self.certificates!r}: write 'own' or 'cert-manager'")
+        if not isinstance(self.secure_metrics, bool):
+            raise OptionError(f"Deploy.secure_metrics is {self.secure_metrics!r}: write True or False")
         if self.customize is not None and not callable(self.customize):
             raise OptionError(f"Deploy.customize is {self.customize!r}: name a function of a list of objects")

@@ -74,9 +74,8 @@ class Kind:
             raise OptionError(
                 f"a Kind of {self.api_version} has no kind: write for example Kind('apps/v1', 'Deployment')"
             )
-        entry = builtin(self.api_version, self.kind)
-        plural = self.plural or (entry[0] if entry else "")
-        scope = self.scope or (entry[1] if entry else None)
+        builtin_plural, builtin_scope = builtin(self.api_version, self.kind) or ("", None)
+        plural, scope = self.plural or builtin_plural, self.scope or builtin_scope
         if not plural or scope is None:
             raise OptionError(
                 f"plural and scope of {self.kind} ({self.api_version}) are not known: give both, for example "
@@ -157,8 +156,8 @@ class Related(Kind):
         Related("v1", "Node", keys=lambda node: [("default", f"agent-{node['metadata']['name']}")])
 
     A related object that is added, changed or deleted triggers a reconcile of the objects that `named_by` or `keys`
-    connects it with, and of no others: not of those whose handlers saw it in `axn.related`. So a handler that selects
-    Pods by a label needs `keys` that lead from this label back to the object:
+    connects it with, and of no others; whether a handler saw it in `axn.related` does not matter. So a handler that
+    selects Pods by a label needs `keys` that lead from this label back to the object:
 
         Related("v1", "Pod", keys=lambda pod: [pod["metadata"].get("labels", {}).get("cache", "")])
 

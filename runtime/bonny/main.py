@@ -40,7 +40,7 @@ USAGE: Final = """python -m <package> [run | config | version | help]
     config                     print the settings in force, and where each comes from: default, operator, a variable
     version                    print name and version
 
-Environment variables, which beat what the operator says:
+Environment variables; each takes precedence over the code of the operator:
 """
 
 # mallopt(3). asyncio reads TLS into blocks of 256 KiB (sslproto), several for each event, and keeps a few bytes of

@@ -95,9 +95,7 @@ def check_kind(kind: str, what: str = "kind", *, example: str = "CronTab") -> st
             f"{KIND_LENGTH} at most, for example {example}"
         )
     if keyword.iskeyword(kind):
-        raise UsageError(
-            f"{kind!r} cannot be a {what} here: it is a word of the Python language; use for example My{kind}"
-        )
+        raise UsageError(f"{kind!r} cannot be a {what} here: it is a keyword of Python; use for example My{kind}")
     if kind in RESERVED_KINDS:
         raise UsageError(
             f"{kind!r} cannot be a {what} here: a class of the runtime has this name; "

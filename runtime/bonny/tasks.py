@@ -15,7 +15,6 @@ import tempfile
 import tomllib
 from collections.abc import Callable
 from importlib.util import find_spec
-from inspect import Parameter, Signature
 from pathlib import Path
 from types import ModuleType
 from typing import Final, NoReturn
@@ -27,47 +26,34 @@ from invoke.tasks import Task, task
 from ._moved import MISSING, forward
 
 ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", "bb": "https://bitbucket.org"}
-# invoke accepts a command if it knows the name of the task and its parameters. `x?` is a switch, `x=` a text,
-# `x*` a text that may be repeated.
 MOVED: Final = {
-    "examine": "doctor sandbox? namespace= context=",
-    "gen_controller": (
-        "gen-controller kind plural version= cluster_scoped? short_name* group= for_= finalizer? dry_run?"
-    ),
-    "gen_reconciler": "gen-reconciler name dry_run?",
-    "gen_scheduler": "gen-scheduler name dry_run?",
-    "gen_task": "gen-task name dry_run?",
-    "image": "image push?",
-    "install": "install image= namespace= context=",
+    "examine": "doctor",
+    "gen_controller": "gen-controller",
+    "gen_reconciler": "gen-reconciler",
+    "gen_scheduler": "gen-scheduler",
+    "gen_task": "gen-task",
+    "image": "image",
+    "install": "install",
     "lint": "lint",
     "lock": "lock",
-    "manifest": "manifest image= namespace= out= local? crds_only? with_* without*",
+    "manifest": "manifest",
     "pin_tags": "pin",
-    "run_locally": "run-local sandbox? reload? apply_samples? as_service_account? namespace= context=",
-    "run_tests": "test unit?",
-    "uninstall": "uninstall image= namespace= context= wait= yes?",
-    "write_dashboards": "dashboards out= job=",
+    "run_locally": "run-local",
+    "run_tests": "test",
+    "uninstall": "uninstall",
+    "write_dashboards": "dashboards",
 }
+"""The names of tasks by the names of their functions."""
 
 
-def _refusing(words: str) -> Task[Callable[..., NoReturn]]:
-    """A task that accepts its command, and refuses."""
+def _refusing(name: str) -> Task[Callable[[Context], NoReturn]]:
+    """A task that refuses to run."""
 
-    def refuse(c: Context, **_: object) -> NoReturn:
+    def refuse(c: Context) -> NoReturn:
         """Needs vendor/bonny_dev, which `invoke update-runtime` adds."""
         raise Exit(MISSING, code=2)
 
-    name, *parameters = words.split()
-    default = {"?": False, "=": "", "*": None}
-    refuse.__signature__ = Signature(  # type: ignore[attr-defined]
-        [
-            Parameter(
-                word.rstrip("?=*"), Parameter.POSITIONAL_OR_KEYWORD, default=default.get(word[-1], Parameter.empty)
-            )
-            for word in ("c", *parameters)
-        ]
-    )
-    return Task(refuse, name=name, iterable=[word[:-1] for word in parameters if word[-1] == "*"])
+    return Task(refuse, name=name)
 
 
 @task(name="update-runtime", auto_shortflags=False)
@@ -122,7 +108,10 @@ def _clone(origin: str, folder: str) -> None:
 if find_spec("bonny_dev"):
     forward(__name__)
 else:
-    tasks = {variable: _refusing(words) for variable, words in MOVED.items()}
+    # Before invoke looks at the command, whose options it does not know.
+    if not set(MOVED.values()).isdisjoint(sys.argv):
+        raise Exit(MISSING, code=2)
+    tasks = {variable: _refusing(name) for variable, name in MOVED.items()}
     sandbox = ModuleType("sandbox")
     vars(sandbox).update({name: _refusing(name) for name in ("fetch", "start", "stop")})
     globals().update(tasks)

@@ -134,6 +134,7 @@ def dry_run(server: Administrator, resource: Resource) -> Answer:
     [
         ("gates-small", {}, ()),
         ("gates-narrow", {"watch": "namespace", "deploy": Deploy(leader_election=False), "grace": 3.0}, ()),
+        ("gates-secure", {"deploy": Deploy(secure_metrics=True)}, ("service-monitor",)),
         ("gates-whole", {"deploy": Deploy(replicas=3, labels={"example.com/team": "tools"})}, PARTS),
     ],
 )

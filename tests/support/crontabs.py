@@ -5,9 +5,9 @@ v1, the hub, has the schedule as one text; v2 has one field for each part. v2 ca
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from bonny.api import Field, Model, Spec, Status, Version
+from bonny.api import Field, ListMap, Model, Spec, Status, Version
 from bonny.resource import Resource
 
 GROUP = "crontabs.example.com"
@@ -21,6 +21,7 @@ class CronTabV1Spec(Spec):
     command: str
     suspend: bool = False
     concurrency: Literal["Allow", "Forbid"] = "Allow"
+    contact: str | None = None
 
 
 class CronTabStatus(Status):
@@ -51,13 +52,22 @@ class Schedule(Model):
     day_of_week: str | None = None
 
 
+class Variable(Model):
+    """One variable of the environment of the command."""
+
+    name: str
+    value: str | None = None
+
+
 class CronTabV2Spec(Spec):
-    """When to run which command; `concurrency` is gone, `timeZone` is new."""
+    """When to run which command; `concurrency` and `contact` are gone, `timeZone`, `user` and `environment` are new."""
 
     schedule: Schedule
     command: str
     suspend: bool = False
     time_zone: str | None = None
+    user: str | None = None
+    environment: Annotated[list[Variable] | None, ListMap("name")] = None
 
 
 class CronTabV2(Version):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from hypothesis import strategies as st
-from pydantic import create_model
+from pydantic import ConfigDict, create_model
 
 from bonny.api import (
     IMMUTABLE,
@@ -65,9 +65,21 @@ WHOLE: tuple[Any, ...] = (
 DEPTH = 3
 
 
+class _ModelShape(Model):
+    """Read without docstrings: looking for those of a made class takes most of the time to make it."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
+class _SpecShape(Spec):
+    """As above."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
 def specs_of_any_shape() -> st.SearchStrategy[type[Spec]]:
     """A spec with some fields, some of them nested."""
-    return _models(Spec, DEPTH).filter(_can_be_expressed)
+    return _models(_SpecShape, DEPTH).filter(_can_be_expressed)
 
 
 def _can_be_expressed(spec: type[Spec]) -> bool:
@@ -114,7 +126,7 @@ def _annotations(draw: st.DrawFn, depth: int) -> Any:
         case "mapping":
             return Annotated[dict[str, draw(_annotations(depth - 1))], sized]
         case "model":
-            model = draw(_models(Model, depth - 1))
+            model = draw(_models(_ModelShape, depth - 1))
             return draw(st.sampled_from((model, Annotated[model, MapAtomic()])))
         case _:
-            return Annotated[list[draw(_models(Model, depth - 1, key=(str, ...)))], ListMap("key")]
+            return Annotated[list[draw(_models(_ModelShape, depth - 1, key=(str, ...)))], ListMap("key")]

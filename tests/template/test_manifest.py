@@ -18,7 +18,7 @@ def test_parts_of_the_manifest_are_chosen_by_name(fresh: Path) -> None:
 
     usual = kinds()
     assert {"NetworkPolicy", "Service", "Deployment"} <= usual
-    assert kinds("--with", "pdb,alerts", "--with", "dashboards") - usual == {
+    assert kinds("--with", "pdb, alerts", "--with", "dashboards") - usual == {
         "PodDisruptionBudget",
         "PrometheusRule",
         "ConfigMap",

@@ -253,7 +253,7 @@ def test_events_can_be_dropped_and_once_emitted_none_can_be_added() -> None:
     assert State.EVENTS_EMITTED not in axn.states
     axn.emit_events()
     assert (place.events, axn.states) == ([], {State.EVENTS_EMITTED})
-    with pytest.raises(AlreadyApplied, match="the events of Widget default/w1 were already applied"):
+    with pytest.raises(AlreadyApplied, match="too late for the events of Widget default/w1: register changes"):
         axn.failure_event()
 
 

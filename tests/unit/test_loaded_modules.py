@@ -14,7 +14,16 @@ from tests.support.loops import LOOPS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 NOT_LOADED = (
-    *("bonny_dev", "bonny.run.webhooks", "bonny.scheduler", "bonny.tasks", "bonny.testing", "bonny.webhooks"),
+    *(
+        "bonny_dev",
+        "bonny.run.scrapers",
+        "bonny.run.secure_metrics",
+        "bonny.run.webhooks",
+        "bonny.scheduler",
+        "bonny.tasks",
+        "bonny.testing",
+        "bonny.webhooks",
+    ),
     *("cryptography", "invoke", "jinja2", "pytest"),
 )
 

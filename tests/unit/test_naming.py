@@ -92,7 +92,7 @@ def test_a_kind_that_is_not_camel_case_is_refused_with_the_rule(kind: str) -> No
 
 @pytest.mark.parametrize("kind", ["None", "True", "False"])
 def test_a_kind_that_python_cannot_define_is_refused(kind: str) -> None:
-    with pytest.raises(UsageError, match=f"a word of the Python language; use for example My{kind}"):
+    with pytest.raises(UsageError, match=f"a keyword of Python; use for example My{kind}"):
         naming.check_kind(kind)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import sys
+from collections.abc import Iterator
 from copy import deepcopy
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -15,12 +16,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from bonny.api import Field, ListMap, Model, PreserveUnknown, Spec, Status, Version
+from bonny.api import Field, ListMap, ListSet, Model, PreserveUnknown, Spec, Status, Version
 from bonny.api.validation import as_stored, fitting
 from bonny.errors import InvalidObject
 from bonny.resource import Resource, has_all_of
-from bonny.webhooks.conversion import ANNOTATIONS_BYTES, DATA, Converter
+from bonny.webhooks.conversion import ANNOTATIONS_BYTES, CARRIED, Converter
 from bonny.webhooks.lost import digest
+from tests.support.effort import examples
 from tests.support.specs import values
 
 GROUP = "example.com"
@@ -42,6 +44,7 @@ class Job2Spec(Spec):
     bytes_: int = 1
     ports: Annotated[list[Port], ListMap("name")] = []
     steps: list[Port] = []
+    tags: Annotated[list[str], ListSet()] = []
     only: str | None = None
     free: Annotated[dict[str, Any], PreserveUnknown()] | None = None
 
@@ -201,10 +204,28 @@ class Absurd(Version):
     from_hub = to_hub
 
 
+class Empty(Version):
+    """Has no fields of its own."""
+
+    kind = "Job"
+    version = "v3"
+    spec: Spec
+
+    @staticmethod
+    def to_hub(resource: Resource) -> Resource:
+        return {**resource, "spec": {}}
+
+    from_hub = to_hub
+
+
 VERSIONS: tuple[type[Version], ...] = (Job2, Job1, Narrow, Raising, Meddling, Absurd)
-FORMS = {f"{GROUP}/{version.version}": version for version in VERSIONS}
+SCHEMAS = {f"{GROUP}/{version.version}": version.schema() for version in VERSIONS}
+CONVERTER = Converter(VERSIONS, GROUP)
 QUICK = settings(
-    deadline=None, max_examples=150, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
+    deadline=None,
+    max_examples=examples(150),
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate),
 )
 
 
@@ -216,10 +237,10 @@ def objects(draw: st.DrawFn, version: type[Version]) -> Resource:
         metadata["labels"] = {"app": draw(st.sampled_from(("x", "y")))}
     if draw(st.booleans()):
         metadata["annotations"] = {"example.com/note": draw(st.sampled_from(("", "ü")))}
-    fields = draw(values(version.schema()))
-    assume(isinstance(fields, dict))
-    fields = {name: value for name, value in fields.items() if name in version.schema()["properties"]}
-    made = {**fields, "apiVersion": f"{GROUP}/{version.version}", "kind": "Job", "metadata": metadata}
+    head = {"apiVersion": f"{GROUP}/{version.version}", "kind": "Job", "metadata": metadata}
+    schema = SCHEMAS[f"{GROUP}/{version.version}"]
+    fields = fitting(as_stored(draw(values(schema)), schema), schema)
+    made = {**(fields if isinstance(fields, dict) else {}), **head}
     try:
         return version.check(made)
     except InvalidObject:
@@ -234,17 +255,19 @@ def written(resource: Resource) -> bytes:
 def without_data(resource: Resource) -> Resource:
     found = deepcopy(resource)
     annotations = found["metadata"].get("annotations", {})
-    if annotations.pop(DATA, None) and not annotations:
-        del found["metadata"]["annotations"]
+    for key in [key for key in annotations if key.startswith(CARRIED)]:
+        del annotations[key]
+    if annotations == {}:
+        found["metadata"].pop("annotations", None)
     return found
 
 
 def is_servable(resource: Resource) -> None:
     """Assert what the API server and readers of lists ask of a converted object."""
-    version = FORMS[resource["apiVersion"]]
+    schema = SCHEMAS[resource["apiVersion"]]
     fields = {name: value for name, value in resource.items() if name not in ("apiVersion", "kind", "metadata")}
-    assert fitting(fields, version.schema()) == fields
-    assert has_all_of(as_stored(fields, version.schema()), fields)
+    assert fitting(fields, schema) == fields
+    assert has_all_of(as_stored(fields, schema), fields)
     metadata = resource["metadata"]
     assert {name: metadata[name] for name in ("name", "namespace", "uid", "finalizers")} == {
         "name": "j",
@@ -255,19 +278,18 @@ def is_servable(resource: Resource) -> None:
     assert resource["kind"] == "Job"
     for key, value in (metadata.get("labels", {}) | metadata.get("annotations", {})).items():
         assert isinstance(value, str)
-        assert key in ("app", "seen", "example.com/note", DATA)
+        assert key in ("app", "seen", "example.com/note") or key.startswith(CARRIED)
 
 
 @QUICK
 @given(st.data())
 def test_every_chain_of_versions_leads_back_to_the_byte(data: st.DataObject) -> None:
-    converter = Converter(VERSIONS, GROUP)
     first, *chain = data.draw(st.lists(st.sampled_from(VERSIONS), min_size=2, max_size=5))
     resource = data.draw(objects(first))
     before, now = written(resource), resource
 
     for version in (*chain, first):
-        now = converter.convert(now, f"{GROUP}/{version.version}")
+        now = CONVERTER.convert(now, f"{GROUP}/{version.version}")
         is_servable(now)
 
     assert written(resource) == before
@@ -278,15 +300,14 @@ def test_every_chain_of_versions_leads_back_to_the_byte(data: st.DataObject) -> 
 @given(st.data())
 def test_what_a_user_writes_in_any_version_stays(data: st.DataObject) -> None:
     """The annotation stays, as it does in an edit, and belongs to other values now."""
-    converter = Converter(VERSIONS, GROUP)
     now = data.draw(objects(data.draw(st.sampled_from(VERSIONS))))
     for _ in range(3):
         version, other = (data.draw(st.sampled_from(VERSIONS)) for _ in range(2))
-        now = converter.convert(now, f"{GROUP}/{version.version}")
+        now = CONVERTER.convert(now, f"{GROUP}/{version.version}")
         edited = data.draw(objects(version)) | {"metadata": now["metadata"]}
 
-        there = converter.convert(edited, f"{GROUP}/{other.version}")
-        now = converter.convert(there, f"{GROUP}/{version.version}")
+        there = CONVERTER.convert(edited, f"{GROUP}/{other.version}")
+        now = CONVERTER.convert(there, f"{GROUP}/{version.version}")
 
         assert written(without_data(now)) == written(without_data(edited))
 
@@ -294,17 +315,65 @@ def test_what_a_user_writes_in_any_version_stays(data: st.DataObject) -> None:
 @QUICK
 @given(st.data())
 def test_an_edit_of_one_field_keeps_what_the_other_version_has_besides(data: st.DataObject) -> None:
-    converter = Converter(VERSIONS, GROUP)
     old = data.draw(objects(Job1))
     old["spec"] = {**old["spec"], "width": 3, "remark": "kept"}
-    new = converter.convert(old, f"{GROUP}/v2")
+    new = CONVERTER.convert(old, f"{GROUP}/v2")
     new["spec"]["size"] = 5
     new["status"] = {"done": 7}
 
-    back = converter.convert(new, f"{GROUP}/v1")
+    back = CONVERTER.convert(new, f"{GROUP}/v1")
 
     assert back["spec"] == {**old["spec"], "width": 5}
     assert back["status"] == {"done": 7}
+
+
+def without_one(value: Any, schema: Resource) -> Iterator[Any]:
+    """Copies of the value, each without one field or one item, which field managers own by itself."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            others = {key: item for key, item in value.items() if key != name}
+            yield others
+            yield from (
+                others | {name: each} for each in without_one(inner, schema.get("properties", {}).get(name, {}))
+            )
+    elif schema.get("x-kubernetes-list-type") in ("map", "set"):
+        for index, item in enumerate(value if len(value) > 1 else ()):
+            yield value[:index] + value[index + 1 :]
+            inside = without_one(item, schema["items"])
+            yield from ([*value[:index], each, *value[index + 1 :]] for each in inside if "name" in each)
+
+
+@QUICK
+@given(st.data())
+def test_a_field_manager_removes_any_value_that_the_other_version_lacks(data: st.DataObject) -> None:
+    """The API server converts the object with the value and the object without it, and removes from the one what the
+    other lacks (structured-merge-diff, `Updater.prune`): here annotations."""
+    converter = Converter((Job2, Empty), GROUP)
+    there = data.draw(objects(Job2))
+    names = data.draw(st.lists(st.sampled_from("abc"), min_size=1, unique=True))
+    there["spec"] |= {"tags": names, "ports": [{"name": name, "number": 1, "note": "n"} for name in names]}
+    left = data.draw(st.sampled_from([*without_one(there["spec"], SCHEMAS[f"{GROUP}/v2"]["properties"]["spec"])]))
+
+    merged, pruned = (converter.convert({**there, "spec": spec}, f"{GROUP}/v3") for spec in (there["spec"], left))
+    kept = merged["metadata"]["annotations"].keys() & pruned["metadata"].get("annotations", {}).keys()
+    merged["metadata"]["annotations"] = {key: merged["metadata"]["annotations"][key] for key in kept}
+
+    now = Job2.check(without_data(converter.convert(merged, f"{GROUP}/v2")))
+    assert now == Job2.check({**there, "spec": left})
+
+
+def test_a_carried_value_is_kept_until_the_user_changes_its_field_back() -> None:
+    converter, given = (
+        Converter(VERSIONS, GROUP),
+        job(width=1, amount=2, unit="KB", first="a", last="b", ports=[], steps=[]),
+    )
+    new = converter.convert(given, f"{GROUP}/v2")
+    edited = {**new, "spec": {**new["spec"], "bytes": 1500}}
+
+    again = converter.convert(converter.convert(edited, f"{GROUP}/v1"), f"{GROUP}/v2")
+
+    assert again == edited
+    assert converter.convert({**again, "spec": new["spec"]}, f"{GROUP}/v1") == given
 
 
 def job(version: str = "v1", **spec: Any) -> Resource:
@@ -352,10 +421,10 @@ def test_a_value_of_a_wrong_type_is_left_out_and_one_beyond_a_limit_is_shown() -
 def test_the_annotation_holds_the_difference_alone() -> None:
     new = Converter(VERSIONS, GROUP).convert(job(width=1, remark="kept", last="b"), f"{GROUP}/v2")
 
-    carried = json.loads(new["metadata"]["annotations"][DATA])
+    carried = [json.loads(text) for text in new["metadata"]["annotations"].values()]
 
-    assert {"path": ["spec", "remark"], "value": "kept"} in carried["v1"]["lost"]
-    assert list(carried) == ["v1"]
+    assert {"v1": {"path": ["spec", "remark"], "value": "kept"}} in carried
+    assert {version for each in carried for version in each} == {"v1"}
 
 
 def test_a_field_of_a_later_release_is_not_lost_by_a_replica_of_this_one() -> None:
@@ -370,11 +439,11 @@ def test_a_field_of_a_later_release_is_not_lost_by_a_replica_of_this_one() -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"v1": 1}', '{"v1": {"lost": [{"path": 1}]}}', '{"v9": {"lost": []}}']
+    "text", ["", "{", "[]", "{}", '{"v1": 1}', '{"v1": {"path": 1}}', '{"v1": {"path": []}}', '{"v9": {"path": ["a"]}}']
 )
 def test_an_annotation_that_somebody_else_wrote_does_no_harm(text: str) -> None:
     resource = job(width=2)
-    resource["metadata"]["annotations"] = {DATA: text}
+    resource["metadata"]["annotations"] = {f"{CARRIED}a": text}
 
     assert Converter(VERSIONS, GROUP).convert(resource, f"{GROUP}/v2")["spec"]["size"] == 2
 
@@ -388,7 +457,8 @@ def test_an_annotation_cannot_bring_in_a_value_of_a_wrong_type_or_change_a_name(
         {"path": ["metadata", "name"], "value": "other"},
         {"path": ["kind"], "value": "Other"},
     ]
-    resource["metadata"]["annotations"] = {DATA: json.dumps({"v1": {"lost": forged}})}
+    annotations = {f"{CARRIED}{number}": json.dumps({"v1": each}) for number, each in enumerate(forged)}
+    resource["metadata"]["annotations"] = annotations
 
     old = Converter(VERSIONS, GROUP).convert(resource, f"{GROUP}/v1")
 
@@ -483,18 +553,23 @@ def test_what_is_not_a_review_is_answered_by_400(body: Any) -> None:
 NOTHING = digest({})
 FORGED = (
     "[" * 5000,
-    '{"v2":{"lost":[{"path":["spec","free","x"],"value":' + "[" * 5000 + "]" * 5000 + "}]}}",
+    '{"v2":{"path":["spec","free","x"],"value":' + "[" * 5000 + "]" * 5000 + "}}",
     *(
-        json.dumps({"v2": {"lost": [loss]}})
+        json.dumps({"v2": loss})
         for loss in (
-            {"path": ["metadata"], "instead": digest({"labels": {}, "annotations": {}})},
-            {"path": ["metadata"], "instead": digest({"labels": {}, "annotations": {}}), "value": 5},
+            {"path": ["metadata"], "instead": NOTHING},
+            {"path": ["metadata"], "instead": NOTHING, "value": 5},
+            {"path": ["metadata"], "instead": NOTHING, "order": []},
+            {"path": ["metadata", "labels"], "instead": NOTHING, "order": [["a"]]},
+            {"path": ["spec"], "instead": NOTHING, "order": [["a"]]},
+            {"path": [], "instead": NOTHING, "value": 5},
+            {"path": [["a"]], "value": 5},
             {"path": ["metadata", "labels"], "instead": NOTHING},
             {"path": ["metadata", "labels"], "instead": NOTHING, "value": {"a": 1}},
             {"path": ["metadata", "labels", "a"], "value": {"x": []}},
             {"path": ["metadata", "annotations"], "instead": NOTHING, "value": [1]},
             {"path": ["metadata", "annotations", "a"], "value": 5},
-            {"path": ["metadata", "annotations", "a"], "items": [None]},
+            {"path": ["metadata", "annotations", "a"], "items": [["", None]]},
         )
     ),
 )
@@ -503,7 +578,9 @@ FORGED = (
 @pytest.mark.parametrize("forged", FORGED)
 def test_no_annotation_of_a_user_hides_the_objects_of_all_others(forged: str) -> None:
     """Regression: one such object failed, and with it every list and watch of its kind."""
-    given = job("v1", width=3) | {"metadata": {"name": "j", "namespace": "default", "annotations": {DATA: forged}}}
+    given = job("v1", width=3) | {
+        "metadata": {"name": "j", "namespace": "default", "annotations": {f"{CARRIED}a": forged}}
+    }
 
     converted = Converter(VERSIONS, GROUP).convert(given, f"{GROUP}/v2")
 
@@ -523,8 +600,8 @@ def test_an_annotation_does_not_hold_up_the_event_loop(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Job1, "from_hub", staticmethod(from_hub))
     lost = [{"path": ["spec", "size"], "instead": digest(3), "value": 7 + number} for number in range(4000)]
-    forged = json.dumps({"v2": {"lost": lost}})
-    given = job("v1", width=3) | {"metadata": {"name": "j", "annotations": {DATA: forged}}}
+    forged = {f"{CARRIED}{number}": json.dumps({"v2": loss}) for number, loss in enumerate(lost)}
+    given = job("v1", width=3) | {"metadata": {"name": "j", "annotations": forged}}
 
     Converter(VERSIONS, GROUP).convert(given, f"{GROUP}/v2")
 

@@ -19,13 +19,14 @@ JSON = st.recursive(
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
+KEYS = st.tuples(st.sampled_from("abc") | st.integers(0, 1))
 PORTS: Resource = {"properties": {"ports": {"items": {}, LIST_KEYS: ["name"]}}}
 
 
 def returned(came_back: Resource, was: Resource, now: Resource, schema: Resource | None = None) -> Resource:
     """`now` with what was lost, which was written to an annotation."""
     written = msgspec.json.encode(tuple(losses(came_back, was, schema or {})))
-    return restored(now, msgspec.json.decode(written, type=tuple[Loss, ...]))
+    return restored(now, msgspec.json.decode(written, type=tuple[Loss, ...]), schema or {})
 
 
 @given(OBJECTS, OBJECTS)
@@ -50,6 +51,9 @@ def test_nothing_lost_is_nothing_to_carry(content: Resource) -> None:
         ({"a": 1}, {}, {"a": 2}, {"a": 2}),
         ({"a": 1}, {"a": True}, {"a": 1}, {"a": True}),
         ({"a": {}}, {"a": {"b": 1}}, {}, {}),  # the user removed what it belongs to
+        ({}, {"a": {"b": 1}}, {"a": {}}, {"a": {}}),  # the user set another in place of it
+        ({"a": 1}, {"a": {"b": 1}}, {"a": {"c": 2}}, {"a": {"c": 2}}),
+        ({"a": {"b": 1}}, {}, {"a": {"b": 2}}, {"a": {"b": 2}}),
         ({"a": {}, "c": 1}, {"a": {"b": 1}, "c": 2}, {"a": {}, "c": 3}, {"a": {"b": 1}, "c": 3}),
         ({"a": [1, 2, 2]}, {"a": [1, 2, "2"]}, {"a": [1, 2, 2]}, {"a": [1, 2, "2"]}),
         ({"a": ["x", "y"]}, {"a": ["x", "Y"]}, {"a": ["z", "y", "x"]}, {"a": ["z", "Y", "x"]}),
@@ -72,6 +76,22 @@ def test_items_with_keys_get_their_fields_back_wherever_they_are_now() -> None:
     assert returned(came_back, was, now, PORTS) == {"ports": [{"name": "c"}, {"name": "b", "number": 3, "note": "B"}]}
 
 
-@given(came_back=OBJECTS, path=st.lists(st.sampled_from("abc") | OBJECTS, max_size=3), value=JSON)
+def test_items_that_were_lost_come_back_beside_those_that_the_user_added() -> None:
+    a, b, c = ({"name": name} for name in ("a", True, 2.5))
+
+    assert returned({"ports": [a]}, {"ports": [b, a]}, {"ports": [a, c]}, PORTS) == {"ports": [a, c, b]}
+    assert returned({"ports": [a, b]}, {"ports": [b, a]}, {"ports": [a, b]}, PORTS) == {"ports": [b, a]}
+    assert returned({"ports": [a]}, {"ports": [b, a]}, {}, PORTS) == {}
+    assert returned({}, {"ports": [b, a]}, {"ports": [c]}, PORTS) == {"ports": [c]}
+
+
+@given(came_back=OBJECTS, path=st.lists(st.sampled_from("abc") | KEYS, min_size=1, max_size=3), value=JSON)
 def test_whatever_is_in_the_annotation_does_no_harm(came_back: Resource, path: list[Any], value: Any) -> None:
-    restored(came_back, [Loss(tuple(path), digest(value), value), Loss(tuple(path), items=((digest(value), value),))])
+    place = tuple(path)
+    forged = [
+        Loss(place, digest(value), value),
+        Loss(place, order=(("a",),)),
+        Loss(place, items=((digest(value), value),)),
+    ]
+
+    restored(came_back, forged, PORTS)

@@ -23,6 +23,7 @@ from bonny.webhooks.rotation import (
     Rotation,
     Step,
 )
+from tests.support.effort import examples
 
 NAMES = ("widgets-webhook.default.svc", "widgets-webhook.default")
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -370,4 +371,4 @@ class RotationModel(RuleBasedStateMachine):
 
 
 TestRotationModel = RotationModel.TestCase
-TestRotationModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestRotationModel.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)

@@ -48,6 +48,7 @@ from bonny.engine.worker import DELETE_SECONDS, Worker
 from bonny.kinds import Scope
 from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
+from tests.support.effort import examples
 from tests.support.protocol import Server
 from tests.support.recorder import KeptEvents
 
@@ -375,7 +376,7 @@ class Core(RuleBasedStateMachine):
         raise AssertionError("there is always something to do")
 
 
-Core.TestCase.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+Core.TestCase.settings = settings(max_examples=examples(300), stateful_step_count=60, deadline=None)
 test_whatever_happens_in_whichever_order_everything_is_handled_in_the_end = Core.TestCase
 
 

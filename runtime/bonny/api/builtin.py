@@ -27,10 +27,10 @@ def builtin_schema(api_version: str, name: str) -> Resource:
     """
     types = _table().get(api_version, {})
     if name not in types:
-        there = {f"{version} {one}" for version in _table() for one in _table()[version]}
-        close = get_close_matches(f"{api_version} {name}", sorted(there), n=3)
+        names = {f"{version} {one}" for version in _table() for one in _table()[version]}
+        close = get_close_matches(f"{api_version} {name}", sorted(names), n=3)
         meant = f"did you mean {' or '.join(close)}? " if close else ""
-        has = ", ".join(sorted(types)) if types else f"nothing of {api_version}, but {', '.join(sorted(_table()))}"
+        has = ", ".join(sorted(types)) if types else f"types of {', '.join(sorted(_table()))}"
         raise OptionError(f"the table of built-in types has no {name} of {api_version}: {meant}It has {has}")
     schema: Resource = _expanded(types[name])
     return schema

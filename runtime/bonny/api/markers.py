@@ -29,7 +29,7 @@ EITHER: Final = [{"type": "integer"}, {"type": "string"}]
 
 
 class Keywords:
-    """Adds keywords to the schema of the annotated field in place of the same ones, and drops the one in `but`."""
+    """Adds `keywords` to the schema of the annotated field, in place of existing ones; removes the keyword `but`."""
 
     def __init__(self, keywords: Mapping[str, Any], *, but: str = "") -> None:
         self._keywords = dict(keywords)
@@ -85,7 +85,7 @@ class Embedded(Keywords):
 
 
 class Nullable(Keywords):
-    """On `X | None` with the default None: null is kept as a value, apart from a field that is left out."""
+    """On `X | None` with the default None: null is a value of its own, not the same as a missing field."""
 
     def __init__(self) -> None:
         super().__init__({"nullable": True})
@@ -94,8 +94,8 @@ class Nullable(Keywords):
 class BuiltIn(Keywords):
     """On `dict[str, Any]`: a part of an object that Kubernetes defines, as in `BuiltIn("v1", "PodTemplateSpec")`.
 
-    The API server checks and prunes it by the schema in the table (`bonny.api.builtin`), which has no descriptions, and
-    no limits that only the code of Kubernetes knows.
+    The API server checks and prunes it by the schema in the table (`bonny.api.builtin`). The table has no descriptions,
+    and none of the limits that Kubernetes checks in its code.
     Raises: `OptionError` for a type that is not in the table.
     """
 

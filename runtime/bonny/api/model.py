@@ -56,7 +56,7 @@ class Model(BaseModel):
         cls.__rules__ = tuple(dict.fromkeys((*inherited, *rules)))
 
     def __len__(self) -> int:
-        """The number of fields that were given, for `Field(min_length=1)`; a model without any is true all the same."""
+        """The number of fields that were given, for `Field(min_length=1)`; a model without any is true, too."""
         return len(self.model_fields_set)
 
     def __bool__(self) -> bool:

@@ -40,11 +40,6 @@ class Parts:
             return default.model_dump(mode="json", exclude_unset=True)
         return value
 
-    @property
-    def spec_is_optional(self) -> bool:
-        """Whether an object without a spec has none, rather than the defaults."""
-        return self.model.model_fields["spec"].default is None
-
 
 def parts_of(version: type, options: Collection[str], rules: Any) -> Parts:
     """The parts of a version class; `options` are attributes that say something else than a field.

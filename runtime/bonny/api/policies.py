@@ -1,7 +1,7 @@
 """Policies: rules about who may write what and where, which the API server evaluates itself.
 
 You need it for what a schema and its `Rule`s cannot see: the user, the namespace and its labels, parameters, deletions,
-objects of other kinds. You do not need it for conditions on the object alone: those belong into its version class.
+objects of other kinds. You do not need it for conditions on the object alone: those belong in its version class.
 
     TIER = ValidatingAdmissionPolicy(
         "widget-tier",
@@ -12,7 +12,7 @@ objects of other kinds. You do not need it for conditions on the object alone: t
 
 `discover` finds it, and `invoke manifest` writes the policy and its binding. No server of yours is involved: there is
 nothing to keep running, and no certificate. Only the API server evaluates policies, about two seconds after they were
-applied. Writes of the operator itself, and of objects that are being deleted, are never held up.
+applied. Writes of the operator itself, and of objects that are being deleted, always pass.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Params:
     _: KW_ONLY
 
     name: str = ""
-    """The name of the one object. Default: every object that `selector` selects; each must agree."""
+    """The name of the one object. Default: every object that `selector` selects; all of them must allow the write."""
 
     selector: Mapping[str, str] = field(default_factory=dict)
     """The labels of the objects, without a name. Default: all objects of the kind."""
@@ -94,7 +94,7 @@ class Policy:
     """Subresources whose writes it sees too: `("status",)`. Default: only writes of the object itself."""
 
     match_conditions: Mapping[str, str] = field(default_factory=dict)
-    """Conditions in CEL by name; a write for which one is false is not looked at. Default: all writes."""
+    """Conditions in CEL by name; a write for which one is false passes. Default: no conditions."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Expressions in CEL by name, which others use as `variables.<name>`. Default: none."""
@@ -106,8 +106,8 @@ class Policy:
     """Parameters for the expressions. Default: none."""
 
     exempt_operator: bool = True
-    """Do not look at writes of the operator's own ServiceAccount. Default True: a policy that refuses the operator's
-    status or finalizer would hold up every reconcile."""
+    """Let all writes of the operator's own ServiceAccount pass. Default True: a policy that refuses the operator's
+    status or finalizer would block every reconcile."""
 
     failure_policy: Literal["", "Fail", "Ignore"] = ""
     """The answer to a write on which an expression fails. Default: `Fail` if all kinds are your own, or `Ignore`."""
@@ -153,7 +153,7 @@ class ValidatingAdmissionPolicy(Policy):
 class MutatingAdmissionPolicy(Policy):
     """Changes what is written, such as defaults that depend on the namespace. Kubernetes 1.36 or newer.
 
-    A default that is always the same belongs into the version class: `size: int = 1`.
+    A default that is always the same belongs in the version class: `size: int = 1`.
     `invoke manifest` refuses what the API server would refuse.
     RBAC: none for the operator; who applies the manifest needs create on both kinds of object.
     """

@@ -17,7 +17,7 @@ the rest with the path of the field, so that nothing is dropped silently:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
 from typing import Any, Final, NoReturn
@@ -49,7 +49,6 @@ _UNION: Final = (
     "`rules=union(...)`"
 )
 _REFUSED: Final = {
-    "anyOf": _UNION,
     "oneOf": _UNION,
     "uniqueItems": "the API server refuses schemas with unique items: use a list instead of a set",
     "prefixItems": "a structural schema cannot have a tuple: use a list of one type, or an object",
@@ -111,7 +110,10 @@ def _convert(node: Resource, definitions: _Definitions, where: str, inside: tupl
     schema = {
         key: _keyword(key, value, definitions, where, inside) for key, value in node.items() if key not in _DROPPED
     }
-    return ordered(_checked(_spelled(schema, where), where))
+    schema = _spelled(schema, where)
+    for why in _faults(schema):
+        _refuse(where, why)
+    return ordered(schema)
 
 
 def _merged(inner: Resource, outer: Resource, *, but: str) -> Resource:
@@ -177,39 +179,32 @@ def _as_given(stored: Any, given: Any, schema: Resource) -> Any:
     return stored
 
 
-def _checked(schema: Resource, where: str) -> Resource:
-    """The schema, unless a CustomResourceDefinition cannot express it, or would not check a part of it."""
+def _faults(schema: Resource) -> Iterator[str]:
+    """The sentences about keywords of one level that a CustomResourceDefinition cannot express, or would not check."""
     for key in schema:
-        if key not in _KEPT or (key == "anyOf" and not (INT_OR_STRING in schema and schema[key] == EITHER)):
-            _refuse(
-                where,
-                _REFUSED.get(
-                    key, f"a CustomResourceDefinition has no keyword {key!r}: correct its name, or choose another type"
-                ),
-            )
+        if key not in _KEPT:
+            other = f"a CustomResourceDefinition has no keyword {key!r}: correct its name, or choose another type"
+            yield _REFUSED.get(key, other)
+    if "anyOf" in schema and not (INT_OR_STRING in schema and schema["anyOf"] == EITHER):
+        yield _UNION
     if "format" in schema and schema["format"] not in _FORMATS.get(schema.get("type", ""), ()):
-        _refuse(
-            where,
+        yield (
             f"the API server has no format {schema['format']!r} that means the same: use Base64 for bytes, Duration "
-            "for a length of time, else str with a pattern",
+            "for a length of time, else str with a pattern"
         )
     if "enum" in schema and "nullable" in schema:  # also with null among the values (tried on 1.36)
-        _refuse(
-            where, "the API server refuses null for an enumeration: give it the default None, or a value of its own"
-        )
+        yield "the API server refuses null for an enumeration: give it the default None, or a value of its own"
     if "enum" in schema and "type" not in schema:
-        _refuse(where, "the values of an enumeration must be of one type")
+        yield "the values of an enumeration must be of one type"
     if schema.get("type") == "null":
-        _refuse(where, "null alone is not a type: name one, for example `int | None`")
+        yield "null alone is not a type: name one, for example `int | None`"
     if not (PRESERVE_UNKNOWN in schema or INT_OR_STRING in schema) and (
         "type" not in schema or schema.get("additionalProperties") is True
     ):
-        _refuse(
-            where,
+        yield (
             "its content has no type: name one, or write Annotated[..., PreserveUnknown()], with which the API server "
-            "keeps the field unchecked",
+            "keeps the field unchecked"
         )
-    return schema
 
 
 def _non_null(node: Resource) -> Resource | None:

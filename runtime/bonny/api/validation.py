@@ -167,7 +167,7 @@ def _list_problems(value: list[Any], schema: Resource, where: str, *, strict: bo
             identity = item if keys is None or not isinstance(item, dict) else [item.get(key, ...) for key in keys]
             written = msgspec.json.encode(identity, enc_hook=str, order="deterministic")
             if written in seen:
-                yield f"{where}[{index}]: is there twice"
+                yield f"{where}[{index}]: is a duplicate"
             seen.add(written)
 
 

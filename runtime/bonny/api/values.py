@@ -45,13 +45,7 @@ def _text_of_number(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
 
-Quantity: TypeAlias = Annotated[
-    str,
-    Strict(),
-    Field(pattern=_QUANTITY),
-    BeforeValidator(_text_of_number),
-    _EITHER,
-]
+Quantity: TypeAlias = Annotated[str, Strict(), Field(pattern=_QUANTITY), BeforeValidator(_text_of_number), _EITHER]
 """An amount as in resource requests: `500m`, `1Gi`. A number on the wire is read as its text.
 
 `Field(pattern=...)` replaces the pattern of the schema.

@@ -126,7 +126,8 @@ class Version:
     """Whether clients can use this version. Default True."""
 
     hub: ClassVar[bool] = False
-    """Whether the operator works with this version: True on exactly one, served, version of a kind. Default False."""
+    """Whether the operator works with this version: True on exactly one version of a kind, which must be served.
+    Default False."""
 
     deprecated: ClassVar[bool] = False
     """Whether clients that use this version are warned. Default False."""
@@ -156,8 +157,8 @@ class Version:
         spec: Any  # each version annotates its own
 
     status_subresource: ClassVar[bool] = True
-    """Whether a status is written on its own. Without it anyone who writes the object writes the status, the operator
-    does not, and has_conditions is False. Default True."""
+    """Whether the status is a subresource. Otherwise clients write the status together with the object, the operator
+    never writes it, and `has_conditions` is False. Default True."""
 
     crd_labels: ClassVar[Mapping[str, str]] = {}
     """Labels of the CustomResourceDefinition. Default: none."""
@@ -172,12 +173,9 @@ class Version:
             return  # a base class that several kinds share
         try:
             _check_names(cls)
-            for name, of, example in (
-                ("short_names", str, '"wd"'),
-                ("categories", str, '"all"'),
-                ("columns", Column, "AGE"),
-            ):
-                check_tuple(cls.__name__, name, getattr(cls, name), of, example)
+            check_tuple(cls.__name__, "short_names", cls.short_names, str, '"wd"')
+            check_tuple(cls.__name__, "categories", cls.categories, str, '"all"')
+            check_tuple(cls.__name__, "columns", cls.columns, Column, "AGE")
             check_kind(cls.kind)
             cls.plural = check_plural(cls.plural or names_of(cls.kind).plural)
             cls.singular = check_plural(cls.singular or names_of(cls.kind).singular)
@@ -255,7 +253,7 @@ class Version:
         """
         its = parts(cast("type[Version]", cls))
         given = its.given("spec", resource)
-        if its.spec is None or (given is None and its.spec_is_optional):
+        if its.spec is None or (given is None and its.model.model_fields["spec"].default is None):
             return cast("S", given)
         return cast("S", read(its.spec, given, where="spec"))
 
@@ -283,17 +281,17 @@ def _check_names(version: type[Version]) -> None:
             annotation = base.__annotations__.get(name)
             is_field = annotation is not None and "ClassVar" not in str(annotation)
             if is_field and name in _OPTIONS and name not in vars(base):
-                raise OptionError(f"{name!r} is an option of versions: a field of this name is `{name}_: ...`")
+                raise OptionError(f"{name!r} is an option of versions: declare a field of this name as `{name}_: ...`")
             if name in (*_OPTIONS, "spec", "status") or free or not name[0].islower():
                 continue
-            # A field may be a little like an option; with _ at its end it may be as like as it wants.
+            # The name of a field may resemble an option a little; with _ at its end, as much as it likes.
             likeness = 0.85 if is_field else 0.6
             meant = get_close_matches(name, sorted((*_OPTIONS, "spec", "status")), n=1, cutoff=likeness)
             if not is_field or (meant and not name.endswith("_")):
                 raise OptionError(
                     f"versions have no {name!r}: "
                     + (f"did you mean {meant[0]!r}? " if meant else "")
-                    + f"A field beside spec is written `{name}: TYPE`, a constant in capitals, or with _ before it"
+                    + f"Write a field beside spec as `{name}: TYPE`, a constant in capitals or with a leading _"
                 )
 
 

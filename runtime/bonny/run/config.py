@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationError
 from pydantic.dataclasses import dataclass
@@ -78,6 +78,10 @@ VARIABLES: Final[Mapping[str, Variable]] = {
     "BONNY_HTTP_PORT": Variable(
         "http_port", "a port from 1 to 65535, or 0 for any free one", "8080",
         "Port of /healthz, /readyz and /metrics; the log shows which one it is."),
+    "BONNY_SECURE_METRICS_PORT": Variable(
+        "secure_metrics_port", "a port from 1 to 65535, or 0 for any free one",
+        "none; the manifest sets 8443 with Deploy(secure_metrics=True)",
+        "Port on which /metrics is served over TLS to clients that may read it, and no longer beside the probes."),
     "BONNY_WEBHOOK_PORT": Variable(
         "webhook_port", "a port from 1 to 65535, or 0 for any free one", "10250",
         "Port on which webhooks are served, on the address of BONNY_HTTP_HOST, if the operator has any."),
@@ -152,6 +156,9 @@ def _digits(value: object) -> object:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
+Port: TypeAlias = Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Settings of one process. Times are seconds; `VARIABLES` explains each of them."""
@@ -164,8 +171,11 @@ class Config:
     kubeconfig: str | None = None
     context: str | None = None
     http_host: str = "0.0.0.0"  # noqa: S104  the kubelet uses the address of the pod
-    http_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 8080
-    webhook_port: Annotated[int, Strict(), BeforeValidator(_digits), Field(ge=0, le=65_535)] = 10_250
+    http_port: Port = 8080
+    secure_metrics_port: Port | None = None
+    """None: /metrics is in plain text, beside the probes."""
+
+    webhook_port: Port = 10_250
     webhook_certificate: str | None = None
     """None: in a Secret."""
 

@@ -1,4 +1,7 @@
-"""Probes: answers /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`)."""
+"""Probes: answers /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`).
+
+Elsewhere: /metrics over TLS, for clients that may read it (`run.secure_metrics`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,11 @@ from typing import Final, TypeAlias
 from .http_server import PROBES, HttpServer, Message, Send
 
 TEXT: Final = "text/plain; charset=utf-8"
+# RFC 9110, 15.5: headers that belong to a status.
+HEADERS: Final = {
+    HTTPStatus.METHOD_NOT_ALLOWED: {"allow": "GET, HEAD"},
+    HTTPStatus.UNAUTHORIZED: {"www-authenticate": "Bearer"},
+}
 Metrics: TypeAlias = Callable[[str], tuple[bytes, str]]
 """Text and content type for the Accept header of a request."""
 
@@ -23,33 +31,45 @@ class Report:
     lines: tuple[str, ...]
 
 
-class Probes(HttpServer):
-    """The server of the three paths; `reports` are the answers of the probes by their paths."""
+async def respond(send: Send, status: HTTPStatus, body: bytes, content_type: str = TEXT) -> None:
+    """Send an answer with the headers that belong to it."""
+    headers = {"content-type": content_type, "content-length": str(len(body)), "date": formatdate(usegmt=True)}
+    encoded = [(name.encode(), value.encode()) for name, value in (headers | HEADERS.get(status, {})).items()]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": body})
 
-    def __init__(self, host: str, port: int, reports: Mapping[str, Callable[[], Report]], metrics: Metrics) -> None:
-        super().__init__(self._serve, host, port, limits=PROBES, purpose="the probes", variable="BONNY_HTTP_PORT")
+
+class Probes(HttpServer):
+    """The server of `Pages`."""
+
+    def __init__(
+        self, host: str, port: int, reports: Mapping[str, Callable[[], Report]], metrics: Metrics | None
+    ) -> None:
+        pages = Pages(reports, metrics)
+        super().__init__(pages, host, port, limits=PROBES, purpose="the probes", variable="BONNY_HTTP_PORT")
+
+
+class Pages:
+    """The ASGI app of the probes in `reports`, which has their answers by path, and of /metrics, if there are any."""
+
+    def __init__(self, reports: Mapping[str, Callable[[], Report]], metrics: Metrics | None) -> None:
         self._reports = reports
         self._metrics = metrics
 
-    async def _serve(self, request: Message, _: object, send: Send) -> None:
-        status, body, content_type = self._answer(request)
-        headers = {"content-type": content_type, "content-length": str(len(body)), "date": formatdate(usegmt=True)}
-        if status is HTTPStatus.METHOD_NOT_ALLOWED:
-            headers["allow"] = "GET, HEAD"
-        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": status, "headers": encoded})
-        await send({"type": "http.response.body", "body": body})
+    async def __call__(self, request: Message, _: object, send: Send) -> None:
+        await respond(send, *self._answer(request))
 
     def _answer(self, request: Message) -> tuple[HTTPStatus, bytes, str]:
         """Status, body and content type."""
         path = request["path"]
-        if path != "/metrics" and path not in self._reports:
+        metrics = self._metrics if path == "/metrics" else None
+        if metrics is None and path not in self._reports:
             return HTTPStatus.NOT_FOUND, b"404: Not Found", TEXT
         if request["method"] not in {"GET", "HEAD"}:
             return HTTPStatus.METHOD_NOT_ALLOWED, b"405: Method Not Allowed", TEXT
-        if path == "/metrics":
+        if metrics is not None:
             accept = b",".join(value for name, value in request["headers"] if name == b"accept")
-            return HTTPStatus.OK, *self._metrics(accept.decode("latin-1"))
+            return HTTPStatus.OK, *metrics(accept.decode("latin-1"))
         report = self._reports[path]()
         lines = "ok" if report.ok else "not ok", *report.lines, ""
         return (HTTPStatus.OK if report.ok else HTTPStatus.SERVICE_UNAVAILABLE), "\n".join(lines).encode(), TEXT

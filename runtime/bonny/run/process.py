@@ -47,6 +47,7 @@ from .supervisor import CANCEL_SECONDS, Stoppable, Supervised, cancelled, ended,
 
 if TYPE_CHECKING:
     from ..scheduler.server import SchedulerServer
+    from .secure_metrics import SecureMetrics
     from .webhooks import Webhooks
 
 # The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
@@ -69,11 +70,13 @@ class Process:
         self.servers: list[Server] = []
         self.schedulers: list[SchedulerServer] = []
         self.webhooks: Webhooks | None = None
+        self.secure_metrics: SecureMetrics | None = None
         self.streams: dict[tuple[str, str, str | None, str, str, bool], Stream] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
         reports = {"/healthz": self.health, "/readyz": self.readiness}
-        self.probes = Probes(config.http_host, config.http_port, reports, self.exposition)
+        metrics = self.exposition if config.secure_metrics_port is None else None
+        self.probes = Probes(config.http_host, config.http_port, reports, metrics)
         self.monitor = LoopMonitor()
         self._started = False
         self._own_namespace = config.pod_namespace or own_namespace()
@@ -98,6 +101,7 @@ class Process:
             watched=config.watch_namespaces,
             leader_election=config.leader_election,
             webhooks=config.webhook_certificate is None,
+            secure_metrics=config.secure_metrics_port is not None,
         )
         self._permissions = PermissionCheck(needed)
 
@@ -136,6 +140,8 @@ class Process:
             closing.push_async_callback(self._cancel)
             if operator.has_webhooks:
                 stop = await self._start_webhooks(client, stop, closing)
+            if self.config.secure_metrics_port is not None:
+                await self._start_secure_metrics(client, closing)
             self._assemble(client)
             self._start()
             # Asking is a POST, which a fenced client refuses to a standby.
@@ -155,6 +161,18 @@ class Process:
         drained = asyncio.Event()
         self._once.append(asyncio.create_task(self.webhooks.drain(stop, drained), name="the drain"))
         return drained
+
+    async def _start_secure_metrics(self, client: Client, closing: AsyncExitStack) -> None:
+        # Loaded here: most operators have none.
+        from .secure_metrics import SecureMetrics  # noqa: PLC0415
+
+        # A client of its own: a standby asks, too, for which it sends a POST, and nothing else waits behind reviews.
+        asking = await closing.enter_async_context(self._connected())
+        namespace = self._own_namespace
+        made = SecureMetrics(self.operator, self.config, client, asking, self.exposition, namespace=namespace)
+        self.secure_metrics = made
+        await made.start()
+        closing.push_async_callback(made.stop)
 
     def _connected(self, fence: Callable[[], float] | None = None) -> Client:
         operator = self.operator
@@ -288,19 +306,19 @@ class Process:
                 "schedulers": ",".join(server.scheduler.name for server in self.schedulers) or "none",
                 "port": self.probes.port,
                 **({"webhook_port": self.webhooks.server.port} if self.webhooks else {}),
+                **({"metrics_port": self.secure_metrics.port} if self.secure_metrics else {}),
             },
         )
         self._streams = {stream: Supervised(stream) for stream in self.streams.values()}
         self._lasting = [Supervised(self.recorder), Supervised(self.tasks, restart=Restart.TRANSIENT)]
-        if self.webhooks:
-            self._lasting.append(Supervised(self.webhooks.certificate))
+        self._lasting += [Supervised(part.certificate) for part in (self.webhooks, self.secure_metrics) if part]
         self._once.append(asyncio.create_task(self._report_first_sync(time.monotonic()), name="the first sync"))
         self._started = True
 
     def _begin_term(self) -> None:
         """Start the parts that only the leader runs."""
         self.tasks.leading = True
-        issuers = self.webhooks.issuers() if self.webhooks else ()
+        issuers = [each for part in (self.webhooks, self.secure_metrics) if part for each in part.issuers()]
         servers: list[Stoppable] = [*self.servers, *self.schedulers, *issuers]
         self._term = {server: Supervised(server) for server in servers}
         self._term |= {worker: Supervised(worker, restart=worker.restart) for worker in self.workers}
@@ -359,24 +377,15 @@ class Process:
         """Wait until every stream is in sync or blocked, then log that, and children that are left without an owner."""
         streams = self.streams.values()
         await asyncio.gather(*(stream.wait_until_synced() for stream in streams))
-        log.info(
-            "in sync",
-            extra={
-                "objects": sum(len(stream.store) for stream in streams),
-                "seconds": round(time.monotonic() - began, 3),
-                "blocked": sum(stream.blocked for stream in streams),
-            },
-        )
+        seconds = round(time.monotonic() - began, 3)
+        objects, blocked = sum(len(stream.store) for stream in streams), sum(stream.blocked for stream in streams)
+        log.info("in sync", extra={"objects": objects, "seconds": seconds, "blocked": blocked})
         orphans = await find_orphans([worker.router for worker in self.workers])
         if orphans:
-            log.warning(
-                "orphaned children found",
-                extra={
-                    "count": len(orphans),
-                    "without_owner_reference": sum(not orphan.collected for orphan in orphans),
-                    "examples": ", ".join(orphan.child for orphan in orphans[:ORPHAN_EXAMPLES]),
-                },
-            )
+            stay = sum(not orphan.collected for orphan in orphans)
+            examples = ", ".join(orphan.child for orphan in orphans[:ORPHAN_EXAMPLES])
+            extra = {"count": len(orphans), "without_owner_reference": stay, "examples": examples}
+            log.warning("orphaned children found", extra=extra)
 
     async def _forget_deletions(self) -> None:
         """On a standby: keep deletions for as long as it may take to become the leader, and no longer."""
@@ -410,6 +419,8 @@ class Process:
         dropped = [f"{part}: failed, and is not started again" for part, task in self._term.items() if task.failed]
         if self.webhooks:
             (notes if self.webhooks.ready else dropped).extend(self.webhooks.notes)
+        if self.secure_metrics and self.secure_metrics.certificate.problem:
+            notes.append(self.secure_metrics.certificate.problem)
         return health.readiness(self._all_streams(), started=self._started, notes=notes, dropped=dropped)
 
     def _all_streams(self) -> list[Stream]:

@@ -13,7 +13,7 @@ An operator is granted exactly the requests that the runtime makes:
 - kinds in `related`: get, list, watch;
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
 - the operator's Lease in its own namespace: get, update, and create;
-- the certificate of webhooks: `webhooks.permissions`;
+- the certificates of webhooks and of /metrics, and reviews of who scrapes it: `webhooks.permissions`;
 - `rules`, as they are written. A wildcard is refused: what it grants may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -73,7 +73,14 @@ def grants(operator: Operator, *, namespace: str, deployed: bool = True) -> dict
     """
     watched = watched_namespaces(operator, namespace=namespace)
     election = operator.deploy.leader_election
-    return needs(operator, namespace=namespace, watched=watched, leader_election=election, webhooks=deployed)
+    return needs(
+        operator,
+        namespace=namespace,
+        watched=watched,
+        leader_election=election,
+        webhooks=deployed,
+        secure_metrics=deployed and operator.deploy.secure_metrics,
+    )
 
 
 def needs(
@@ -83,6 +90,7 @@ def needs(
     watched: tuple[str, ...] | None,
     leader_election: bool,
     webhooks: bool = False,
+    secure_metrics: bool = False,
 ) -> dict[str, list[Resource]]:
     """As `grants`, for an operator that runs with other settings than its manifest."""
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
@@ -97,6 +105,10 @@ def needs(
         from ..webhooks.permissions import certificate_rules  # noqa: PLC0415  loaded only where it is needed
 
         wanted.update(permissions(certificate_rules(operator, namespace=namespace)))
+    if secure_metrics:
+        from ..webhooks.permissions import metrics_rules  # noqa: PLC0415  loaded only where it is needed
+
+        wanted.update(permissions(metrics_rules(operator, namespace=namespace)))
     for who, where, rule in operator.rules():
         wanted.update(_extra(rule, who, everywhere if where is None else (where,)))
     return as_rules(wanted)
@@ -117,10 +129,10 @@ def as_rules(wanted: Iterable[Permission]) -> dict[str, list[Resource]]:
 def permissions(rules: Mapping[str, Iterable[Resource]]) -> Iterator[Permission]:
     """The permissions that policy rules by namespace grant: the reverse of `as_rules`."""
     for namespace, rule in ((namespace, rule) for namespace, granted in rules.items() for rule in granted):
-        names = tuple(rule.get("resourceNames", ()))
+        names = tuple(sorted(rule.get("resourceNames", ())))
         resources = [*product(rule.get("apiGroups", ()), rule.get("resources", ()))]
         urls = [("", url) for url in rule.get("nonResourceURLs", ())]
-        for (group, resource), verb in product(resources + urls, rule["verbs"]):
+        for (group, resource), verb in product(resources + urls, rule.get("verbs", ())):
             yield Permission(namespace, group, resource, names, verb)
 
 
@@ -168,17 +180,14 @@ def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iter
             raise OptionError(f"{where}: {key} is not a list of strings: write for example [{example}]")
     if any("*" in value for values in rule.values() for value in values):
         raise OptionError(f"{where} has a wildcard: name each group, resource and verb")
-    urls = [("", url, (CLUSTER,)) for url in rule.get("nonResourceURLs", ())]
-    resources = [
-        (group, resource, (CLUSTER,) if resource_scope(group, resource) is Scope.CLUSTER else everywhere)
-        for group, resource in product(rule.get("apiGroups", ()), rule.get("resources", ()))
-    ]
-    if not rule.get("verbs") or not urls + resources:
+    granted = [*permissions({CLUSTER: [rule]})]
+    if not granted:
         raise OptionError(f"{where} grants nothing: give it verbs, and apiGroups with resources or nonResourceURLs")
-    names = tuple(sorted(rule.get("resourceNames", ())))
-    for (group, resource, namespaces), verb in product(urls + resources, rule["verbs"]):
-        for namespace in namespaces:
-            yield Permission(namespace, group, resource, names, verb)
+    for permission in granted:
+        group, resource = permission.group, permission.resource
+        is_of_cluster = resource.startswith("/") or resource_scope(group, resource) is Scope.CLUSTER
+        for namespace in (CLUSTER,) if is_of_cluster else everywhere:
+            yield permission._replace(namespace=namespace)
 
 
 def _merged(grants_here: set[Permission]) -> list[Resource]:

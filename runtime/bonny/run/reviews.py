@@ -35,13 +35,13 @@ async def refused(
     Sequential requests: at the start others are more urgent, and clients may be throttled.
     Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
     """
-    denied, asked = set(), set(permissions)
+    denied, asked, subject = set(), set(permissions), _subject(service_account)
     if service_account is None:
         for namespace in sorted({permission.namespace for permission in asked} - {CLUSTER}):
             asked -= await _named_by_rules(client, namespace)
     for permission in asked:
         for name in permission.names or ("",):
-            if not await _is_granted(client, permission, name, service_account):
+            if not await is_granted(client, permission, name=name, subject=subject):
                 denied.add(permission)
     return denied
 
@@ -54,11 +54,13 @@ async def _named_by_rules(client: Client, namespace: str) -> set[Permission]:
     return set()
 
 
-async def _is_granted(
-    client: Client, permission: Permission, name: str, service_account: tuple[str, str] | None
-) -> bool:
-    kind = ABOUT_ONESELF if service_account is None else ABOUT_OTHERS
-    spec = {**_attributes(permission, name), **_subject(service_account)}
+async def is_granted(client: Client, permission: Permission, *, name: str = "", subject: Resource) -> bool:
+    """Whether `permission` for the object `name` is granted to `subject`: user, uid, groups, extra; empty: to oneself.
+
+    Raises: `ApiError` and `UsageError`, as the client does.
+    """
+    kind = ABOUT_OTHERS if subject else ABOUT_ONESELF
+    spec = {**_attributes(permission, name), **subject}
     review: Resource = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": spec}
     match await client.create(kind, review):
         case {"status": {"allowed": bool(allowed)}}:

@@ -1,22 +1,13 @@
 """Custom schedulers: choose nodes for pods, with the filters and scores of kube-scheduler."""
 
-from .binding import Binding
-from .fits import fits
-from .nodes import Nodes
-from .scheduler import Choice, Scheduler
-from .score import balanced, least_allocated, most_allocated, spread
-from .views import NodeView, PodView
-
-__all__ = [
-    "Binding",
-    "Choice",
-    "NodeView",
-    "Nodes",
-    "PodView",
-    "Scheduler",
-    "balanced",
-    "fits",
-    "least_allocated",
-    "most_allocated",
-    "spread",
-]
+from .binding import Binding as Binding
+from .fits import fits as fits
+from .nodes import Nodes as Nodes
+from .scheduler import Choice as Choice
+from .scheduler import Scheduler as Scheduler
+from .score import balanced as balanced
+from .score import least_allocated as least_allocated
+from .score import most_allocated as most_allocated
+from .score import spread as spread
+from .views import NodeView as NodeView
+from .views import PodView as PodView

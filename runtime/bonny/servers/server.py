@@ -32,7 +32,7 @@ class Server(Generic[V]):
 
     operation: ClassVar[Kind | type[Version]]
     """The objects: `List("v1", "Pod", namespace="default")`, or a version class. Default: the version class in
-    brackets, as in `Reconciler[Widget]`. Without a namespace: where the operator watches."""
+    brackets, as in `Reconciler[Widget]`. Without a namespace: of all namespaces that the operator watches."""
 
     max_concurrent: ClassVar[int] = 10
     """Handlers that run at the same time. Default 10."""

@@ -35,9 +35,9 @@ class IntervalTicks:
 class CronTicks:
     """The ticks of a cron expression, by the wall clock.
 
-    Guarantees: the ticks that pass while the machine sleeps are one, at its end, and those between two calls of `wait`
-    are skipped. After the clock was set, ticks follow the new time. Summer time is as in Debian's cron: a run at a time
-    that is skipped comes right after it, and a run at a time that comes twice is one.
+    Guarantees: ticks that pass while the machine sleeps become one tick when it wakes up; ticks between two calls of
+    `wait` are skipped. After the clock was set, ticks follow the new time. Summer time is as in Debian's cron: a tick
+    in an hour that is skipped comes right after it, and one in an hour that comes twice comes once.
     """
 
     def __init__(self, cron: str, timezone: str, *, name: str) -> None:

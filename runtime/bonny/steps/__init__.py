@@ -20,30 +20,17 @@ Steps use only the axn, which is a `Reconcile` for them, so each can be replaced
 
 from __future__ import annotations
 
-from ..engine.reconcile import Reconcile, Step
-from .add_managed_by_label import AddManagedByLabelToDescendants
-from .add_missing_gvk import AddMissingGVK
-from .apply_descendants import ApplyDescendants
-from .apply_status import ApplyStatus
-from .delegate import DelegateToController
-from .finalizer import Finalizer
-from .logger import Logger
-from .prune_descendants import PruneDescendants
-from .skip_observed_generations import SkipObservedGenerations
-
-__all__ = [
-    "AddManagedByLabelToDescendants",
-    "AddMissingGVK",
-    "ApplyDescendants",
-    "ApplyStatus",
-    "DelegateToController",
-    "Finalizer",
-    "Logger",
-    "PruneDescendants",
-    "Reconcile",
-    "SkipObservedGenerations",
-    "default_steps",
-]
+from ..engine.reconcile import Reconcile as Reconcile
+from ..engine.reconcile import Step
+from .add_managed_by_label import AddManagedByLabelToDescendants as AddManagedByLabelToDescendants
+from .add_missing_gvk import AddMissingGVK as AddMissingGVK
+from .apply_descendants import ApplyDescendants as ApplyDescendants
+from .apply_status import ApplyStatus as ApplyStatus
+from .delegate import DelegateToController as DelegateToController
+from .finalizer import Finalizer as Finalizer
+from .logger import Logger as Logger
+from .prune_descendants import PruneDescendants as PruneDescendants
+from .skip_observed_generations import SkipObservedGenerations as SkipObservedGenerations
 
 
 def default_steps() -> tuple[Step, ...]:

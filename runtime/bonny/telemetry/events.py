@@ -168,5 +168,5 @@ def metadata(more: Mapping[str, object] = NOTHING) -> dict[str, object]:
 
 
 def set_metadata(**values: object) -> None:
-    """Add `values` to the metadata of every event from now on; metadata of an event itself beats them."""
+    """Add `values` to the metadata of every event from now on; metadata of an event itself take precedence."""
     _defaults.update(values)

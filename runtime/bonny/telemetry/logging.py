@@ -80,7 +80,7 @@ class LogFormat(StrEnum):
 def about(**fields: object) -> None:
     """Add `fields` and a new `reconcile_id` to the lines of this asyncio task and of threads and tasks that it starts.
 
-    They replace the fields of the last call. Fields of a line itself beat them.
+    They replace the fields of the last call. Fields of a line itself take precedence.
     """
     _handled.set((next(_numbers), fields))
 

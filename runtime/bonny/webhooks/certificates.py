@@ -1,4 +1,4 @@
-"""Certificates: makes and judges what a webhook's server needs to be trusted: a CA, a certificate and its key, as PEM.
+"""Certificates: makes and judges what a server needs to be trusted: a CA, a certificate and its key, as PEM.
 
 You need it for a throw-away CA in a test, and to rotate the operator's own (`bonny.webhooks.rotation`).
 You do not need it to serve: that only reads. Import it within a function: it loads `cryptography`, 11 MB of memory.
@@ -27,8 +27,8 @@ try:
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ImportError as missing:
     raise UsageError(
-        "certificates of webhooks need the package cryptography: install the operator with its extra `webhooks`, or "
-        'let cert-manager make them by Deploy(certificates="cert-manager")'
+        "certificates of webhooks and of secure metrics need the package cryptography: install the operator with its "
+        'extra `webhooks`, or let cert-manager make them by Deploy(certificates="cert-manager")'
     ) from missing
 
 DAYS: Final = 365
@@ -79,7 +79,7 @@ def issue(
     names = [*map(x509.DNSName, hosts), *(x509.IPAddress(ip_address(each)) for each in addresses)]
     # Clients find a CA by its name, so no two have the same.
     serial = x509.random_serial_number()
-    ca_name = _name(f"webhook CA {serial:x}")
+    ca_name = _name(f"operator CA {serial:x}")
     valid = now - SKEW, now + timedelta(days=days)
     signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     ca = (
@@ -90,7 +90,7 @@ def issue(
         .sign(ca_key, SHA256())
     )
     leaf = (
-        x509.CertificateBuilder(ca_name, _name("webhook"), key.public_key(), x509.random_serial_number(), *valid)
+        x509.CertificateBuilder(ca_name, _name("operator"), key.public_key(), x509.random_serial_number(), *valid)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)

@@ -4,8 +4,8 @@ You need it to serve versions whose fields differ. The functions are `to_hub` an
 
 Guarantees: an object of a known version is always converted, because one that fails hides all objects of its kind. A
 value that the other version cannot hold, or that a function loses or fails on, comes back when the object is converted
-back, unless the field that it belongs to was changed meanwhile. Until then an annotation carries it. Metadata other
-than labels and annotations stays.
+back, unless the field that it belongs to was changed meanwhile. Until then an annotation of its own carries it, so that
+a field manager can remove it. Metadata other than labels and annotations stays.
 Does not: check limits and rules, which the API server does in the version that is written. Only values of a wrong type
 are left out. Nothing is invented for a required field that is left out: controllers then read an invalid object, and do
 not act on a value that no user chose.
@@ -16,37 +16,34 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Callable, Collection
+from functools import cached_property
 from http import HTTPStatus
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
-from msgspec import UnsetType
 
-from ..api.markers import PRESERVE_UNKNOWN
 from ..api.parts import TAKEN
 from ..api.validation import as_stored, fitting
 from ..api.version import Version
 from ..naming import is_label_value, is_qualified_name
 from ..resource import Key, Resource
 from .answers import Answer
-from .lost import Loss, digest, losses, restored
+from .lost import Loss, digest, losses, places, restored
 
-DATA: Final = "bonny.dev/conversion-data"
-"""The annotation with the values that the version at hand cannot hold: by version, what it lacks."""
+CARRIED: Final = "conversion.bonny.dev/"
+"""Annotations that start with it carry values that the version at hand cannot hold: one each, with its version."""
 
 # k8s.io/apimachinery, pkg/api/validation: TotalAnnotationSizeLimitB.
 ANNOTATIONS_BYTES: Final = 256 * 1024
-# Of what an annotation carries, to find the values that the user did not change: a few for each one that was changed.
-MOST_HALVINGS: Final = 256
+# To find the carried values that the user did not change: a few for each one that was changed.
+MOST_TRIES: Final = 512
 OUTCOMES: Final = ("converted", "carried", "failed", "lost")
-"""Nothing was lost; the annotation carries what was; a function failed, too; it is too long for an annotation."""
+"""Nothing was lost; annotations carry what was; a function failed, too; they are too long for annotations."""
 
 log = logging.getLogger("bonny.webhooks")
 
-Function: TypeAlias = Callable[[Resource], Resource]
+_OURS: Final = ("labels", "annotations")
 
 
 class _Request(msgspec.Struct):
@@ -59,23 +56,6 @@ class _Review(msgspec.Struct):
     request: _Request
 
 
-class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The values of one version that the object at hand lacks."""
-
-    lost: tuple[Loss, ...]
-
-    whole: str = ""
-    """Digest of the object at hand, if the values belong to it only as it is. Empty: each value is looked at."""
-
-    def __post_init__(self) -> None:
-        for each in self.lost:
-            match each:
-                case Loss(path=("metadata", "labels" | "annotations", str()), items=None, value=str() | UnsetType()):
-                    pass
-                case Loss(path=("metadata", *_)):
-                    raise ValueError("labels and annotations are texts")
-
-
 class _Form:
     """One version of a kind."""
 
@@ -86,18 +66,19 @@ class _Form:
     @cached_property
     def schema(self) -> Resource:
         schema = self.version.schema()
-        schema["properties"]["metadata"] = {PRESERVE_UNKNOWN: True}
+        texts = {"type": "object", "additionalProperties": {"type": "string"}}
+        schema["properties"]["metadata"] = {"type": "object", "properties": dict.fromkeys(_OURS, texts)}
         return schema
 
     def fit(self, content: Resource, before: Resource) -> Resource:
         """`content` without values of a wrong type; invalid labels and annotations stay as `before`."""
-        labels, annotations = (content["metadata"][name] for name in ("labels", "annotations"))
-        if not all(is_qualified_name(key) and is_label_value(value) for key, value in labels.items()):
-            labels = before["metadata"]["labels"]
-        if not all(is_qualified_name(key.lower()) for key in annotations):
-            annotations = before["metadata"]["annotations"]
-        fitted: Resource = fitting({**content, "metadata": {}}, self.schema)
-        return {**fitted, "metadata": {"labels": labels, "annotations": annotations}}
+        fitted: Resource = fitting(content, self.schema)
+        metadata = before["metadata"] | fitted.get("metadata", {})
+        if not all(is_qualified_name(key) and is_label_value(value) for key, value in metadata["labels"].items()):
+            metadata["labels"] = before["metadata"]["labels"]
+        if not all(is_qualified_name(key.lower()) for key in metadata["annotations"]):
+            metadata["annotations"] = before["metadata"]["annotations"]
+        return {**fitted, "metadata": metadata}
 
 
 class Converter:
@@ -148,11 +129,10 @@ class Converter:
             self._report(resource, "lost", f"{source.name} to {target.name}")
             self.objects[kind, "lost"] += 1
             return {**resource, "apiVersion": api_version}
-        converted = {**conversion.object(conversion.content, target), "apiVersion": api_version}
+        converted = conversion.object(conversion.content, target)
         outcome = "failed" if conversion.failed else "carried" if conversion.data else "converted"
         if conversion.data:
-            annotations = converted["metadata"].get("annotations", {})
-            annotations = {**annotations, DATA: msgspec.json.encode(conversion.data).decode()}
+            annotations = converted["metadata"].get("annotations", {}) | conversion.annotations()
             if sum(len(f"{key}{value}".encode()) for key, value in annotations.items()) > ANNOTATIONS_BYTES:
                 outcome = "lost"
             else:
@@ -179,7 +159,7 @@ class Converter:
 
 
 class _Conversion:
-    """One object on its way. `content` are its fields, labels and annotations; `data` is what its annotation carries,
+    """One object on its way. `content` are its fields, labels and annotations; `data` is what its annotations carry,
     by version."""
 
     def __init__(self, resource: Resource, report: Callable[..., None]) -> None:
@@ -187,25 +167,34 @@ class _Conversion:
         self._report = report
         self.failed = False
         self.content = _content(resource)
-        self.data: dict[str, _Kept] = {}
-        # Another client wrote it.
-        with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError, RecursionError):
-            self.data = msgspec.json.decode(resource["metadata"]["annotations"][DATA], type=dict[str, _Kept])
+        self.data: dict[str, list[Loss]] = {}
+        for key, text in (resource["metadata"].get("annotations") or {}).items():
+            if key.startswith(CARRIED):
+                # Another client may have written it.
+                with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                    for version, loss in msgspec.json.decode(text, type=dict[str, Loss]).items():
+                        self.data.setdefault(version, []).append(loss)
+
+    def annotations(self) -> dict[str, str]:
+        """One for each value, and another if there was none: a field manager who takes a value back leaves no value."""
+        return {
+            f"{CARRIED}{digest((version, loss.path, loss.removes))}": msgspec.json.encode({version: loss}).decode()
+            for version, lost in self.data.items()
+            for loss in lost
+        }
 
     def go(self, source: _Form, target: _Form) -> None:
         """Convert from `source` to `target`, one of which is the hub."""
-        forward, back = partial(self._made, source, target), partial(self._made, target, source)
-        was, made = self.content, forward(self.content)
-        way = _Way(was, back, source, target)
-        kept, own = self.data.pop(target.name, None), self.data.pop(source.name, None)
-        content, lost = way.restored(made, kept)
-        if kept is not None and tuple(losses(made, content, target.schema)) != kept.lost:
+        was, made = self.content, self._made(self.content, source, target)
+        kept, own = self.data.pop(target.name, []), self.data.pop(source.name, [])
+        content, lost = self._restored(made, kept, was, source, target)
+        if places(losses(made, content, target.schema)) != places(kept):
             self.data[target.name] = kept  # the user changed what it belongs to, perhaps not for good
-        if lost or own is not None:
-            again, returns = back(content), _Way(content, forward, target, source)
-            choices = [_Kept(lost)] if own is None else [own, _Kept(lost)]
-            fits = (each for each in choices if digest(returns.restored(again, each)[0]) == digest(was))
-            self.data[source.name] = next(fits, _Kept(lost, digest(content)))
+        if lost or own:
+            again = self._made(content, target, source)
+            back = ((self._restored(again, each, content, target, source)[0], each) for each in (own, lost))
+            whole = [msgspec.structs.replace(loss, whole=digest(content)) for loss in lost]
+            self.data[source.name] = next((each for made, each in back if digest(made) == digest(was)), whole)
         self.content = content
 
     def object(self, content: Resource, form: _Form) -> Resource:
@@ -216,7 +205,7 @@ class _Conversion:
         head = {"apiVersion": f"{group}/{form.name}", "kind": self._resource["kind"], "metadata": metadata}
         return {**content, **head}
 
-    def _made(self, source: _Form, target: _Form, content: Resource) -> Resource:
+    def _made(self, content: Resource, source: _Form, target: _Form) -> Resource:
         """The result of the function for `content`; if it fails, the fields that both versions have."""
         function = target.version.from_hub if source.version.hub else source.version.to_hub
         made = content
@@ -226,41 +215,32 @@ class _Conversion:
         except BaseException as error:  # noqa: BLE001  also sys.exit: it must not hide all objects of the kind
             self.failed = True
             self._report(self._resource, "failed", function.__qualname__, type(error).__name__)
-        stored = as_stored({**made, "metadata": {}}, target.schema)
-        return target.fit({**stored, "metadata": made["metadata"]}, content)
+        return target.fit(as_stored(made, target.schema), content)
 
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """A conversion of the object that `was` a `source` to `target`, and the way `back`."""
-
-    was: Resource
-    back: Function
-    source: _Form
-    target: _Form
-    halvings: Iterator[int] = field(default_factory=lambda: iter(range(MOST_HALVINGS, 0, -1)))
-
-    def restored(self, made: Resource, kept: _Kept | None) -> tuple[Resource, tuple[Loss, ...]]:
-        """`made` with the values that were kept, and what `source` still loses.
+    def _restored(
+        self, made: Resource, kept: list[Loss], was: Resource, source: _Form, target: _Form
+    ) -> tuple[Resource, list[Loss]]:
+        """What was `made` from what `was` there, with the values that were kept, and what `source` still loses.
 
         A value is used if the way back does not lead further away from what the object is now.
         """
-        lost = tuple(losses(self.back(made), self.was, self.source.schema))
-        if kept is None or not kept.lost:
-            return made, lost
-        candidate = self.target.fit(restored(made, kept.lost), made)
-        remaining = tuple(losses(self.back(candidate), self.was, self.source.schema))
-        if kept.whole == digest(self.was) or {each.known_by for each in remaining} <= {each.known_by for each in lost}:
-            return candidate, remaining
-        middle = len(kept.lost) // 2
-        for half in (kept.lost[:middle], kept.lost[middle:]) if middle and next(self.halvings, 0) else ():
-            made, lost = self.restored(made, _Kept(half))
+        lost = losses(self._made(made, target, source), was, source.schema)
+        groups = [sorted(kept, key=lambda loss: msgspec.json.encode(loss.path))]
+        for _ in range(MOST_TRIES):
+            if not groups or not (group := groups.pop()):
+                break
+            candidate = target.fit(restored(made, group, target.schema), made)
+            remaining = losses(self._made(candidate, target, source), was, source.schema)
+            if {loss.whole for loss in group} == {digest(was)} or places(remaining) <= places(lost):
+                made, lost = candidate, remaining
+            elif middle := len(group) // 2:
+                groups += [group[middle:], group[:middle]]
         return made, lost
 
 
 def _content(resource: Resource) -> Resource:
     """Its fields, labels and annotations. Raises: `msgspec.ValidationError` for labels that are not text."""
     metadata = resource.get("metadata") or {}
-    own = {name: msgspec.convert(metadata.get(name) or {}, dict[str, str]) for name in ("labels", "annotations")}
-    own["annotations"].pop(DATA, None)
+    own = {name: msgspec.convert(metadata.get(name) or {}, dict[str, str]) for name in _OURS}
+    own["annotations"] = {key: value for key, value in own["annotations"].items() if not key.startswith(CARRIED)}
     return {name: value for name, value in resource.items() if name not in TAKEN} | {"metadata": own}

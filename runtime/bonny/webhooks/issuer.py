@@ -1,4 +1,4 @@
-"""Issuer: fills and rotates the Secret of the webhooks, and registers its CAs, while this replica leads.
+"""Issuer: fills and rotates the Secret of a certificate, and registers its CAs, while this replica leads.
 
 You need it only with `Deploy(certificates="own")`, the default. Elsewhere: which step is next (`rotation`), how a
 certificate is made (`certificates`), who serves it (`serving`).
@@ -7,6 +7,7 @@ Guarantees: of configurations and CRDs it writes nothing but a caBundle that dif
 every 3 while one of them does not exist: a GET for each, and one for the Secret.
 Does not: create the Secret. The manifest has it, empty.
 RBAC: get and patch of the Secret, of both webhook configurations, and of the CRDs with conversion: `permissions`.
+For /metrics nothing is registered: scrapers read the CAs in the Secret.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ SECRET: Final = Kind("v1", "Secret")
 REST_SECONDS: Final = 30.0
 # Until then, writes of users are refused.
 MISSING_SECONDS: Final = 3.0
+# prometheus-operator writes a new CA into files of Prometheus, where the kubelet puts them a minute or two later.
+SCRAPERS_SPREAD_SECONDS: Final = 600.0
 # Another tool may remove a caBundle as soon as it is written.
 PAUSE_SECONDS: Final = 1.0
 
@@ -46,7 +49,15 @@ log = logging.getLogger("bonny.webhooks.issuer")
 class Issuer:
     """The certificates of one operator, during one term of its leader."""
 
-    def __init__(self, client: Client, operator: Operator, *, namespace: str, rotation: Rotation | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        operator: Operator,
+        *,
+        namespace: str,
+        rotation: Rotation | None = None,
+        purpose: names.Purpose = "webhook",
+    ) -> None:
         """`namespace` is that of the Secret. Default rotation: certificates for the Service, valid for a year."""
         self.decision: Decision | None = None
         """The last one; it has the certificate that is served."""
@@ -55,14 +66,16 @@ class Issuer:
         """Why the last look failed."""
 
         self._client = client
-        self._secret = namespace, names.secret(operator.name)
-        self._hosts = names.host_names(operator.name, namespace)
+        self._purpose = purpose
+        self._secret = namespace, names.secret(operator.name, purpose)
+        self._hosts = names.host_names(operator.name, namespace, purpose)
         self._rotation = rotation
         self._stopped = asyncio.Event()
-        self._registered = [(kind, name) for kind, named in trusting(operator).items() for name in named]
+        trusted = trusting(operator) if purpose == "webhook" else {}
+        self._registered = [(kind, name) for kind, named in trusted.items() for name in named]
 
     def __str__(self) -> str:
-        return "the certificates of the webhooks"
+        return f"the {self._purpose} certificates"
 
     def stop(self) -> None:
         self._stopped.set()
@@ -77,16 +90,18 @@ class Issuer:
             except (ApiError, UsageError) as error:
                 seconds, self.error = MISSING_SECONDS, str(error)
             if self.error not in ("", previous):
-                extra = {"error": self.error, "then": "if something is missing, apply the manifest again"}
-                log.error("the certificates of the webhooks are not kept up", extra=extra)
+                then = "if something is missing, apply the manifest again"
+                extra = {"purpose": self._purpose, "error": self.error, "then": then}
+                log.error("certificates are not kept up", extra=extra)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), seconds)
 
     async def _step(self) -> float:
         """Carry out one step. Returns: the seconds until the next one."""
-        from .rotation import Rotation, Step  # noqa: PLC0415  loaded by the leader only
+        from .rotation import SPREAD_SECONDS, Rotation, Step  # noqa: PLC0415  loaded by the leader only
 
-        self._rotation = self._rotation or Rotation(self._hosts)
+        spread = SPREAD_SECONDS if self._purpose == "webhook" else SCRAPERS_SPREAD_SECONDS
+        self._rotation = self._rotation or Rotation(self._hosts, spread=spread)
         secret = await self._client.get(SECRET, self._secret)
         data = {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
         found = [(kind, live) for kind, name in self._registered if _clients(live := await self._get(kind, name))]
@@ -95,7 +110,7 @@ class Issuer:
         if self.decision.step is Step.REST:
             missing = len(found) < len(self._registered)
             return min(self.decision.seconds, MISSING_SECONDS if missing else REST_SECONDS)
-        log.info("certificates of the webhooks", extra={"step": self.decision.step.value})
+        log.info("certificate rotation", extra={"purpose": self._purpose, "step": self.decision.step.value})
         if self.decision.step is Step.INJECT:
             bundle = b64encode(self.decision.bundle).decode()
             patches = [self._inject(kind, live, bundle) for kind, live in found]

@@ -1,115 +1,147 @@
 """Lost: the values that a conversion loses, and how they come back.
 
-Internal: `bonny.webhooks.conversion` keeps them in an annotation. Everything here is plain values.
+Internal: `bonny.webhooks.conversion` keeps each in an annotation of its own. Everything here is plain values.
 
-A `Loss` is one difference between an object and the same object after a conversion there and back. It names the place
-by its keys, and holds the value that was lost, and a digest of the value that came back instead. Later that digest says
-whether the user has changed the field in the other version meanwhile: then the user's value stays.
+A `Loss` is one difference between an object and the same object after a conversion there and back. Objects, and lists
+that are merged by keys, differ field by field and item by item, as field managers own them.
+
+It holds the value that was lost, and a digest of the value that came back instead. Later that digest says whether the
+user has changed the field in the other version meanwhile: then the user's value stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from ..api.markers import LIST_KEYS
+from ..api.markers import LIST_KEYS, LIST_TYPE
 from ..resource import Resource
+
+Step: TypeAlias = str | tuple[str | bool | int | float, ...]
+"""The name of a field, or the keys of an item; an item of a set is its own key."""
+
+Path: TypeAlias = tuple[Step, ...]
 
 
 class Loss(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A value that was lost. Of a list of equal length, only the items that were lost."""
+    """A value that was lost."""
 
-    path: tuple[str | dict[str, Any], ...]
-    """Names of fields; a mapping stands for the item of a list that has these keys."""
+    path: Annotated[Path, msgspec.Meta(min_length=1)]
 
     instead: str = ""
     """Digest of the value that came back. Empty: none did."""
 
     value: Any = msgspec.UNSET
-    """Unset: there was none."""
+    """Unset: there was none. An object is empty here: each of its fields is a loss of its own."""
 
-    items: tuple[tuple[str, Any] | None, ...] | None = None
-    """For each item of the list, the digest of what came back and the item that was lost; None: nothing was."""
+    order: tuple[Step, ...] | None = None
+    """In place of the value of a list that is merged by keys: its keys. Each of its items is a loss of its own."""
+
+    items: tuple[tuple[str, Any], ...] | None = None
+    """In place of the value of another list, of which as many items came back: the items that were lost, each after the
+    digest of the one that came back. Also those that were not, if an equal one came back for one that was."""
+
+    whole: str = ""
+    """Digest of the object that came back, if the value belongs to no other one."""
 
     @property
-    def known_by(self) -> bytes:
-        """The place, and the value that came back."""
-        return msgspec.json.encode((self.path, self.instead))
+    def removes(self) -> bool:
+        """Whether there was no value."""
+        return self.value is msgspec.UNSET and self.order is None and self.items is None
 
 
-def losses(came_back: Any, was: Any, schema: Resource, path: tuple[Any, ...] = ()) -> Iterator[Loss]:
-    """The differences that restore `was` from `came_back`; UNSET stands for no value."""
-    if isinstance(came_back, dict) and isinstance(was, dict):
-        fields, other = schema.get("properties", {}), schema.get("additionalProperties")
-        for name in sorted(came_back.keys() | was.keys()):
-            values = (came_back.get(name, msgspec.UNSET), was.get(name, msgspec.UNSET))
-            yield from losses(*values, fields.get(name, other) or {}, (*path, name))
-    elif (instead := digest(came_back)) == digest(was):
-        return
-    elif not (isinstance(came_back, list) and isinstance(was, list) and len(came_back) == len(was)):
-        yield Loss(path, instead, was)
-    elif (keys := _keys(came_back, schema)) and keys == _keys(was, schema):
-        for key, item, lost in zip(keys, came_back, was, strict=True):
-            yield from losses(item, lost, schema["items"], (*path, key))
-    else:
-        pairs = [(digest(item), lost) for item, lost in zip(came_back, was, strict=True)]
-        yield Loss(path, instead, items=tuple(None if pair[0] == digest(pair[1]) else pair for pair in pairs))
+def losses(came_back: Resource, was: Resource, schema: Resource) -> list[Loss]:
+    """The differences that restore `was` from `came_back`."""
+    if _text(came_back) == _text(was):
+        return []
+    one, other = dict(_flat(came_back, schema)), dict(_flat(was, schema))
+    pairs = ((path, one.get(path, msgspec.UNSET), other.get(path, msgspec.UNSET)) for path in one | other)
+    return [_loss(path, here, lost) for path, here, lost in pairs if _text(here) != _text(lost)]
 
 
-def restored(content: Resource, lost: Iterable[Loss]) -> Resource:
-    """A copy of `content` with the lost values, except for fields that were changed meanwhile."""
-    made: Resource = msgspec.json.decode(msgspec.json.encode(content))
-    for loss in lost:
-        _restore(made, loss)
+def places(lost: Iterable[Loss]) -> set[tuple[Path, str]]:
+    """The places of the values, and what came back there."""
+    return {(loss.path, loss.instead) for loss in lost}
+
+
+def restored(content: Resource, lost: Iterable[Loss], schema: Resource) -> Resource:
+    """`content` with the lost values, except for fields that were changed meanwhile."""
+    flat, changed = dict(_flat(content, schema)), set[Path]()
+    for loss in sorted(lost, key=lambda loss: len(loss.path)):
+        inside, here = loss.path[:-1], flat.get(loss.path, msgspec.UNSET)
+        value = loss.value if loss.order is None else loss.order
+        if isinstance(here, list) and loss.items is not None:
+            flat[loss.path] = _items(here, loss.items)
+        elif inside in changed or digest(here) != loss.instead:
+            if not (loss.instead and isinstance(here, tuple)):  # the items that the user added do not replace it
+                changed.add(loss.path)
+        elif value is msgspec.UNSET:
+            flat.pop(loss.path, None)
+        # Otherwise the user removed the object or list.
+        elif isinstance(flat.get(inside), dict if isinstance(loss.path[-1], str) else tuple):
+            flat[loss.path] = value
+    made: Resource = _nested(flat)
     return made
 
 
 def digest(value: Any) -> str:
     """A short text that differs for different values; empty for UNSET."""
-    if value is msgspec.UNSET:
-        return ""
-    return blake2b(msgspec.json.encode(value, order="deterministic"), digest_size=6).hexdigest()
+    return "" if value is msgspec.UNSET else blake2b(_text(value), digest_size=6).hexdigest()
 
 
-def _restore(content: Resource, loss: Loss) -> None:
-    parent: Any = content
-    for step in loss.path[:-1]:
-        parent = _inner(parent, step)
-    name = loss.path[-1] if loss.path else None
-    if not isinstance(parent, dict) or not isinstance(name, str):
-        return  # the user removed what it belongs to
-    here = parent.get(name, msgspec.UNSET)
-    if loss.items is not None and isinstance(here, list):
-        unchanged = digest(here) == loss.instead
-        lost = [pair for pair in loss.items if pair is not None]
-        for index, item in enumerate(here):
-            if unchanged and len(here) == len(loss.items):
-                pair = loss.items[index]
-            else:
-                pair = next((each for each in lost if each[0] == digest(item)), None)
-            if pair is not None:
-                here[index] = pair[1]
-                lost.remove(pair)
-    elif digest(here) == loss.instead and loss.value is msgspec.UNSET:
-        parent.pop(name, None)
-    elif digest(here) == loss.instead:
-        parent[name] = loss.value
+def _text(value: Any) -> bytes:
+    return b"" if value is msgspec.UNSET else msgspec.json.encode(value, order="deterministic")
 
 
-def _inner(parent: Any, step: str | dict[str, Any]) -> Any:
-    if isinstance(step, str):
-        return parent.get(step) if isinstance(parent, dict) else None
-    items = parent if isinstance(parent, list) else ()
-    return next((item for item in items if isinstance(item, dict) and step.items() <= item.items()), None)
+def _loss(path: Path, here: Any, lost: Any) -> Loss:
+    if isinstance(here, list) and isinstance(lost, list) and len(here) == len(lost):
+        pairs = [(digest(item), was) for item, was in zip(here, lost, strict=True)]
+        changed = {came_back for came_back, was in pairs if came_back != digest(was)}
+        return Loss(path, digest(here), items=tuple(pair for pair in pairs if pair[0] in changed))
+    return Loss(path, digest(here), order=lost) if isinstance(lost, tuple) else Loss(path, digest(here), lost)
 
 
-def _keys(items: list[Any], schema: Resource) -> list[Resource] | None:
-    """The keys of each item of a list that is merged by keys; None if two are the same, or one has none."""
-    names = schema.get(LIST_KEYS)
-    if not names or not all(isinstance(item, dict) and item.keys() >= set(names) for item in items):
+def _items(here: list[Any], pairs: Iterable[tuple[str, Any]]) -> list[Any]:
+    """The items with those that were lost in place of what came back, wherever the user moved that."""
+    lost: dict[str, list[Any]] = {}
+    for came_back, item in pairs:
+        lost.setdefault(came_back, []).append(item)
+    return [found.pop(0) if (found := lost.get(digest(item))) else item for item in here]
+
+
+def _flat(content: Any, schema: Resource, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Each value with its path. An object is `{}`, and a list that is merged by keys is a tuple of them; the values of
+    its fields or items follow."""
+    keys = _keys(content, schema) if isinstance(content, list) else None
+    yield path, {} if isinstance(content, dict) else content if keys is None else keys
+    if isinstance(content, dict):
+        fields, other = schema.get("properties", {}), schema.get("additionalProperties")
+        for name, value in content.items():
+            yield from _flat(value, fields.get(name, other) or {}, (*path, name))
+    for key, item in zip(keys, content, strict=True) if keys else ():
+        yield from _flat(item, schema["items"], (*path, key))
+
+
+def _nested(flat: dict[Path, Any]) -> Any:
+    """The opposite of `_flat`. A field or item whose object or list is missing was changed by the user, and stays."""
+    own, parts = flat.pop((), None), dict[Step, dict[Path, Any]]()
+    for path, value in flat.items():
+        parts.setdefault(path[0], {})[path[1:]] = value
+    made = {step: _nested(part) for step, part in parts.items()}
+    if isinstance(own, tuple) or any(isinstance(step, tuple) for step in made):
+        order = {step: index for index, step in enumerate(own or ())}
+        return [made[step] for step in sorted(made, key=lambda step: order.get(step, len(order)))]
+    return made if made or isinstance(own, dict) else own
+
+
+def _keys(items: list[Any], schema: Resource) -> Path | None:
+    """The keys of each item of a list that is merged by them; None if two are the same, or one has none."""
+    names = schema.get(LIST_KEYS, ())
+    if not names and schema.get(LIST_TYPE) != "set":
         return None
-    keys = [{name: item[name] for name in names} for item in items]
-    return keys if len({digest(key) for key in keys}) == len(keys) else None
+    keys: tuple[Any, ...] = tuple(tuple(map(item.get, names)) if isinstance(item, dict) else (item,) for item in items)
+    scalar = all(isinstance(value, str | int | float) for key in keys for value in key)
+    return keys if scalar and len(set(keys)) == len(keys) else None

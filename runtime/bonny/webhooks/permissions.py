@@ -1,4 +1,4 @@
-"""Permissions: the RBAC rules for the certificate of webhooks, and the objects that the rules name.
+"""Permissions: the RBAC rules for the certificates of webhooks and of /metrics, and the objects that the rules name.
 
 Nothing in them can be created or deleted, and each rule names its object: the manifest brings all of them.
 """
@@ -36,14 +36,26 @@ def certificate_rules(operator: Operator, *, namespace: str) -> dict[str, list[R
     With cert-manager only the Secret is read: others fill it, and write the `caBundle`s.
     """
     own = operator.deploy.certificates == "own"
-    secret: Resource = {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "resourceNames": [names.secret(operator.name)],
-        "verbs": ["get", "list", "watch", *(["patch"] if own else [])],
-    }
     trust: list[Resource] = [
         {"apiGroups": [kind.group], "resources": [kind.plural], "resourceNames": named, "verbs": ["get", "patch"]}
         for kind, named in (trusting(operator) if own else {}).items()
     ]
-    return {namespace: [secret], "": trust}
+    return {namespace: [_secret_rule(operator, "webhook")], "": trust}
+
+
+def metrics_rules(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
+    """The rules for /metrics over TLS: its Secret, and reviews of who scrapes it."""
+    reviews: list[Resource] = [
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
+        {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
+    ]
+    return {namespace: [_secret_rule(operator, "metrics")], "": reviews}
+
+
+def _secret_rule(operator: Operator, purpose: names.Purpose) -> Resource:
+    return {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": [names.secret(operator.name, purpose)],
+        "verbs": ["get", "list", "watch", *(["patch"] if operator.deploy.certificates == "own" else [])],
+    }

@@ -1,4 +1,4 @@
-"""Serving: the certificate that the server of the webhooks shows; every replica has it, and reads it when it changes.
+"""Serving: the certificate that a server of the operator shows; every replica has it, and reads it when it changes.
 
 The Secret is followed through the API: as a volume it would arrive a minute later. A new certificate serves the next
 handshake, with no restart and no lost connection. One that cannot be loaded changes nothing.
@@ -44,8 +44,17 @@ class ServingCertificate:
     RBAC: list and watch secrets, by name.
     """
 
-    def __init__(self, client: Client, operator: Operator, *, namespace: str, folder: str | None = None) -> None:
-        secret = names.secret(operator.name)
+    def __init__(
+        self,
+        client: Client,
+        operator: Operator,
+        *,
+        namespace: str,
+        folder: str | None = None,
+        purpose: names.Purpose = "webhook",
+    ) -> None:
+        secret = names.secret(operator.name, purpose)
+        self._purpose = purpose
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         """For a server, with TLS 1.2 and later. Handshakes fail until there is a certificate."""
 
@@ -68,7 +77,7 @@ class ServingCertificate:
         self._current: ssl.SSLContext | None = None
 
     def __str__(self) -> str:
-        return "the certificate of the webhooks"
+        return f"the {self._purpose} certificate"
 
     @property
     def ready(self) -> bool:
@@ -79,7 +88,7 @@ class ServingCertificate:
     def problem(self) -> str:
         """Why no certificate is served, or not the newest one; empty if all is well."""
         problem = f"{self.stream.error.kind.value}" if self.stream.error else self._problem
-        return problem and f"webhook certificate of {self._source}: {problem}"
+        return problem and f"{self._purpose} certificate of {self._source}: {problem}"
 
     async def run(self) -> None:
         """Follow the Secret or the folder until cancelled."""
@@ -121,9 +130,7 @@ class ServingCertificate:
             log.info("certificate loaded", extra={"source": self._source, "not_after": self.not_after.isoformat()})
         except (ssl.SSLError, ValueError) as error:
             self._problem = str(error)
-            log.warning(
-                "no new certificate for the webhooks", extra={"because": self.problem, "serves_the_last": self.ready}
-            )
+            log.warning("no new certificate", extra={"because": self.problem, "serves_the_last": self.ready})
 
 
 def _load(certificate: bytes, key: bytes) -> tuple[ssl.SSLContext, datetime]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from inspect import iscoroutinefunction
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -43,17 +44,16 @@ def crds(versions: Iterable[type[Version]], group: str) -> list[Resource]:
     Guarantees: equal input in any order gives equal output.
     Raises: `OptionError` naming the class, and the field where there is one.
     """
-    definitions = [_definition(versions_of_kind, group) for versions_of_kind in _sets(versions, group)]
-    by_name: dict[str, Resource] = {}
-    for definition in definitions:
-        name = definition["metadata"]["name"]
-        if name in by_name:
-            kinds = sorted(each["spec"]["names"]["kind"] for each in (definition, by_name[name]))
-            raise OptionError(
-                f"{' and '.join(kinds)} have the same plural: {name} can name only one; give one another plural"
-            )
-        by_name[name] = definition
-    return [by_name[name] for name in sorted(by_name)]
+    definitions = sorted((_definition(each, group) for each in _sets(versions, group)), key=_name)
+    for one, other in pairwise(definitions):
+        if _name(one) == _name(other):
+            kinds = f"{one['spec']['names']['kind']} and {other['spec']['names']['kind']}"
+            raise OptionError(f"{kinds} have the same plural: {_name(one)} can name only one; give one another plural")
+    return definitions
+
+
+def _name(definition: Resource) -> str:
+    return str(definition["metadata"]["name"])
 
 
 def _sets(versions: Iterable[type[Version]], group: str) -> list[Set]:

@@ -19,6 +19,7 @@ from .names import leads_back
 from .sayable import INTEGER_TYPES, STRING_TYPES
 
 _SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+_SNAKE: Final = {camel_case(each.name): each.name for each in fields(Rule)}
 _SIZES: Final = {
     f"{end}{what}": f"{end}_length" for end in ("min", "max") for what in ("Length", "Items", "Properties")
 }
@@ -49,7 +50,7 @@ def field_line(name: str, wire: str, node: Resource, *, required: bool, classes:
     """The line `name: type = default` of a model, or of a version."""
     typed, default = _type(node, classes), ""
     if "default" in node:
-        default = _default(node, classes)
+        default = _value(node["default"], node, classes)
         if node.get(INT_OR_STRING) and typed.base == "Quantity" and type(node["default"]) is int:
             typed.options["json_schema_extra"] = {"default": node["default"]}
             default = repr(str(node["default"]))
@@ -68,10 +69,7 @@ def field_line(name: str, wire: str, node: Resource, *, required: bool, classes:
 
 def rules_of(node: Resource) -> list[str]:
     """The rules on `node` as expressions."""
-    return [
-        "IMMUTABLE" if rule == IMMUTABLE.as_keyword() else _call("Rule", rule["rule"], rule)
-        for rule in node.get(RULES, ())
-    ]
+    return [_rule(rule) for rule in node.get(RULES, ())]
 
 
 def text(value: Any) -> str:
@@ -80,12 +78,11 @@ def text(value: Any) -> str:
     return f'r"{value}"' if raw and '"' not in value else repr(value)
 
 
-def _call(function: str, first: str, rule: Resource) -> str:
-    options = {_SNAKE[key]: value for key, value in rule.items() if key != "rule"}
-    return f"{function}({', '.join((text(first), *(f'{name}={text(value)}' for name, value in options.items())))})"
-
-
-_SNAKE: Final = {camel_case(each.name): each.name for each in fields(Rule)}
+def _rule(rule: Resource) -> str:
+    if rule == IMMUTABLE.as_keyword():
+        return "IMMUTABLE"
+    options = "".join(f", {_SNAKE[key]}={text(value)}" for key, value in rule.items() if key != "rule")
+    return f"Rule({text(rule['rule'])}{options})"
 
 
 def _type(node: Resource, classes: Classes) -> _Type:
@@ -156,10 +153,6 @@ def _item(node: Resource, classes: Classes) -> str:
     typed = _type(node, classes)
     nullable = "nullable" in node and typed.base != "Any"
     return f"{typed} | None" if nullable else str(typed)
-
-
-def _default(node: Resource, classes: Classes) -> str:
-    return _value(node["default"], node, classes)
 
 
 def _value(value: Any, node: Resource, classes: Classes) -> str:

@@ -6,7 +6,7 @@ You need it before two schemas are compared, or classes are made from one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -91,6 +91,14 @@ def mapped(schema: Resource, function: Callable[[Resource], Resource]) -> Resour
         if isinstance(node.get(key), dict):
             node[key] = function(node[key])
     return node
+
+
+def inside(schema: Resource) -> Iterator[tuple[str, Resource]]:
+    """The schemas one level down: by the name of their field, `[]` for items, `*` for the values of a mapping."""
+    yield from schema.get("properties", {}).items()
+    for key, step in (("items", "[]"), ("additionalProperties", "*")):
+        if isinstance(schema.get(key), dict):
+            yield step, schema[key]
 
 
 def undescribed(schema: Resource) -> Resource:

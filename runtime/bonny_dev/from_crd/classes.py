@@ -6,7 +6,7 @@ An object with described fields becomes a model, unless it is the Condition of K
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,7 +14,7 @@ import bonny.api
 from bonny.api.markers import EMBEDDED, INT_OR_STRING, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.resource import Resource
 
-from .canonical import shape
+from .canonical import inside, shape
 from .cover import built_in, condition_shape
 from .names import class_name
 
@@ -42,19 +42,15 @@ class Classes:
 
     def add(self, schema: Resource, *path: str) -> None:
         """Name the shapes inside of `schema`, breadth first: of two that want a name, the outer one gets it."""
-        taken = {
-            self.kind,
-            f"{self.kind}Spec",
-            f"{self.kind}Status",
-            *(name for names in IMPORTS.values() for name in names),
-        }
+        own = (self.kind, f"{self.kind}Spec", f"{self.kind}Status")
+        taken = {*own, *(name for names in IMPORTS.values() for name in names)}
         level = [(path, schema)]
         while level:
             for way, node in level:
                 if way != path and is_model(node) and shape(node, *_OF_FIELD) not in self._names:
                     name = class_name(way[len(path) :], {*taken, *self._names.values()})
                     self._names[shape(node, *_OF_FIELD)] = name
-            level = [(way + step, child) for way, node in level for step, child in _inside(node)]
+            level = [((*way, step), child) for way, node in level for step, child in _inside(node)]
         self._order(schema)
 
     def name_of(self, node: Resource) -> str:
@@ -82,12 +78,7 @@ def is_condition(node: Resource) -> bool:
     return shape(node, "default", "nullable") == condition_shape()
 
 
-def _inside(node: Resource) -> Iterator[tuple[tuple[str, ...], Resource]]:
-    """The schemas one level down, with the way to each; none inside of types that are there already."""
-    if "properties" in node and (is_condition(node) or built_in(node) is not None):
-        return
-    for name, child in node.get("properties", {}).items():
-        yield (name,), child
-    for key, step in (("items", "[]"), ("additionalProperties", "*")):
-        if isinstance(node.get(key), dict):
-            yield (step,), node[key]
+def _inside(node: Resource) -> Iterable[tuple[str, Resource]]:
+    """As `inside`; none inside of types that are there already."""
+    known = "properties" in node and (is_condition(node) or built_in(node) is not None)
+    return () if known else inside(node)

@@ -24,6 +24,7 @@ _NOTES: Final = (
     "meta.helm.sh/release-name",
     "meta.helm.sh/release-namespace",
 )
+_NOTHING: Final[tuple[object, ...]] = (None, "", [], {})
 
 
 def differences(original: Resource, ours: Resource) -> list[str]:
@@ -33,7 +34,7 @@ def differences(original: Resource, ours: Resource) -> list[str]:
     """
     one, other = _comparable(original), _comparable(ours)
     found = list(_compared(one["definition"], other["definition"], "definition"))
-    for name in [*one["versions"], *(name for name in other["versions"] if name not in one["versions"])]:
+    for name in {**one["versions"], **other["versions"]}:
         if name not in other["versions"]:
             found.append(f"{name}: is missing")
         elif name not in one["versions"]:
@@ -95,7 +96,7 @@ def _schemas(one: Resource, other: Resource, where: str) -> Iterator[str]:
     fields, others = one.get("properties", {}), other.get("properties", {})
     for sentence, names in (("lacks", fields.keys() - others.keys()), ("adds", others.keys() - fields.keys())):
         if names:
-            yield f"{_place(where)}: {sentence} {', '.join(sorted(names))}"
+            yield f"{where.rstrip()}: {sentence} {', '.join(sorted(names))}"
     for name in (name for name in fields if name in others):
         yield from _schemas(fields[name], others[name], f"{where}.{name}")
     for key, suffix in (("items", "[]"), ("additionalProperties", ".*")):
@@ -112,18 +113,14 @@ def _compared(one: Resource, other: Resource, where: str) -> Iterator[str]:
         before, after = one.get(key), other.get(key)
         if before == after and type(before) is type(after):
             continue
-        said = f"{_place(where)}: {key}"
-        nothing: tuple[object, ...] = (None,) if key == "default" else (None, "", [], {})
+        said = f"{where.rstrip()}: {key}"
+        nothing = (None,) if key == "default" else _NOTHING
         if after in nothing:
             yield f"{said} is missing (it was {_text(before)})"
         elif before in nothing:
             yield f"{said} is new ({_text(after)})"
         else:
             yield f"{said} is {_text(after)}, not {_text(before)}"
-
-
-def _place(where: str) -> str:
-    return where.rstrip()
 
 
 def _text(value: Any) -> str:

@@ -6,6 +6,7 @@ at any depth, is in the type, which then refuses nothing that the original accep
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -15,7 +16,7 @@ from bonny.api.markers import LIST_KEYS, LIST_TYPE, MAP_TYPE
 from bonny.api.schema import structural
 from bonny.resource import Resource
 
-from .canonical import canonical, shape, without
+from .canonical import canonical, inside, shape, without
 
 # Equal to a type by accident are only smaller objects.
 _FEWEST_EQUAL: Final = 3
@@ -69,9 +70,7 @@ def _covers(schema: Resource, node: Resource) -> bool:
 
 def _fields(schema: Resource) -> int:
     """How many fields there are, at any depth."""
-    inner = [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)]
-    fields = schema.get("properties", {})
-    return len(fields) + sum(map(_fields, (*fields.values(), *inner)))
+    return len(schema.get("properties", {})) + sum(_fields(child) for _, child in inside(schema))
 
 
 @cache
@@ -82,7 +81,6 @@ def _types() -> dict[BuiltInType, Resource]:
 @cache
 def _by_shape() -> dict[str, BuiltInType]:
     """The types of which there is one alone with that content."""
-    found: dict[str, list[BuiltInType]] = {}
-    for each, schema in _types().items():
-        found.setdefault(shape(schema), []).append(each)
-    return {content: each[0] for content, each in found.items() if len(each) == 1}
+    shapes = {each: shape(schema) for each, schema in _types().items()}
+    times = Counter(shapes.values())
+    return {content: each for each, content in shapes.items() if times[content] == 1}

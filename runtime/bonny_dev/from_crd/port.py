@@ -32,13 +32,7 @@ class Port:
     differences: Sequence[str]
 
 
-def port(
-    crd: Resource,
-    *,
-    group: str,
-    version: str = "",
-    formatted: Callable[[str], str] = str,
-) -> Port:
+def port(crd: Resource, *, group: str, version: str = "", formatted: Callable[[str], str] = str) -> Port:
     """Classes for every version of `crd`, or for `version` alone. `group` is the operator's.
 
     Raises: `UsageError` when the versions cannot be declared together, or a name cannot be that of a class.

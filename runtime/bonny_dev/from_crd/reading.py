@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import yaml
 
-from bonny.client.api import Client
+from bonny.client import Client, NotFound
 from bonny.client.config import find_cluster
-from bonny.client.errors import NotFound
 from bonny.errors import UsageError
 from bonny.resource import Resource
 

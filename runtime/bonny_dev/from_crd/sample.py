@@ -24,13 +24,12 @@ def sample(version: type[Version], group: str) -> tuple[Resource, str]:
     metadata: Resource = {"name": f"{kind.kind.lower()}-sample"}
     resource = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
     schema = version.schema()
-    fields = schema["properties"]
-    wanted = [
-        name
-        for name in fields
-        if name in schema.get("required", ()) or (name == "spec" and "default" not in fields[name])
-    ]
-    resource |= {name: _value(fields[name]) for name in wanted if name != "status"}
+    required = {*schema.get("required", ())} - {"status"}
+    resource |= {
+        name: _value(field)
+        for name, field in schema["properties"].items()
+        if name in required or (name == "spec" and "default" not in field)
+    }
     try:
         version.check(resource)
     except InvalidObject as error:

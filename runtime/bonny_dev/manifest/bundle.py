@@ -72,7 +72,10 @@ def documents(
     objects = list(definitions)
     if not crds_only:
         objects += policies(operator, namespace, definitions)
-        objects[:0] = [read_object("namespace", operator, namespace), *(serving(operator, namespace) if called else ())]
+        objects[:0] = [
+            read_object("namespace", operator, namespace),
+            *(serving(operator, namespace) if deployed else ()),
+        ]
         objects.append(read_object("service-account", operator, namespace))
         for scope, rules in grants(operator, namespace=namespace, deployed=deployed).items():
             objects += _role(operator, rules, scope=scope, namespace=namespace)

@@ -8,7 +8,7 @@ from typing import Final
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import watched_namespaces
-from bonny.webhooks.names import PORT
+from bonny.webhooks.names import METRICS_PORT, PORT
 
 from .labels import labels
 from .template import read_object
@@ -35,8 +35,11 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
     )
     template = made["spec"]["template"]
     template["metadata"]["labels"] = labels(operator)
+    (container,) = template["spec"]["containers"]
+    if operator.deploy.secure_metrics:
+        container["ports"].append({"name": "metrics", "containerPort": METRICS_PORT})
+        container["env"].append({"name": "BONNY_SECURE_METRICS_PORT", "value": str(METRICS_PORT)})
     if operator.has_webhooks:
-        (container,) = template["spec"]["containers"]
         container["ports"].append({"name": "webhook", "containerPort": PORT})
         container["env"].append({"name": "BONNY_DRAIN_SECONDS", "value": str(DRAIN_SECONDS)})
     if operator.deploy.replicas == 1:

@@ -13,6 +13,7 @@ import yaml
 
 from bonny.operator import Operator
 from bonny.resource import Resource
+from bonny.webhooks import names
 
 from .template import read_object
 
@@ -23,6 +24,15 @@ DASHBOARD: Final = "dashboard.json"
 def monitoring_file(name: str, *, job: str) -> str:
     """The text of `ALERTS` or `DASHBOARD` for the scrape job that sees the operator."""
     return files("bonny_dev.manifest").joinpath(name).read_text(encoding="utf-8").replace("OPERATOR", job)
+
+
+def service_monitor(operator: Operator, namespace: str) -> list[Resource]:
+    """The scrape configuration, as prometheus-operator reads it."""
+    if not operator.deploy.secure_metrics:
+        return [read_object("service-monitor", operator, namespace)]
+    host, *_ = names.host_names(operator.name, namespace, "metrics")
+    secret = names.secret(operator.name, "metrics")
+    return [read_object("secure-service-monitor", operator, namespace, host=host, secret=secret)]
 
 
 def alerts(operator: Operator, namespace: str) -> list[Resource]:

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple, TypeAlias
 from bonny.errors import UsageError
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.webhooks.names import PORT
+from bonny.webhooks.names import METRICS_PORT, PORT
 
-from .monitoring import alerts, dashboards
+from .monitoring import alerts, dashboards, service_monitor
 from .roles import aggregated_roles
 from .template import read_object
 
@@ -37,19 +37,29 @@ def _file(name: str) -> Make:
 
 def _network_policy(operator: Operator, namespace: str) -> Iterable[Resource]:
     policy = read_object("network-policy", operator, namespace)
+    opened = policy["spec"]["ingress"][0]["ports"]
     if operator.has_webhooks:
         # No label selects the API server: the port is open to all, as that of the probes is.
-        policy["spec"]["ingress"][0]["ports"].append({"protocol": "TCP", "port": PORT})
+        opened.append({"protocol": "TCP", "port": PORT})
+    if operator.deploy.secure_metrics:
+        opened.append({"protocol": "TCP", "port": METRICS_PORT})
     return [policy]
+
+
+def _service(operator: Operator, namespace: str) -> Iterable[Resource]:
+    service = read_object("service", operator, namespace)
+    if operator.deploy.secure_metrics:
+        service["spec"]["ports"] = [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}]
+    return [service]
 
 
 # In the order of the manifest: each after what it needs.
 PARTS: Final = {
     "roles": ManifestPart(lambda operator, _: aggregated_roles(operator), lambda _: True, needs=""),
     "network-policy": ManifestPart(_network_policy, lambda _: True),
-    "service": ManifestPart(_file("service"), lambda _: True),
+    "service": ManifestPart(_service, lambda _: True),
     "pdb": ManifestPart(_file("pdb"), lambda operator: operator.deploy.replicas > 1),
-    "service-monitor": ManifestPart(_file("service-monitor"), needs="service"),
+    "service-monitor": ManifestPart(service_monitor, needs="service"),
     "alerts": ManifestPart(alerts, needs=""),
     "dashboards": ManifestPart(dashboards, needs=""),
 }

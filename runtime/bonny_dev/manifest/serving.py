@@ -1,4 +1,5 @@
-"""Serving: what must be in a cluster before the API server can call the operator: a Service, and a certificate.
+"""Serving: what must be in a cluster before the API server can call the operator: a Service, and a certificate; and
+before Prometheus can scrape it over TLS.
 
 The operator's own certificate is in a Secret that the manifest brings empty: a permission to create Secrets cannot be
 limited to one name. With the permission to write a `caBundle` comes a guard, an admission policy that holds it to that.
@@ -22,20 +23,35 @@ GUARD: Final = "webhook-guard"
 
 def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
     """The objects, before the permissions of the operator: the guard is there when they are granted."""
-    service, secret = names.service(operator.name), names.secret(operator.name)
+    if operator.has_webhooks:
+        yield from _called(operator, namespace)
+    if operator.deploy.secure_metrics:
+        yield from _certificate(operator, namespace, "metrics")
+        yield read_object("metrics-reader", operator, namespace)
+
+
+def _called(operator: Operator, namespace: str) -> Iterator[Resource]:
+    """The objects that the API server needs to call the operator."""
+    yield from _certificate(operator, namespace, "webhook")
     if operator.deploy.certificates == "own":
-        yield read_object("webhook-secret", operator, namespace, secret=secret)
         yield from _guard(operator, namespace)
-    else:
-        yield read_object("issuer", operator, namespace, service=service)
-        certificate = read_object("certificate", operator, namespace, service=service, secret=secret)
-        certificate["spec"]["dnsNames"] = list(names.host_names(operator.name, namespace))
-        yield certificate
-    made = read_object("webhook-service", operator, namespace, service=service)
+    made = read_object("webhook-service", operator, namespace, service=names.service(operator.name))
     if operator.converted:
         # A replica is ready once it has listed its objects, for which it may have to convert them itself.
         made["spec"]["publishNotReadyAddresses"] = True
     yield made
+
+
+def _certificate(operator: Operator, namespace: str, purpose: names.Purpose) -> Iterator[Resource]:
+    """The empty Secret that the operator fills, or what cert-manager makes it of."""
+    secret, name = names.secret(operator.name, purpose), f"{operator.name}-{purpose}"
+    if operator.deploy.certificates == "own":
+        yield read_object("certificate-secret", operator, namespace, secret=secret, purpose=purpose)
+        return
+    yield read_object("issuer", operator, namespace, issuer=name)
+    certificate = read_object("certificate", operator, namespace, certificate=name, secret=secret)
+    certificate["spec"]["dnsNames"] = list(names.host_names(operator.name, namespace, purpose))
+    yield certificate
 
 
 def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:

@@ -5,7 +5,5 @@ A running operator never imports it. It needs only the standard library.
 Elsewhere: pytest fixtures (`bonny_dev.testing`), the tasks `invoke sandbox.*` (`commands`).
 """
 
-from .processes import SandboxError
-from .server import Sandbox
-
-__all__ = ["Sandbox", "SandboxError"]
+from .processes import SandboxError as SandboxError
+from .server import Sandbox as Sandbox

@@ -86,8 +86,7 @@ class Admin:
     def get(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Resource | None:
         """The object, or None when there is none. `namespace` is ignored for cluster-scoped kinds."""
         path = self._path(api_version, kind, namespace=namespace, name=name)
-        live: Resource | None = self._body("GET", path, what=f"reading {kind} {name}", may_be_missing=True)
-        return live
+        return self._body("GET", path, what=f"reading {kind} {name}", may_be_missing=True) or None
 
     def items(
         self, api_version: str, kind: str, *, namespace: str | None = None, label_selector: str = ""
@@ -101,8 +100,7 @@ class Admin:
     def delete(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Resource | None:
         """Delete the object; returns the server's answer, None when there was none."""
         path = self._path(api_version, kind, namespace=namespace, name=name)
-        answer: Resource | None = self._body("DELETE", path, what=f"deleting {kind} {name}", may_be_missing=True)
-        return answer
+        return self._body("DELETE", path, what=f"deleting {kind} {name}", may_be_missing=True) or None
 
     @staticmethod
     def eventually(check: Callable[[], T], *, within_seconds: float = 10.0) -> T:
@@ -113,11 +111,10 @@ class Admin:
         """
         deadline = time.monotonic() + within_seconds
         while True:
-            last: object = None
             try:
-                last = result = check()
-                if result:
+                if result := check():
                     return result
+                last: object = result
             except (OSError, LookupError, TypeError, AssertionError) as error:
                 last = error
             if time.monotonic() > deadline:
@@ -136,29 +133,27 @@ class Admin:
         }
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         answer = self._body("POST", path, request, what=f"a token for ServiceAccount {namespace}/{name}")
-        token: str = answer["status"]["token"]
-        return token
+        return str(answer["status"]["token"])
 
     def _apply_one(self, resource: Resource) -> Resource:
         metadata = resource["metadata"]
         namespace = metadata.get("namespace") or "default"
         path = self._path(resource["apiVersion"], resource["kind"], namespace=namespace, name=metadata["name"])
         query = f"?fieldManager={FIELD_MANAGER}&force=true"
-        applied: Resource = self._body("PATCH", path + query, resource, what=f"applying {identify(resource)}")
-        return applied
+        return self._body("PATCH", path + query, resource, what=f"applying {identify(resource)}")
 
     def _body(
         self, method: str, path: str, body: Resource | None = None, *, what: str, may_be_missing: bool = False
-    ) -> Any:
-        """The decoded answer, None for a missing object. Raises: `SandboxError` with the API server's own message."""
+    ) -> Resource:
+        """The decoded answer, empty for a missing object. Raises: `SandboxError` with the API server's own message."""
         content_type = "application/apply-patch+yaml" if method == "PATCH" else JSON
         status, answer = self.request(method, path, body, content_type=content_type)
         if status == 404 and may_be_missing:
-            return None
+            return {}
         if status >= 400:
             message = answer.get("message", "") if isinstance(answer, Mapping) else answer
             raise SandboxError(f"{what} was refused ({status}): {message}")
-        return answer
+        return dict(answer)
 
     def _path(self, api_version: str, kind: str, *, namespace: str | None, name: str = "") -> str:
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

@@ -94,15 +94,15 @@ def build(name: str, guard: Guard, progress: Progress) -> Path:
     flags = ("-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {ldflags}")
     command = [str(go), "build", *flags, "-o", str(target), package]
     progress(f"building {label} with {go}: the first time this takes minutes")
-    began, every = time.monotonic(), Every(progress)
+    every = Every(progress)
     process = guard.popen(command, log_file=log, cwd=sources, env={**os.environ, **PINNED})
     while process.poll() is None:
-        every(time.monotonic() - began, f"building {label}")
+        every(f"building {label}")
         time.sleep(POLL_SECONDS)
     if process.returncode != 0:
         why = f"building {label} with {go} failed (code {process.returncode}): see its last lines, or {WAYS_OUT}"
         raise failure(why, log)
-    progress(f"built {label} in {time.monotonic() - began:.0f} s")
+    progress(f"built {label} in {every.elapsed:.0f} s")
     return target
 
 
@@ -110,6 +110,5 @@ def write_module(folder: Path, module: str) -> Path:
     """Write out go.mod and go.sum, where they get their real names."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("go.mod", "go.sum"):
-        text = files(__package__).joinpath("gomod", module, f"{name}.txt").read_bytes()
-        (folder / name).write_bytes(text)
+        (folder / name).write_bytes(files(__package__).joinpath("gomod", module, f"{name}.txt").read_bytes())
     return folder

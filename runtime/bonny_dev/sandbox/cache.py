@@ -10,6 +10,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Final, TypeAlias
 
 from .. import files
 from .guard import Guard
-from .lock import held
+from .lock import try_lock
 from .processes import SandboxError
 from .versions import KUBERNETES, KUBERNETES_PROGRAMS, SemanticVersion, check, parse
 
@@ -26,19 +27,26 @@ Progress: TypeAlias = Callable[[str], None]
 
 # Often enough to see that it lives, seldom enough for a CI log.
 PROGRESS_SECONDS: Final = 10.0
+POLL_SECONDS: Final = 0.1
 
 
 class Every:
-    """Lets a progress line through every ten seconds: `every(elapsed, "building")`."""
+    """Lets a progress line through every ten seconds: `every("building")`."""
 
     def __init__(self, progress: Progress, *, first: float = PROGRESS_SECONDS) -> None:
         self._progress = progress
         self._next = first
+        self._began = time.monotonic()
 
-    def __call__(self, elapsed: float, text: str) -> None:
-        if elapsed >= self._next:
-            self._next = elapsed + PROGRESS_SECONDS
-            self._progress(f"{text} ({elapsed:.0f} s so far)")
+    def __call__(self, text: str) -> None:
+        if self.elapsed >= self._next:
+            self._next = self.elapsed + PROGRESS_SECONDS
+            self._progress(f"{text} ({self.elapsed:.0f} s so far)")
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it was made."""
+        return time.monotonic() - self._began
 
 
 def root() -> Path:
@@ -117,8 +125,13 @@ def checksum(program: Path) -> str:
 def workspace(progress: Progress) -> Iterator[Guard]:
     """A guarded temporary folder on the cache's file system, for one process of this user at a time."""
     every = Every(progress, first=0.0)
-    with held(root() / ".lock", while_waiting=lambda s: every(s, "waiting for another process that fills the cache")):
+    while (lock := try_lock(root() / ".lock")) is None:
+        every("waiting for another process that fills the cache")
+        time.sleep(POLL_SECONDS)
+    try:
         for stale in root().glob(".work-*"):  # no other process uses it: we hold the lock
             shutil.rmtree(stale, ignore_errors=True)
         with Guard(root() / f".work-{secrets.token_hex(4)}") as guard:
             yield guard
+    finally:
+        os.close(lock)

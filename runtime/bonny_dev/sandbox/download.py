@@ -10,7 +10,6 @@ import platform
 import re
 import shutil
 import tarfile
-import time
 import urllib.request
 from collections.abc import Iterable
 from http.client import HTTPException
@@ -93,12 +92,12 @@ def fetch(folder: Path, progress: Progress) -> SemanticVersion:
 def save(url: str, file: Path, progress: Progress) -> str:
     """Download `url` into `file`; returns its SHA-512."""
     digest = hashlib.sha512()
-    began, every = time.monotonic(), Every(progress)
+    every = Every(progress)
     with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response, file.open("wb") as out:  # noqa: S310  (https)
         while chunk := response.read(CHUNK):
             digest.update(chunk)
             out.write(chunk)
-            every(time.monotonic() - began, f"downloading: {out.tell() >> 20} MB")
+            every(f"downloading: {out.tell() >> 20} MB")
     return digest.hexdigest()
 
 

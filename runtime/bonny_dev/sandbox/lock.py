@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
-
-POLL_SECONDS: Final = 0.1
 
 
 def try_lock(path: Path) -> int | None:
@@ -23,16 +17,3 @@ def try_lock(path: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
-
-
-@contextmanager
-def held(path: Path, *, while_waiting: Callable[[float], None]) -> Iterator[None]:
-    """Wait for the lock, hold it for the block; `while_waiting` is called with the seconds waited so far, often."""
-    began = time.monotonic()
-    while (descriptor := try_lock(path)) is None:
-        while_waiting(time.monotonic() - began)
-        time.sleep(POLL_SECONDS)
-    try:
-        yield
-    finally:
-        os.close(descriptor)

@@ -34,13 +34,7 @@ class ServerProcess:
     """etcd or kube-apiserver, as a process of the sandbox."""
 
     def __init__(
-        self,
-        name: str,
-        command: Sequence[str],
-        *,
-        guard: Guard,
-        is_ready: Callable[[], bool],
-        start_seconds: float,
+        self, name: str, command: Sequence[str], *, guard: Guard, is_ready: Callable[[], bool], start_seconds: float
     ) -> None:
         self.name = name
         self.log_file: Path = guard.folder / f"{name}.log"

@@ -10,44 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invoke.context import Context
+from invoke.tasks import Task
 
 from bonny.errors import UsageError
 
 from ..project import Project
-from . import sandbox
-from .command_line import check_command_line
+from . import sandbox as sandbox
+from .command_line import check_command_line as check_command_line
 from .failure import task
 from .positional import FromCrd
-from .shipping import image, install, lock, pin_tags, uninstall
+from .shipping import image as image
+from .shipping import install as install
+from .shipping import lock as lock
+from .shipping import pin_tags as pin_tags
+from .shipping import uninstall as uninstall
 
 if TYPE_CHECKING:
     from .plan import Plan
-
-# No task has the name of a module of this package: importing the module would replace the task.
-__all__ = [
-    "check_command_line",
-    "examine",
-    "gen_api",
-    "gen_controller",
-    "gen_reconciler",
-    "gen_scheduler",
-    "gen_task",
-    "gen_webhook",
-    "image",
-    "install",
-    "lint",
-    "lock",
-    "manifest",
-    "migrate_kind",
-    "pin_tags",
-    "run_locally",
-    "run_tests",
-    "sandbox",
-    "uninstall",
-    "update_vendored",
-    "write_dashboards",
-]
-
 
 DRY_RUN = "show what would be written, as a diff, and write nothing"
 
@@ -108,7 +87,7 @@ def gen_controller(
         plural=plural,
         version=version,
         cluster_scoped=cluster_scoped,
-        short_names=tuple(name.strip() for names in short_name or () for name in names.split(",")),
+        short_names=tuple(_names(short_name)),
         group=group,
         finalizer=finalizer,
         controller=not no_controller,
@@ -410,4 +389,8 @@ def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = Fa
 
 def _names(flags: Iterable[str] | None) -> list[str]:
     """The names in a flag that may be given several times, and name several with commas. invoke makes None a list."""
-    return [name for flag in flags or () for name in flag.split(",")]
+    return [name.strip() for flag in flags or () for name in flag.split(",")]
+
+
+# No task has the name of a module of this package: importing the module would replace the task.
+__all__ = ["check_command_line", "sandbox", *(name for name, each in globals().items() if isinstance(each, Task))]  # noqa: PLE0604

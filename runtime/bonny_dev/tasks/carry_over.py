@@ -71,16 +71,12 @@ def _with_requirements(text: str, requirements: Sequence[str]) -> tuple[str, lis
         dependencies = tomllib.loads(text).get("project", {}).get("dependencies", [])
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"pyproject.toml is not valid TOML ({error}): correct it and try again") from error
-    asked = {normal_name(line): line for line in dependencies}
-    missing = [line for line in requirements if normal_name(line) not in asked]
-    left = [
-        f"it asks for {asked[normal_name(line)]}, and the runtime for {line}"
-        for line in requirements
-        if asked.get(normal_name(line), line) != line
-    ]
-    if not missing:
-        return text, left
-    if not DEPENDENCIES.search(text):
-        return text, [*left, f"add {', '.join(missing)} to the dependencies"]
-    lines = "".join(f'\n    "{line}",' for line in missing)
-    return DEPENDENCIES.sub(lambda match: match[0] + lines, text, count=1), left
+    asked, wanted = ({normal_name(line): line for line in lines} for lines in (dependencies, requirements))
+    differing = [(asked[name], line) for name, line in wanted.items() if asked.get(name, line) != line]
+    left = [f"it asks for {theirs}, and the runtime for {line}" for theirs, line in differing]
+    missing = [line for name, line in wanted.items() if name not in asked]
+    added = "".join(f'\n    "{line}",' for line in missing)
+    text, found = DEPENDENCIES.subn(lambda match: match[0] + added, text, count=1)
+    if missing and not found:
+        left.append(f"add {', '.join(missing)} to the dependencies")
+    return text, left

@@ -304,13 +304,7 @@ async def _accepted(client: Client, kinds: list[Kind], file: str, text: bytes) -
 
 
 async def _asked(
-    client: Client,
-    method: str,
-    path: str,
-    verb: str,
-    what: str,
-    *,
-    body: Resource | None = None,
+    client: Client, method: str, path: str, verb: str, what: str, *, body: Resource | None = None
 ) -> dict[str, Any]:
     """The decoded answer; what has a body is a dry run. Raises: `ApiError`."""
     content = msgspec.json.encode(body) if body else None

@@ -53,7 +53,9 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
     siblings = [version for version in existing if version.kind == request.kind]
     request = replace(request, version=request.version or _first_version(project, siblings))
     _check_names(request)
-    group = request.group or (siblings[0].group if siblings else None) or operator_group
+    # All versions of a kind agree.
+    like = siblings[0] if siblings else request
+    group = request.group or like.group or operator_group
     for other in existing:
         if other.kind == request.kind:
             _check_sibling(project, other, request, group=group, others_group=other.group or operator_group)
@@ -65,8 +67,8 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
         **asdict(request),
         "group": group,
         "own_group": group if group != operator_group else "",
-        "cluster_scoped": siblings[0].cluster_scoped if siblings else request.cluster_scoped,
-        "short_names": siblings[0].short_names if siblings else request.short_names,
+        "cluster_scoped": like.cluster_scoped,
+        "short_names": like.short_names,
         "bare": request.bare or not request.controller,
         "package": project.package,
         "module": snake_case(request.kind),
@@ -112,9 +114,7 @@ def _check_names(request: NewKind) -> None:
 
 def _check_neighbour(project: Project, other: ApiVersion, request: NewKind, *, group: str) -> None:
     """Refuse a name that another kind of the group has."""
-    taken = _served_names(other.kind, other.plural, other.short_names)
-    shared = sorted(taken & _served_names(request.kind, request.plural, request.short_names))
-    if shared:
+    if shared := sorted(_served_names(other) & _served_names(request)):
         raise UsageError(
             f"{request.kind} and {other.kind} ({other.path.relative_to(project.root)}) would share the name "
             f"{shared[-1]} in {group}: choose another kind, plural or short name"
@@ -136,9 +136,9 @@ def _check_sibling(project: Project, other: ApiVersion, request: NewKind, *, gro
             )
 
 
-def _served_names(kind: str, plural: str, short_names: Sequence[str]) -> set[str]:
+def _served_names(of: ApiVersion | NewKind) -> set[str]:
     """The names that are taken in a group when its API server serves the kind."""
-    return {kind, f"{kind}List", kind.lower(), plural, *short_names}
+    return {of.kind, f"{of.kind}List", of.kind.lower(), of.plural, *of.short_names}
 
 
 def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Plan:

@@ -23,9 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bonny.client.api import Client
+from bonny.client import Client, Conflict, Forbidden, Invalid, NotFound
 from bonny.client.config import Cluster
-from bonny.client.errors import Conflict, Forbidden, Invalid, NotFound
 from bonny.client.pages import pages
 from bonny.errors import UsageError
 from bonny.kinds import Kind

@@ -76,21 +76,22 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
         raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: say that in place of {request.plural}")
     if served and request.cluster_scoped and served[1] is Scope.NAMESPACED:
         raise UsageError(f"{kind} ({api_version}) is namespaced: leave out --cluster-scoped")
-    return {
-        "api_version": api_version,
-        "kind": kind,
-        "plural": request.plural,
-        "builtin": served is not None,
-        "cluster_scoped": request.cluster_scoped if served is None else served[1] is Scope.CLUSTER,
-    }
+    scope = Scope.CLUSTER if request.cluster_scoped else Scope.NAMESPACED
+    return _values_of(match, custom=(request.plural, scope))
+
+
+def _values_of(match: re.Match[str], *, custom: tuple[str, Scope]) -> dict[str, Any]:
+    """The values for a kind that `OF` matches; `custom` are the plural and scope of one that is not Kubernetes' own."""
+    served = builtin(match["api_version"], match["kind"])
+    plural, scope = served or custom
+    cluster_scoped = scope is Scope.CLUSTER
+    return {**match.groupdict(), "builtin": served is not None, "plural": plural, "cluster_scoped": cluster_scoped}
 
 
 def _is_of_kubernetes(api_version: str) -> bool:
     """Whether only Kubernetes itself can serve the group: that of a CRD has a dot."""
     group = api_version.rpartition("/")[0]
-    return "." not in group or any(
-        builtin_version.rpartition("/")[0] == group for builtin_version, _ in builtin_kinds()
-    )
+    return "." not in group or group in {version.rpartition("/")[0] for version, _ in builtin_kinds()}
 
 
 def _suggestion(of: str) -> str:
@@ -136,13 +137,11 @@ def plan_webhook(project: Project, of: str) -> Plan:
         reviewed = next((each for each in own if each.hub), None)
         if reviewed is None:
             raise UsageError(f"no version of {of} says hub = True: set it on one of them")
-        group = reviewed.group or group_of_operator(project)
         sample = f"{of.lower()}-{reviewed.version}.yaml"
-        package = ".".join(reviewed.path.relative_to(project.source).with_suffix("").parts)
         values: dict[str, Any] = {
             "kind": of,
-            "api": package,
-            "api_version": f"{group}/{reviewed.version}",
+            "api": ".".join(reviewed.path.relative_to(project.source).with_suffix("").parts),
+            "api_version": f"{reviewed.group or group_of_operator(project)}/{reviewed.version}",
             "sample": sample,
             "cluster_scoped": reviewed.cluster_scoped,
             "own": True,
@@ -165,13 +164,11 @@ def plan_webhook(project: Project, of: str) -> Plan:
     path = project.root / "pyproject.toml"
     before = path.read_bytes().decode("utf-8")
     text, left = with_webhooks(before)
+    plan = replace(plan, notes=(*plan.notes, *left))
+    if text == before:
+        return plan
     lock = "Next: `uv sync`, or `pip install -e '.[dev]'`, and `invoke lock`: webhooks need the package cryptography."
-    return replace(
-        plan,
-        texts={**plan.texts, **({path: text} if text != before else {})},
-        edits=frozenset({path}),
-        notes=(*plan.notes, *left, *([lock] if text != before else ())),
-    )
+    return replace(plan, texts={**plan.texts, path: text}, edits=frozenset({path}), notes=(*plan.notes, lock))
 
 
 def _reviewed_kind(of: str) -> dict[str, Any]:
@@ -186,8 +183,7 @@ def _reviewed_kind(of: str) -> dict[str, Any]:
             f"{of} is neither a kind of this operator nor of Kubernetes: {_suggestion(of)}, or add it by "
             "`invoke gen-controller`"
         )
-    plural, scope = builtin(match["api_version"], match["kind"]) or (names_of(match["kind"]).plural, Scope.NAMESPACED)
-    return {**match.groupdict(), "builtin": bool(named), "plural": plural, "cluster_scoped": scope is Scope.CLUSTER}
+    return _values_of(match, custom=(names_of(match["kind"]).plural, Scope.NAMESPACED))
 
 
 def _selector(project: Project, name: str) -> str:

@@ -12,13 +12,12 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-import importlib.util
 import json
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,11 +43,7 @@ class Plan:
 
     def edited(self) -> tuple[str, ...]:
         """The files that exist with different content, relative to the repository."""
-        return self._names(
-            path
-            for path, text in self.texts.items()
-            if path.exists() and path not in self.edits and _read(path) != text
-        )
+        return self._differing(lambda path: path.exists() and path not in self.edits)
 
     def missing(self) -> tuple[str, ...]:
         """The files to write, relative to the repository. Raises: `UsageError` when one exists with other content."""
@@ -57,11 +52,7 @@ class Plan:
                 f"{', '.join(edited)}: exists with different content, so nothing was written; move it away or choose "
                 "another name"
             )
-        return self._names(
-            path
-            for path, text in self.texts.items()
-            if not path.exists() or (path in self.edits and _read(path) != text)
-        )
+        return self._differing(lambda _: True)
 
     def diff(self) -> str:
         """The changes that `write` would make, as `git apply` reads them. Raises: as `missing`."""
@@ -80,7 +71,9 @@ class Plan:
         after = self.texts[path].splitlines(keepends=True)
         yield from difflib.unified_diff(before, after, f"a/{name}" if before else "/dev/null", f"b/{name}")
 
-    def _names(self, paths: Iterator[Path]) -> tuple[str, ...]:
+    def _differing(self, chosen: Callable[[Path], bool]) -> tuple[str, ...]:
+        """The names of the chosen files whose text, if any, is not that of the plan."""
+        paths = (path for path, text in self.texts.items() if chosen(path) and _read(path) != text)
         return tuple(sorted(path.relative_to(self.root).as_posix() for path in paths))
 
 
@@ -102,8 +95,6 @@ def _rendered(template: str, values: Mapping[str, Any], path: Path) -> str:
 
 def formatted(text: str, path: Path, *, package: str) -> str:
     """`text` with imports and lines as the repository's formatter wants them; unchanged where ruff is not installed."""
-    if importlib.util.find_spec("ruff") is None:
-        return text
     # ruff finds first-party packages by their files, which do not exist yet.
     own = f"lint.isort.known-first-party=[{package!r}]"
     for command in (("check", "--select=I", "--fix-only", "--exit-zero", "--config", own), ("format",)):
@@ -114,14 +105,12 @@ def formatted(text: str, path: Path, *, package: str) -> str:
 
 def complaints(text: str, path: Path) -> set[str]:
     """The codes of the rules that the linter of `path`'s repository finds broken in `text`; none without ruff."""
-    if importlib.util.find_spec("ruff") is None:
-        return set()
     done = _ruff(("check", "--output-format=json"), text, path)
     return {str(each["code"]) for each in json.loads(done.stdout or "[]")}
 
 
 def _ruff(command: Sequence[str], text: str, path: Path) -> subprocess.CompletedProcess[str]:
-    """Run ruff on `text` as the content of `path`."""
+    """Run ruff on `text` as the content of `path`; it fails, with an empty output, where ruff is not installed."""
     line = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(path), "-"]
     return subprocess.run(line, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
 

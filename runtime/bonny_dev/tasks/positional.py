@@ -18,9 +18,8 @@ class FromCrd(Task[Any]):
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
         arguments = super().get_arguments(ignore_unknown_help)
-        index = next(index for index, argument in enumerate(arguments) if argument.name == "from_crd")
-        arguments[index] = _Instead(arguments[index], [each for each in arguments if each.positional])
-        return arguments
+        positional = [each for each in arguments if each.positional]
+        return [_Instead(each, positional) if each.name == "from_crd" else each for each in arguments]
 
 
 class _Instead(Argument):

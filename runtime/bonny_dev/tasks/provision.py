@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from bonny.client.api import Client
+from bonny.client import Client, Forbidden, Refusal, Unauthorized, Unreachable
 from bonny.client.config import Cluster, Connection
-from bonny.client.errors import Forbidden, Refusal, Unauthorized, Unreachable
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.operator import Operator

@@ -8,16 +8,14 @@ does not. Elsewhere: a process that is restarted when the source changes (`reloa
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -77,23 +75,20 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
         alone = crds([version for version in operator.crds if version.kind not in converted], operator.group)
         definitions = called.crds(operator, namespace) if called else alone
         identity = _provision(operator, options, cluster, definitions)
-        apply = partial(_apply_samples, operator, options, config, cluster, samples)
-        if called is None:
-            apply()
-        print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
-        logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
-        if config.log_level <= logging.INFO:
-            # A developer wants to see every reconcile, also when nothing changed.
-            logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
-        if called is None:
-            _serve(operator, config, identity)
-            return
 
-        def register() -> None:
-            asyncio.run(register_webhooks(operator, cluster, called, namespace=namespace))
-            apply()
+        def prepare() -> None:
+            if called:
+                asyncio.run(register_webhooks(operator, cluster, called, namespace=namespace))
+            _apply_samples(operator, options, config, cluster, samples)
 
-        with _once_it_answers(called, register):
+        with _once_it_answers(called, prepare):
+            if operator.deploy.secure_metrics:
+                print("metrics are in plain text, for everyone on this machine: secure_metrics is for a cluster")
+            print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
+            logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
+            if config.log_level <= logging.INFO:
+                # A developer wants to see every reconcile, also when nothing changed.
+                logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
             _serve(operator, config, identity)
 
 
@@ -116,11 +111,15 @@ def _webhooks(
 
 
 @contextmanager
-def _once_it_answers(loopback: Loopback, work: Callable[[], None]) -> Iterator[None]:
-    """Do `work` in a thread as soon as the `with` serves webhooks.
+def _once_it_answers(loopback: Loopback | None, work: Callable[[], None]) -> Iterator[None]:
+    """Do `work` in a thread as soon as the `with` serves webhooks at `loopback`; at once if the cluster calls none.
 
     Raises: the `UsageError` of `work`, which ends what the `with` serves.
     """
+    if loopback is None:
+        work()
+        yield
+        return
     over, failures = threading.Event(), list[Exception]()
 
     def wait_and_work() -> None:
@@ -179,7 +178,7 @@ class Sum(msgspec.Struct):
 
 def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iterable[Resource]]) -> None:
     """Add what this run used to the sum in `file`, which is printed after the last run."""
-    with contextlib.suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):
         recorder.used.update(msgspec.json.decode(file.read_bytes(), type=Sum).used)
     summed = Sum(used=sorted(recorder.used), report=str(recorder.compared_with(granted)))
     files.write(file, msgspec.json.encode(summed).decode())
@@ -189,11 +188,11 @@ def _provision(operator: Operator, options: Options, cluster: Cluster, definitio
     """Install what the flags ask for; returns the cluster with the identity of the operator."""
     names = asyncio.run(install_crds(operator, cluster, definitions))
     print(f"installed {', '.join(names) or 'no CRDs'}")
-    identity: Cluster = cluster
-    if options.as_service_account:
-        identity = account = asyncio.run(install_account(operator, cluster))
-        print(f"runs as ServiceAccount {account.namespace}/{account.name}, with the permissions of the manifest only")
-    return identity
+    if not options.as_service_account:
+        return cluster
+    account = asyncio.run(install_account(operator, cluster))
+    print(f"runs as ServiceAccount {account.namespace}/{account.name}, with the permissions of the manifest only")
+    return account
 
 
 def _apply_samples(

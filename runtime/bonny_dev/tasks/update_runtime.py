@@ -28,8 +28,8 @@ CHECKSUMS: Final = "CHECKSUMS"
 CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 # The abbreviations that cookiecutter and cruft know.
 ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", "bb": "https://bitbucket.org"}
-# Files that are read of a template, beside its folder `runtime`.
-TEXTS: Final = ("CHANGELOG.md", "pyproject.toml")
+# Of a template nothing else is read.
+READ: Final = ("runtime", "CHANGELOG.md", "pyproject.toml")
 
 
 class Kept(NamedTuple):
@@ -53,22 +53,6 @@ class Report:
     changelog: str
 
 
-class _Template(NamedTuple):
-    """A template's folder `runtime`, the requirements of that, the changelog, and the template's origin for people."""
-
-    runtime: Path
-    requirements: tuple[str, ...]
-    changelog: str
-    origin: str
-
-
-class _Vendored(NamedTuple):
-    """A package as it is in the repository: the recorded checksums, and the files that differ from them."""
-
-    recorded: Mapping[str, str]
-    edited: Sequence[str]
-
-
 def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool = False) -> Report:
     """Replace both packages of the repository at `root`, and edit the files that refer to them by a former name.
 
@@ -81,27 +65,27 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
     Raises: `UsageError` when a package is missing, or cannot be read or written; when git fails.
     """
     present = {package: _vendored(root / "vendor" / package, force=force) for package in PACKAGES}
-    with _fetched(root, ref=ref, origin=origin) as new:
+    with _fetched(root, ref=ref, origin=origin) as (template, source):
+        runtime = template / "runtime"
         for package in PACKAGES:
-            if not (new.runtime / package / "__init__.py").is_file():
+            if not (runtime / package / "__init__.py").is_file():
                 raise UsageError(
-                    f"{new.origin} has no runtime/{package}: name the template's own folder or URL by --from, and a "
+                    f"{source} has no runtime/{package}: name the template's own folder or URL by --from, and a "
                     "version that has it by --ref"
                 )
-        delivered = {package: checksums(new.runtime / package) for package in PACKAGES}
+        delivered = {package: checksums(runtime / package) for package in PACKAGES}
         before = _version(root / "vendor" / "bonny")
-        carried = carry_over(root, new.requirements)
+        groups = tomllib.loads(_text(template / "pyproject.toml")).get("dependency-groups", {})
+        carried = carry_over(root, groups.get("runtime", ()))
+        changelog = _news(_text(template / "CHANGELOG.md"), before=before, after=_version(runtime / "bonny"))
+        without_caches = shutil.ignore_patterns(*CACHES)
         try:
             with _staging(root, [*(f"vendor/{package}" for package in PACKAGES), *carried.texts]) as staged:
-                for package in PACKAGES:
-                    shutil.copytree(
-                        new.runtime / package,
-                        staged / "vendor" / package,
-                        ignore=shutil.ignore_patterns(*CACHES),
-                    )
+                for package, (_, edited) in present.items():
+                    shutil.copytree(runtime / package, staged / "vendor" / package, ignore=without_caches)
                     lines = [f"{digest}  {name}\n" for name, digest in delivered[package].items()]
                     (staged / "vendor" / package / CHECKSUMS).write_bytes("".join(lines).encode())
-                    for name in present[package].edited:
+                    for name in edited:
                         _copy(root, staged, f"vendor/{package}/{name}")
                 for name, text in carried.texts.items():
                     _copy(root, staged, name)  # with its permissions
@@ -115,7 +99,7 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
         return Report(
             before=before,
             after=_version(root / "vendor" / "bonny"),
-            origin=new.origin,
+            origin=source,
             kept=tuple(
                 Kept(f"{package}/{name}", delivered[package].get(name) != recorded.get(name))
                 for package, (recorded, edited) in present.items()
@@ -123,7 +107,7 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
             ),
             edited=tuple(carried.texts),
             left=carried.left,
-            changelog=_news(new.changelog, before=before, after=_version(new.runtime / "bonny")),
+            changelog=changelog,
         )
 
 
@@ -140,9 +124,10 @@ def checksums(folder: Path) -> dict[str, str]:
     }
 
 
-def _vendored(folder: Path, *, force: bool) -> _Vendored:
+def _vendored(folder: Path, *, force: bool) -> tuple[Mapping[str, str], Sequence[str]]:
+    """The recorded checksums of a package in the repository, and the files that differ from them."""
     if folder.name == "bonny_dev" and not (folder.is_symlink() or folder.exists()):
-        return _Vendored({}, ())  # a repository of the time when there was one package
+        return {}, ()  # a repository of the time when there was one package
     if folder.is_symlink() or not (folder / "__init__.py").is_file():
         raise UsageError(f"{folder} is not a vendored package: render the template again, or restore it from git")
     path = folder / CHECKSUMS
@@ -151,7 +136,7 @@ def _vendored(folder: Path, *, force: bool) -> _Vendored:
     if not recorded and not force:
         raise UsageError(f"{path} is missing, so edited files cannot be found: with --force all files are replaced")
     present = {} if force else checksums(folder)
-    return _Vendored(recorded, [name for name, digest in present.items() if recorded.get(name) != digest])
+    return recorded, [name for name, digest in present.items() if recorded.get(name) != digest]
 
 
 # --- both or neither --------------------------------------------------------------------------------------------------
@@ -186,6 +171,10 @@ def _rename_all(root: Path, new: Path, old: Path, names: Sequence[str]) -> None:
         undo.pop_all()
 
 
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
 def _copy(source: Path, target: Path, name: str) -> None:
     (target / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source / name, target / name)
@@ -214,7 +203,8 @@ def _news(changelog: str, *, before: str, after: str) -> str:
 
 
 @contextmanager
-def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Template]:
+def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[tuple[Path, str]]:
+    """A folder with what is `READ` of the template, and the template's address for people."""
     origin = origin or _recorded_origin(root)
     name, _, rest = origin.partition(":")
     origin = f"{ABBREVIATIONS[name]}/{rest}.git" if name in ABBREVIATIONS else origin
@@ -223,11 +213,10 @@ def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Template]:
             raise UsageError(f"{option} is {text!r}: it cannot begin with a dash")
     folder = Path(origin).expanduser().absolute()
     if folder.is_dir() and not ref:
-        texts = [path.read_text(encoding="utf-8") if (path := folder / name).is_file() else "" for name in TEXTS]
-        yield _template(folder, texts, origin)
+        yield folder, origin
         return
     with tempfile.TemporaryDirectory(prefix="bonny-update-") as temporary:
-        clone = Path(temporary)
+        clone, public = Path(temporary), _without_token(origin)
         _git("clone", "--quiet", "--no-checkout", "--", str(folder) if folder.is_dir() else origin, str(clone))
         tags = _git("tag", "--list", "v*", "--sort=-version:refname", cwd=clone).split()
         # A release candidate is taken only if it is named.
@@ -236,20 +225,11 @@ def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[_Template]:
             name for name in (ref, f"origin/{ref}") if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)
         ]
         if not commits:
-            raise UsageError(
-                f"{_without_token(origin)} has no tag, branch or commit {ref!r}: name another one by --ref"
-            )
-        # Nothing else is checked out: some systems do not allow the names of the template's folders.
-        if _git("ls-tree", commits[0], "runtime", cwd=clone):
-            _git("checkout", "--quiet", commits[0], "--", "runtime", cwd=clone)
-        texts = [_git("show", f"{commits[0]}:{name}", cwd=clone, ok=128) for name in TEXTS]
-        yield _template(clone, texts, f"{ref} of {_without_token(origin)}")
-
-
-def _template(folder: Path, texts: Sequence[str], origin: str) -> _Template:
-    changelog, pyproject = texts
-    requirements = tomllib.loads(pyproject).get("dependency-groups", {}).get("runtime", [])
-    return _Template(folder / "runtime", tuple(requirements), changelog, origin)
+            raise UsageError(f"{public} has no tag, branch or commit {ref!r}: name another one by --ref")
+        # Some systems do not allow the names of the template's other folders.
+        if there := _git("ls-tree", "--name-only", commits[0], *READ, cwd=clone).split():
+            _git("checkout", "--quiet", commits[0], "--", *there, cwd=clone)
+        yield clone, f"{ref} of {public}"
 
 
 def _recorded_origin(root: Path) -> str:

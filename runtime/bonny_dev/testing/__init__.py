@@ -10,52 +10,29 @@ permissions with the manifest. `plugin` holds pytest fixtures for tests with a r
 
 from __future__ import annotations
 
-from bonny.readiness import is_ready
+from bonny.readiness import is_ready as is_ready
 
-from ..manifest.recorder import Comparison, PermissionRecorder, record_permissions
-from .admission import Reviewed, review
-from .answers import Answers, Request
-from .assertions import (
-    assert_condition,
-    assert_descendant,
-    assert_event,
-    assert_no_descendant,
-    assert_no_event,
-    assert_pruned,
-    assert_requeued,
-    assert_status,
-)
-from .conversion import round_trip
-from .running import RunningOperator
-from .scheduling import schedule
-from .servers import reconcile, run_task
-from .shown import child_of
-from .token import Handled, axn, handle
-
-__all__ = [
-    "Answers",
-    "Comparison",
-    "Handled",
-    "PermissionRecorder",
-    "Request",
-    "Reviewed",
-    "RunningOperator",
-    "assert_condition",
-    "assert_descendant",
-    "assert_event",
-    "assert_no_descendant",
-    "assert_no_event",
-    "assert_pruned",
-    "assert_requeued",
-    "assert_status",
-    "axn",
-    "child_of",
-    "handle",
-    "is_ready",
-    "reconcile",
-    "record_permissions",
-    "review",
-    "round_trip",
-    "run_task",
-    "schedule",
-]
+from ..manifest.recorder import Comparison as Comparison
+from ..manifest.recorder import PermissionRecorder as PermissionRecorder
+from ..manifest.recorder import record_permissions as record_permissions
+from .admission import Reviewed as Reviewed
+from .admission import review as review
+from .answers import Answers as Answers
+from .answers import Request as Request
+from .assertions import assert_condition as assert_condition
+from .assertions import assert_descendant as assert_descendant
+from .assertions import assert_event as assert_event
+from .assertions import assert_no_descendant as assert_no_descendant
+from .assertions import assert_no_event as assert_no_event
+from .assertions import assert_pruned as assert_pruned
+from .assertions import assert_requeued as assert_requeued
+from .assertions import assert_status as assert_status
+from .conversion import round_trip as round_trip
+from .running import RunningOperator as RunningOperator
+from .scheduling import schedule as schedule
+from .servers import reconcile as reconcile
+from .servers import run_task as run_task
+from .shown import child_of as child_of
+from .token import Handled as Handled
+from .token import axn as axn
+from .token import handle as handle

@@ -6,7 +6,7 @@ You need it in a unit test of conversion functions, with objects that use every 
     def test_nothing_is_lost_between_the_versions(widget):
         round_trip(widget, WidgetV1, WidgetV2)
 
-The objects are converted as in the running operator, where an annotation carries what another version cannot hold.
+The objects are converted as in the running operator, where annotations carry what another version cannot hold.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ import msgspec
 from bonny.api import Version
 from bonny.api.conversion import convert
 from bonny.resource import Resource
-from bonny.webhooks.conversion import DATA, Converter
+from bonny.webhooks.conversion import CARRIED, Converter
+from bonny.webhooks.lost import Loss
 
 
 def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: Collection[str] = ()) -> Resource:
     """Convert `resource` from its version to each of the others, from there to each one, and back; return it in the
     first of the others. `versions` are two or all versions of the kind; one is the hub.
 
-    `carried` are the fields that may be lost on the way, as `spec.comment`: the annotation carries them. Default: none.
+    `carried` are the fields that may be lost on the way, as `spec.comment`: annotations carry them. Default: none.
     Raises: `AssertionError`, which shows what came back, or the fields that are carried; `InvalidObject` when the API
     server would refuse it in another version; `OptionError` when a function changes what is not its own; what the
     functions raise.
@@ -47,17 +48,16 @@ def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: C
     if lost := sorted({path for each in seen for path in _carried(each)} - set(carried)):
         plain = here.check(convert(others[0].check(convert(given, here, others[0])), others[0], here))
         raise AssertionError(
-            f"{name} came back from {others[0].version} as {plain}, and was {given}, so the annotation {DATA} has to "
+            f"{name} came back from {others[0].version} as {plain}, and was {given}, so an annotation has to "
             f"carry {', '.join(lost)}: convert it, or say carried={lost}"
         )
     return others[0].check(convert(given, here, others[0]))
 
 
 def _carried(resource: Resource) -> list[str]:
-    """The paths of the values in its annotation."""
-    text = resource["metadata"].get("annotations", {}).get(DATA, "{}")
-    kept = msgspec.json.decode(text, type=dict[str, Resource]).values()
-    paths = [
-        [step if isinstance(step, str) else "[]" for step in lost["path"]] for each in kept for lost in each["lost"]
-    ]
-    return [".".join(path).replace(".[]", "[]") for path in paths]
+    """The paths of the values in its annotations, without those inside of them."""
+    annotations = resource["metadata"].get("annotations", {})
+    texts = [text for key, text in annotations.items() if key.startswith(CARRIED)]
+    paths = {loss.path for text in texts for loss in msgspec.json.decode(text, type=dict[str, Loss]).values()}
+    names = [[step if isinstance(step, str) else "[]" for step in path] for path in paths if path[:-1] not in paths]
+    return [".".join(name).replace(".[]", "[]") for name in names]

@@ -18,22 +18,20 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from ..sandbox import Sandbox
 from ..sandbox.kubeconfig import kubeconfig
-
-if TYPE_CHECKING:
-    from ..sandbox import Sandbox
 
 # Connections that a proxy must not pass on (RFC 9110, 7.6.1), and lengths that change with re-framing.
 HOP_BY_HOP: Final = frozenset(
@@ -276,17 +274,11 @@ class FaultProxy:
                 # Looked at, not waited for in a thread: one that is never set would outlive the proxy.
                 while not until.is_set():  # noqa: ASYNC110
                     await asyncio.sleep(LOOK_SECONDS)
-        async with self._sent_on(request, upstream) as answer:
-            seen.status = answer.status
-            if isinstance(effect, CommitThenDrop):
-                await answer.read()
-                return _reset(request)
-            return await _passed_back(request, answer, effect)
+        return await self._sent_on(request, seen, upstream, effect)
 
-    @asynccontextmanager
     async def _sent_on(
-        self, request: web.Request, upstream: aiohttp.ClientSession
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        self, request: web.Request, seen: ProxiedRequest, upstream: aiohttp.ClientSession, effect: Effect | None
+    ) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
         headers["Authorization"] = f"Bearer {self._token}"
         url = URL(self._sandbox.url + request.raw_path, encoded=True)
@@ -294,8 +286,12 @@ class FaultProxy:
         # aiohttp warns of bytes that are longer than 1 MiB, and warnings may be errors where tests run.
         data = io.BytesIO(body) if body else None
         async with upstream.request(request.method, url, headers=headers, data=data) as answer:
+            seen.status = answer.status
             try:
-                yield answer
+                if isinstance(effect, CommitThenDrop):
+                    await answer.read()
+                    return _reset(request)
+                return await _passed_back(request, answer, effect)
             finally:
                 # Not read to its end: the connection is of no more use, and a TLS farewell could outlive the loop.
                 if answer.connection is not None and answer.connection.transport is not None:
@@ -347,9 +343,8 @@ async def _hung_up(sockets: list[socket.socket]) -> None:
             each.shutdown(socket.SHUT_RDWR)
     with suppress(TimeoutError):
         async with asyncio.timeout(HANG_UP_SECONDS):
-            for each in sockets:
-                while each.fileno() >= 0:  # noqa: ASYNC110  asyncio closes it and reports nothing
-                    await asyncio.sleep(LOOK_SECONDS)
+            while any(each.fileno() >= 0 for each in sockets):  # noqa: ASYNC110  asyncio reports nothing
+                await asyncio.sleep(LOOK_SECONDS)
 
 
 def _reset(request: web.Request) -> web.Response:

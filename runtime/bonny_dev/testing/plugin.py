@@ -8,21 +8,16 @@ Guarantees: nothing is started before a test asks for it, and nothing is left wh
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from ..sandbox import Sandbox
 from .running import RunningOperator, running
-
-if TYPE_CHECKING:
-    from ..sandbox import Sandbox
 
 
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
     """A real etcd and kube-apiserver, shared by all tests of the session."""
-    from ..sandbox import Sandbox  # noqa: PLC0415  unit tests do without it
-
     with Sandbox() as started:
         yield started
 

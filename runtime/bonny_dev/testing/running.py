@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bonny.client.api import APPLY, JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
@@ -30,13 +30,11 @@ from bonny.run.config import ALL_NAMESPACES
 from ..install import install, kind_of, kinds_of
 from ..manifest import bundle
 from ..project import Project
+from ..sandbox import Sandbox
 from ..sandbox.guard import Guard
 from ..sandbox.ports import free_ports
 from ..sandbox.server import answers
 from ..webhooks import Loopback, stop_converting, unregister
-
-if TYPE_CHECKING:
-    from ..sandbox import Sandbox
 
 T = TypeVar("T")
 
@@ -88,9 +86,8 @@ class RunningOperator:
     async def read(self, like: Mapping[str, Any]) -> Resource | None:
         """The live object with the kind and name of `like`, or None."""
         kind, placed = self._placed(like)
-        key = key_of(placed)
         try:
-            return await self.client.get(kind, key.name, namespace=key.namespace or None)
+            return await self.client.get(kind, key_of(placed))
         except NotFound:
             return None
 

@@ -88,12 +88,7 @@ def axn(
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
         now=now,
-        context=_OfflineContext(
-            observed,
-            kind=kind,
-            handled=resource,
-            client=AnsweringClient(answers or {}, served=None, group=kind.group),
-        ),
+        context=_OfflineContext(observed, answers, kind=kind, handled=resource),
     )
     _ = token.spec  # refuses what the API server would
     return token
@@ -129,7 +124,7 @@ async def handle(
     made = controller()
     version = controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
     kind = _kind_of(resource, version)
-    client = AnsweringClient(answers or {}, served=controller, group=kind.group)
+    context = _OfflineContext(observed, answers, kind=kind, handled=resource, controller=controller)
     token: Handled[T] = Handled(
         action=Action(action),
         resource=resource if version is None or action == Action.FINALIZE else version.check(resource, strict=True),
@@ -139,7 +134,7 @@ async def handle(
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
         now=now,
-        context=_OfflineContext(observed, kind=kind, handled=resource, client=client, controller=controller),
+        context=context,
     )
     try:
         await run_step(token, DelegateToController())
@@ -147,7 +142,7 @@ async def handle(
             await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
     except Wait as wait:
         token.wait(str(wait), after=wait.after)
-    client.check()
+    context.client.check()
     if awaited := _awaited(token):
         token.wait(f"waiting for {', '.join(awaited)}")
     return token
@@ -190,19 +185,22 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
 class _OfflineContext(ReconcileContext):
     """A context that knows some objects, and asks the test instead of a server."""
 
+    client: AnsweringClient
+
     def __init__(
         self,
         observed: Iterable[Mapping[str, Any]],
+        answers: AnyAnswers | None,
         *,
         kind: Kind,
         handled: Resource,
-        client: AnsweringClient,
         controller: type[Controller[Any]] | None = None,
     ) -> None:
         """Without a controller, every kind in `observed` is one that it owns."""
         shown, key = [cast("Resource", each) for each in observed], key_of(handled)
         owns = dict.fromkeys(map(_owned, shown)) if controller is None else controller.owns
         related = () if controller is None else controller.related
+        client = AnsweringClient(answers or {}, served=controller, group=kind.group)
         self.recorded: list[Event] = []
         self._observed = {_name(resource, key.namespace): resource for resource in shown}
         super().__init__(

@@ -60,7 +60,7 @@ def test_changing_a_schema_does_not_change_the_table() -> None:
         (
             "apps/v9",
             "X",
-            "has no X of apps/v9: .*It has nothing of apps/v9, but apps/v1, autoscaling/v2, batch/v1, meta/v1, .*, v1",
+            "has no X of apps/v9: .*It has types of apps/v1, autoscaling/v2, batch/v1, meta/v1, .*, v1",
         ),
     ],
 )

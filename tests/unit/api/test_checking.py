@@ -98,7 +98,7 @@ def test_what_the_api_server_would_refuse_or_misjudge_is_refused(annotation: Any
     [
         (Annotated[int, Field(ge=1)], 0, r"its default does not fit it \(spec\.field: must be at least 1\)"),
         (Literal["a"], "b", r"must be one of a"),
-        (Annotated[list[str], ListSet()], ["x", "x"], r"spec\.field\[1\]: is there twice"),
+        (Annotated[list[str], ListSet()], ["x", "x"], r"spec\.field\[1\]: is a duplicate"),
         (Annotated[str, Field(pattern="^a$")], "a\n", r"must match \^a\$"),
         (
             Annotated[dict[str, Any], BuiltIn("v1", "SecretKeySelector")],

@@ -145,7 +145,7 @@ def test_a_spec_can_have_a_default_of_its_own() -> None:
         ({"spec": Spec | None}, {}, r"write `spec: \.\.\. \| None = None` if it may be left out"),
         ({"spec": Spec, "stattus": Status}, {}, "versions have no 'stattus': did you mean 'status'"),
         ({"spec": Spec, "stauts": Status}, {}, "stauts is annotated with a Spec or a Status: call it spec or status"),
-        ({"spec": Spec, "rules": list[str]}, {}, "'rules' is an option of versions: a field of this name is `rules_:"),
+        ({"spec": Spec, "rules": list[str]}, {}, "'rules' is an option of versions: declare a field"),
         ({"spec": Spec, "api_version": str}, {}, "api_version is apiVersion on the wire, which every object has"),
         ({"spec": Spec, "metadata": str}, {}, "metadata is metadata on the wire, which every object has"),
         ({}, {}, "annotate spec with a class derived from Spec"),

@@ -430,8 +430,8 @@ def test_a_warning_that_the_api_server_would_refuse_is_refused(attributes: Resou
 
 
 def test_a_definition_that_etcd_could_not_store_is_refused() -> None:
-    template = Annotated[dict[str, Any], BuiltIn("v1", "PodTemplateSpec")]
-    large = create_model("Large", __base__=Spec, **{f"template_{n}": (template | None, None) for n in range(25)})
+    template = Annotated[dict[str, Any], BuiltIn("v1", "PodTemplateSpec"), Field(description="Words. " * 64_000)]
+    large = create_model("Large", __base__=Spec, **{f"template_{n}": (template | None, None) for n in range(3)})
 
     with pytest.raises(OptionError, match=r"the definition of Widget has 1,5[0-9,]* bytes, .*: embed fewer"):
         crds([hub(spec=large)], "example.com")

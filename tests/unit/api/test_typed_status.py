@@ -165,7 +165,7 @@ def test_a_time_without_a_zone_is_refused() -> None:
 
 def test_items_with_the_same_key_are_refused() -> None:
     status = ClaimStatus(replicas=[Replica(name="a"), Replica(name="a")])
-    with pytest.raises(InvalidObject, match=r"^status.replicas\[1\]: is there twice$"):
+    with pytest.raises(InvalidObject, match=r"^status.replicas\[1\]: is a duplicate$"):
         token_of(claim(), version=Claim).update_status(status)
 
 

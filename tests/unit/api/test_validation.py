@@ -87,7 +87,7 @@ def test_all_problems_of_spec_and_status_are_named() -> None:
         Widget.check(bad)
 
     assert str(refused.value) == (
-        "spec.size: must be at least 1; spec.ports[1]: is there twice; status.count: must be of type integer"
+        "spec.size: must be at least 1; spec.ports[1]: is a duplicate; status.count: must be of type integer"
     )
 
 

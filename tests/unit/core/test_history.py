@@ -35,6 +35,7 @@ from bonny.core.watch import (
 )
 from bonny.resource import Key
 from tests.support.core import Led, bookmark, status
+from tests.support.effort import examples
 from tests.support.protocol import Backup, Server
 
 EXPIRED = msgspec.json.encode(status(410, "Expired"))
@@ -203,7 +204,7 @@ class History(RuleBasedStateMachine):
         raise AssertionError("the stream never caught up")
 
 
-History.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+History.TestCase.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
 test_whatever_is_cut_lost_or_restored_the_store_becomes_what_the_server_has = History.TestCase
 
 

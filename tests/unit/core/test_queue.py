@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from bonny.core.backoff import Backoff
 from bonny.core.queue import SLACK, Priority, Queue, QueueOptions, Reason, Statistics, Work
+from tests.support.effort import examples
 
 LIVE, LOW = Priority.LIVE, Priority.LOW
 CHANGED, ADDED, CHILD, REQUEUE = Reason.CHANGED, Reason.ADDED, Reason.CHILD, Reason.REQUEUE
@@ -713,5 +714,5 @@ class Model(RuleBasedStateMachine):
         return iter(lambda: self.queue.take(now=self.now), None)
 
 
-Model.TestCase.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+Model.TestCase.settings = settings(max_examples=examples(200), stateful_step_count=50, deadline=None)
 test_the_queue_does_what_a_plain_dictionary_would = Model.TestCase

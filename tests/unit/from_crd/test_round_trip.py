@@ -8,10 +8,11 @@ from bonny.api import Spec, Version
 from bonny.errors import OptionError
 from bonny_dev.crd.definition import crds
 from bonny_dev.from_crd.port import port
+from tests.support.effort import examples
 from tests.support.schemas import specs_of_any_shape
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(specs_of_any_shape())
 def test_the_classes_of_any_definition_of_ours_say_the_same(spec: type[Spec]) -> None:
     attributes = {"kind": "Widget", "version": "v1", "storage": True, "hub": True, "__annotations__": {"spec": spec}}

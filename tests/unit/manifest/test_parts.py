@@ -15,6 +15,7 @@ from bonny import Deploy, Operator
 from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
+from bonny.run.rbac import CLUSTER, grants
 from bonny_dev.manifest.bundle import documents, to_yaml
 from bonny_dev.manifest.parts import PARTS
 
@@ -86,6 +87,7 @@ def test_a_part_is_there_with_its_name_and_not_without(part: str, kind: str) -> 
         ({"replicas": 0}, "Deploy.replicas is 0: use 1, or more with leader_election=True"),
         ({"replicas": 2, "leader_election": False}, "Deploy.replicas is 2: use 1, or more with leader_election=True"),
         ({"customize": "x"}, "Deploy.customize is 'x': name a function"),
+        ({"secure_metrics": "yes"}, "Deploy.secure_metrics is 'yes': write True or False"),
     ],
 )
 def test_what_is_no_number_or_function_is_refused_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
@@ -161,6 +163,65 @@ def test_the_service_leads_to_the_port_of_the_probes() -> None:
     assert found["Deployment"]["spec"]["template"]["metadata"]["labels"].items() >= SELECTOR.items()
     assert found["ServiceMonitor"]["spec"]["endpoints"] == [{"port": "metrics"}]
     assert found["Service"]["metadata"]["labels"].items() >= SELECTOR.items()
+
+
+def test_secure_metrics_bring_their_port_certificate_and_permissions() -> None:
+    found = objects(operator(deploy=Deploy(secure_metrics=True)), include=["service-monitor"])
+    pod = found["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+
+    assert {"name": "BONNY_SECURE_METRICS_PORT", "value": "8443"} in container["env"]
+    assert {"name": "metrics", "containerPort": 8443} in container["ports"]
+    assert container["livenessProbe"]["httpGet"]["port"] == "probes"
+    assert found["Service"]["spec"]["ports"] == [{"name": "metrics", "port": 8443, "targetPort": "metrics"}]
+    assert ports(found["NetworkPolicy"]["spec"]["ingress"]) == {("TCP", 8080), ("TCP", 8443)}
+    assert found["Secret"]["metadata"]["name"] == "widgets-operator-metrics-tls"
+    assert "data" not in found["Secret"]
+    (endpoint,) = found["ServiceMonitor"]["spec"]["endpoints"]
+    assert (endpoint["scheme"], endpoint["port"]) == ("https", "metrics")
+    assert endpoint["tlsConfig"] == {
+        "serverName": "widgets-operator.widgets-operator.svc",
+        "ca": {"secret": {"name": "widgets-operator-metrics-tls", "key": "ca.crt"}},
+    }
+    kinds = list(found)
+    assert kinds.index("Secret") < kinds.index("Deployment")
+
+
+@pytest.mark.parametrize(("certificates", "patch"), [("own", ["patch"]), ("cert-manager", [])])
+def test_secure_metrics_are_granted_their_secret_and_two_reviews(certificates: Any, patch: list[str]) -> None:
+    granted = grants(operator(deploy=Deploy(secure_metrics=True, certificates=certificates)), namespace="widgets")
+    plain = grants(operator(), namespace="widgets")
+
+    assert [rule for rule in granted["widgets"] if rule not in plain["widgets"]] == [
+        {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "resourceNames": ["widgets-operator-metrics-tls"],
+            "verbs": ["get", "list", "watch", *patch],
+        }
+    ]
+    assert granted[CLUSTER] == [
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
+        {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
+    ]
+    assert CLUSTER not in plain
+
+
+def test_cert_manager_makes_the_certificate_of_secure_metrics() -> None:
+    found = objects(operator(deploy=Deploy(secure_metrics=True, certificates="cert-manager")))
+    certificate = found["Certificate"]["spec"]
+
+    assert "Secret" not in found
+    assert certificate["secretName"] == "widgets-operator-metrics-tls"
+    assert certificate["dnsNames"][0] == "widgets-operator.widgets-operator.svc"
+    assert certificate["issuerRef"]["name"] == found["Issuer"]["metadata"]["name"] == "widgets-operator-metrics"
+
+
+def test_secure_metrics_need_a_deployment() -> None:
+    """Outside of the cluster metrics are in plain text."""
+    declared = operator(deploy=Deploy(secure_metrics=True))
+    assert objects(declared, local=True).keys() == objects(local=True).keys()
+    assert objects(declared, crds_only=True).keys() == objects(crds_only=True).keys()
 
 
 def test_alerts_and_dashboard_ask_for_the_job_that_the_service_monitor_makes() -> None:

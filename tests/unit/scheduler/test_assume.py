@@ -11,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.fits import fits, fits_ports, fits_resources
 from bonny.scheduler.views import PodView, Usage
+from tests.support.effort import examples
 from tests.support.scheduling import item, node, pod, pod_view
 
 NODES = ("n1", "n2")
@@ -259,4 +260,4 @@ class Cluster(RuleBasedStateMachine):
 
 
 TestCluster = Cluster.TestCase
-TestCluster.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestCluster.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)

@@ -16,6 +16,7 @@ from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.fits import fits
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.views import PodView
+from tests.support.effort import examples
 from tests.support.scheduling import item, node, pod_view
 
 
@@ -294,7 +295,7 @@ SIZES = ("100m", "1", "2", "3")
 
 
 @given(steps=STEPS, score=st.sampled_from([least_allocated, most_allocated]), passed=st.sampled_from([1, 16]))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_what_is_remembered_is_what_a_fresh_look_would_find(
     steps: list[tuple[str, int, Any]], score: nodes.Score, passed: int
 ) -> None:
