@@ -16,8 +16,9 @@ from typing import Final
 
 TESTS: Final = Path(__file__).resolve().parent.parent / "tests"
 # What the runtime calls: these methods of such classes, and functions that take one of these arguments.
-BASES: Final = ("Controller", "Reconciler", "Scheduler", "Watcher")
-METHODS: Final = ("add", "modify", "delete", "reconcile", "finalize", "select_node_for_pod", "bind")
+BASES: Final = ("Controller", "Reconciler", "Scheduler", "Watcher", "Admission", "Version")
+METHODS: Final = ("add", "modify", "delete", "reconcile", "finalize", "select_node_for_pod", "bind", "default",
+                  "validate", "validate_delete", "to_hub", "from_hub")  # fmt: skip
 ARGUMENTS: Final = ("Axn", "TaskRun")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from bonny import Operator, Spec, Version
+from bonny import Axn, Controller, Kind, Operator, Owned, Spec, Version
 from bonny.api.policies import Policy, ValidatingAdmissionPolicy, Validation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
@@ -22,6 +22,7 @@ from bonny_dev.manifest.bundle import documents
 from bonny_dev.manifest.policies import API_VERSION
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks import deploy
+from bonny_dev.testing import child_of
 from bonny_dev.testing.running import RunningOperator
 from tests.support.administrator import Administrator, Answer, collection
 from tests.unit.test_how_to import HOW_TO, code
@@ -241,3 +242,37 @@ async def test_what_an_integration_test_applied_goes_although_it_is_a_job(
         await running.remove_applied()
 
         assert await running.read(job) is None
+
+
+async def test_claims_that_an_integration_test_applied_or_its_operator_made_go(
+    sandbox: Sandbox, process: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    """Regression: their finalizer is removed by a controller that does not run in a sandbox, so they stayed."""
+
+    class Claims(Controller[Any]):
+        resource = Kind("v1", "ConfigMap")
+        owns = (Owned("v1", "PersistentVolumeClaim"),)
+
+        async def reconcile(self, axn: Axn[Any]) -> None: ...
+
+    applied = claim("applied-by-a-test")
+    async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="test") as client:
+        operator = Operator(name="claims", group="example.com", controllers=[Claims])
+        running = RunningOperator(operator, client, process, tmp_path / "operator.log")
+        owner = await running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owns-a-claim"}})
+        await running.apply(applied)
+        child, _ = await client.apply(Kind("v1", "PersistentVolumeClaim"), child_of(owner, claim("of-an-owner")))
+        assert child["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+
+        await running.remove_applied()
+
+        assert [await running.read(each) for each in (applied, child)] == [None, None]
+
+
+def claim(name: str) -> Resource:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    }

@@ -310,6 +310,7 @@ def test_the_task_ends_with_a_sentence_and_a_code(project: Path, arguments: list
         (["sandbox.strat"], "there is no task sandbox.strat: did you mean sandbox.start?\n"),
         (["xyz"], "there is no task xyz: `invoke --list` shows all tasks\n"),
         (["--foo", "lint"], "invoke has no option --foo: `invoke --help` shows its options\n"),
+        (["gen-task", "--help"], "gen-task needs NAME: `invoke --help gen-task` shows its arguments\n"),
     ],
 )
 def test_a_misspelt_task_is_answered_with_what_comes_close(project: Path, arguments: list[str], said: str) -> None:

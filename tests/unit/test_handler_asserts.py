@@ -17,6 +17,8 @@ from tools.handler_asserts import handler_asserts
         ("class C(PartsController):\n async def finalize(self, axn):\n  if axn:\n   assert axn.uid", [4]),
         ("def test_x():\n def step(axn: Axn[Any]):\n  assert axn.key\n assert step", [3]),
         ("def test_x():\n def run(run: TaskRun):\n  def inner():\n   assert run", [4]),
+        ("class A(Admission[Thing]):\n def validate(self, review):\n  assert review.spec", [3]),
+        ("class V(Version):\n @staticmethod\n def to_hub(resource):\n  assert resource", [4]),
         ("class W(Watcher):\n def until(self):\n  assert self.shown", []),
         ("class C(Controller[Thing]):\n def reconcile(self, axn):\n  assert axn.status is not None", []),
         ("def check(axn: Axn[Any]):\n assert axn.key", []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ from bonny.core.fields import overridden, project
 from bonny.core.fights import AT_ONCE
 from bonny.core.objects import Cause, Failure
 from bonny.core.records import Action
-from bonny.errors import ALSO
+from bonny.errors import ALSO, ForeignObject
 from bonny.events import EventType
 from bonny.kinds import Kind, Scope
 from bonny.pipeline import Pipeline, failure_of
@@ -222,6 +223,23 @@ async def test_an_apply_to_what_exists_names_its_uid() -> None:
 
     ((verb, sent),) = script.requests
     assert (verb, sent["metadata"]["uid"]) == ("apply", "u-c")
+
+
+async def test_a_child_of_an_earlier_owner_that_is_being_deleted_needs_nothing_to_be_done() -> None:
+    """Regression: after its owner was re-created, the advice was to rename, to delete or to adopt what was going."""
+    earlier = {**owner_reference(live()), "uid": "u-0"}
+    going = config_map(
+        labels={"bonny.dev/owner-uid": "u-0"}, ownerReferences=[earlier], deletionTimestamp="2026-03-01T12:00:00Z"
+    )
+    axn = token(Script(children=[going]), live(), controller=WidgetController())
+    axn.register_descendant({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+
+    sentence = (
+        "ConfigMap default/c exists and is not ours (it belongs to an earlier Widget w1): it is being deleted, and "
+        "ours is created once it is gone"
+    )
+    with pytest.raises(ForeignObject, match=f"^{re.escape(sentence)}$"):
+        await ApplyDescendants()(axn)
 
 
 @pytest.mark.parametrize(("stands", "applied"), [(1, True), (True, False), (1.0, True)])

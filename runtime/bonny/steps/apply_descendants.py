@@ -232,10 +232,11 @@ def _must_be_ours(axn: Reconcile[Any], descendant: Descendant, wanted: Resource,
     if descendant.adopt or axn.uid in owners_of(live):
         return
     axn.context.contested(_declared(axn, wanted), key_of(wanted))
-    raise ForeignObject(
-        f"{identify(wanted)} exists and is not ours{_belongs_to(live)}: rename the descendant, delete that object, "
-        "or register it with adopt=True",
-    )
+    if live["metadata"].get("deletionTimestamp"):
+        remedy = "it is being deleted, and ours is created once it is gone"
+    else:
+        remedy = "rename the descendant, delete that object, or register it with adopt=True"
+    raise ForeignObject(f"{identify(wanted)} exists and is not ours{_belongs_to(live, axn)}: {remedy}")
 
 
 async def _owner_must_exist(axn: Reconcile[Any]) -> None:
@@ -282,11 +283,12 @@ def _managed_part(wanted: Resource) -> Resource:
     return {**rest, "metadata": metadata}
 
 
-def _belongs_to(live: Resource) -> str:
+def _belongs_to(live: Resource, axn: Reconcile[Any]) -> str:
     """The owner of a foreign object, for the message."""
     metadata = live["metadata"]
     for reference in metadata.get("ownerReferences") or ():
-        return f" (it belongs to {reference['kind']} {reference['name']})"
+        earlier = "an earlier " if (reference["kind"], reference["name"]) == (axn.kind.kind, axn.key.name) else ""
+        return f" (it belongs to {earlier}{reference['kind']} {reference['name']})"
     manager = (metadata.get("labels") or {}).get(MANAGED_BY)
     return f" (it is managed by {manager})" if manager else ""
 

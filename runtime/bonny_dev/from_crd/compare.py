@@ -108,15 +108,16 @@ def _schemas(one: Resource, other: Resource, where: str) -> Iterator[str]:
 
 
 def _compared(one: Resource, other: Resource, where: str) -> Iterator[str]:
-    """The keywords of one level that differ. An empty value is none."""
+    """The keywords of one level that differ. An empty value is none, but for a default."""
     for key in dict.fromkeys((*one, *other)):
         before, after = one.get(key), other.get(key)
         if before == after and type(before) is type(after):
             continue
         said = f"{where.rstrip()}: {key}"
-        if after in _NOTHING:
+        nothing = (None,) if key == "default" else _NOTHING
+        if after in nothing:
             yield f"{said} is missing (it was {_text(before)})"
-        elif before in _NOTHING:
+        elif before in nothing:
             yield f"{said} is new ({_text(after)})"
         else:
             yield f"{said} is {_text(after)}, not {_text(before)}"

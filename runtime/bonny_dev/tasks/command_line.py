@@ -38,11 +38,14 @@ def check_command_line(ns: Collection) -> None:
     if isinstance(wanted, str) and wanted not in parser.contexts:
         raise Exit(_no_task(wanted, parser), code=2)
     try:
-        parser.parse_argv(core.unparsed)
+        tasks = parser.parse_argv(core.unparsed)
     except ParseError as error:
         raise Exit(_sentence(error, parser), code=2) from error
     except ValueError as error:
         raise Exit(f"an option needs a whole number: {error}", code=2) from error
+    for task in tasks:  # where an argument is missing, invoke takes --help for it
+        if any(argument.value in ("-h", "--help") for argument in task.positional_args):
+            raise Exit(_needs(task), code=2)
 
 
 def _sentence(error: ParseError, parser: Parser) -> str:
@@ -56,10 +59,12 @@ def _sentence(error: ParseError, parser: Parser) -> str:
         return _no_task(word, parser, after=task)
     if match := WITHOUT_VALUE.match(text):
         return f"the option --{match[1]} of {name} needs a value: {_help(name)}"
-    if task is not None and task.missing_positional_args:
-        words = " ".join(str(argument.name).upper() for argument in task.positional_args)
-        return f"{name} needs {words}: {_help(name)}"
-    return text
+    return _needs(task) if task is not None and task.missing_positional_args else text
+
+
+def _needs(task: ParserContext) -> str:
+    words = " ".join(str(argument.name).upper() for argument in task.positional_args)
+    return f"{task.name} needs {words}: {_help(str(task.name))}"
 
 
 def _no_task(word: str, parser: Parser, *, after: ParserContext | None = None) -> str:

@@ -46,6 +46,7 @@ UNTIL_SECONDS: Final = 20.0
 STOP_SECONDS: Final = 5.0
 # How often a condition is checked.
 LOOK_SECONDS: Final = 0.05
+PROTECTION: Final = frozenset({"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"})
 MANAGER: Final = "integration-test"
 LOG: Final = "operator.log"
 
@@ -148,6 +149,7 @@ class RunningOperator:
     async def until_logged(self, message: str, *, within: float = UNTIL_SECONDS, **fields: object) -> dict[str, Any]:
         """Wait until the operator logged `message` with these `fields`, and return the first such line.
 
+        The operator logs in JSON here: `reconcile failed`, not `failed` as on a terminal (docs/reference/telemetry.md).
         Raises: as `until`.
         """
         wanted = {"message": message, **fields}.items()
@@ -189,7 +191,8 @@ class RunningOperator:
         """For the fixture: delete what `apply` made, newest first, then its children, as a garbage collector."""
         for kind, key in reversed(self._applied):
             like = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": key._asdict()}
-            if await self.read(like) is not None:
+            if (live := await self.read(like)) is not None:
+                await self._unprotect(kind, live)
                 # No kubelet runs here that could agree to the end of a pod with a node, and no garbage collector that
                 # would release the pods of a Job, whose deletion orphans them by default.
                 path = path_of(kind, key.namespace or None, key.name)
@@ -200,7 +203,15 @@ class RunningOperator:
         for kind in {kind for each in self.operator.controllers for kind in each.owns} if self._owners else ():
             for child in await self.client.list(kind, label_selector=theirs):
                 with suppress(NotFound):
+                    await self._unprotect(kind, child)
                     await self.client.delete(kind, key_of(child))
+
+    async def _unprotect(self, kind: Kind, live: Resource) -> None:
+        """Remove the finalizers of volumes and their claims: the controllers that remove them do not run here."""
+        finalizers = live["metadata"].get("finalizers", [])
+        if not PROTECTION.isdisjoint(finalizers):
+            kept = [each for each in finalizers if each not in PROTECTION]
+            await self.client.merge_patch(kind, key_of(live), {"metadata": {"finalizers": kept}})
 
     def _placed(self, resource: Mapping[str, Any]) -> tuple[Kind, Resource]:
         placed = dict(resource)

@@ -33,6 +33,7 @@ def changed(change: Change) -> list[str]:
         (lambda d, v, f: f["class"].update(maxLength=3), "v1 .spec.class: maxLength is new (3)"),
         (lambda d, v, f: f["heated"].update(default=1), "v1 .spec.heated: default is 1, not true"),
         (lambda d, v, f: f["heated"].update(default=False), "v1 .spec.heated: default is false, not true"),
+        (lambda d, v, f: f["schema"].update(default=""), 'v1 .spec.schema: default is new ("")'),
         (lambda d, v, f: f.pop("name"), "v1 .spec: lacks name"),
         (lambda d, v, f: f.update(colour={"type": "string"}), "v1 .spec: adds colour"),
         (lambda d, v, f: f["maybe"].pop("nullable"), "v1 .spec.maybe: nullable is missing (it was true)"),
