@@ -42,7 +42,7 @@ class Loss(msgspec.Struct, frozen=True, omit_defaults=True):
 
     items: tuple[tuple[str, Any], ...] | None = None
     """In place of the value of another list, of which as many items came back: the items that were lost, each after the
-    digest of the one that came back. Also those that were not, if an equal one came back for one that was."""
+    digest of the one that came back. Also an item that was not lost, if an equal one came back for a lost one."""
 
     whole: str = ""
     """Digest of the object that came back, if the value belongs to no other one."""
@@ -105,7 +105,7 @@ def _loss(path: Path, here: Any, lost: Any) -> Loss:
 
 
 def _items(here: list[Any], pairs: Iterable[tuple[str, Any]]) -> list[Any]:
-    """The items with those that were lost in place of what came back, wherever the user moved that."""
+    """The items, with the lost ones in place of what came back for them, wherever the user moved that."""
     lost: dict[str, list[Any]] = {}
     for came_back, item in pairs:
         lost.setdefault(came_back, []).append(item)
