@@ -220,7 +220,7 @@ class _Conversion:
     def _restored(
         self, made: Resource, kept: list[Loss], was: Resource, source: _Form, target: _Form
     ) -> tuple[Resource, list[Loss]]:
-        """The object `made` from what `was` there, with the values that were kept, and the losses that `source` still has.
+        """The object `made` from what `was` there with the kept values, and the losses that `source` still has.
 
         A value is used if the way back does not lead further away from what the object is now.
         """
