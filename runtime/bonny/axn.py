@@ -396,8 +396,10 @@ class Axn(Generic[V_co]):
     def _ordered(self) -> list[Descendant]:
         """The registered descendants by level; `group` is the level, also of descendants that come after others."""
         descendants = self._by_name()
-        free = {name: each.group for name, each in descendants.items() if not each.after}
-        level = levels(free, {name: each.after for name, each in descendants.items() if each.after})
+        after = {name: each.after for name, each in descendants.items() if each.after}
+        level = {name: each.group for name, each in descendants.items() if not each.after}
+        if after:
+            level = levels(level, after)
         placed = [
             each if (each.name, each.group) == (name, level[name]) else replace(each, name=name, group=level[name])
             for name, each in descendants.items()

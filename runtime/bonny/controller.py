@@ -15,9 +15,10 @@ or a failure, so they declare the desired state instead of the next action.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -224,6 +225,18 @@ class Controller(Generic[V_co]):
         """Whether a handler for `action` is defined."""
         own = _defined(cls, action.value)
         return own or (action in (Action.ADD, Action.MODIFY) and _defined(cls, "reconcile"))
+
+    @cached_property
+    def handlers_by_action(self) -> Mapping[Action, Callable[[Axn[V_co]], Awaitable[None] | None]]:
+        """The method of each action that is handled, without `finalize`: the step `Finalizer` calls that."""
+        own = {
+            Action.ADD: self.add,
+            Action.MODIFY: self.modify,
+            Action.RECONCILE: self.reconcile,
+            Action.DELETE: self.delete,
+        }
+        handled = {action: method for action, method in own.items() if self.handles(action)}
+        return {action: self.reconcile if self.falls_back(action) else method for action, method in handled.items()}
 
     @classmethod
     def finalizes(cls) -> bool:

@@ -22,7 +22,7 @@ from .clock import clock
 from .config import Connection
 from .errors import Unreachable
 from .http.answer import BadAnswer, Disconnected
-from .http.connection import READ_BYTES, HttpConnection, Request
+from .http.connection import FOREVER, READ_BYTES, HttpConnection, Request
 from .http.dial import Route, address_of, dial
 from .http.pool import Pool
 
@@ -30,7 +30,6 @@ CONNECT_SECONDS: Final = 10.0
 # A few compressed kilobytes can become gigabytes. An object has 3 MiB at most, and lists have bounds of their own.
 LONGEST_ANSWER: Final = 64 * 1024 * 1024
 CLOSED: Final = "the transport was closed"
-FOREVER: Final = float("inf")
 
 Headers: TypeAlias = Mapping[str, str] | None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Awaitable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
@@ -66,7 +66,7 @@ class OtelSpans:
 
     async def step(self, name: str, run: Awaitable[None]) -> None:
         """Await the run of a step, in a span if its reconcile is recorded."""
-        with self._span(name, {}) if trace.get_current_span().is_recording() else tracing.OFF:
+        with self._span(name, {}) if trace.get_current_span().is_recording() else nullcontext():
             await run
 
     def request(self, method: str, path: str, *, host: str) -> tracing.Ended | None:
