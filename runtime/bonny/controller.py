@@ -229,14 +229,9 @@ class Controller(Generic[V_co]):
     @cached_property
     def handlers_by_action(self) -> Mapping[Action, Callable[[Axn[V_co]], Awaitable[None] | None]]:
         """The method of each action that is handled, without `finalize`: the step `Finalizer` calls that."""
-        own = {
-            Action.ADD: self.add,
-            Action.MODIFY: self.modify,
-            Action.RECONCILE: self.reconcile,
-            Action.DELETE: self.delete,
-        }
-        handled = {action: method for action, method in own.items() if self.handles(action)}
-        return {action: self.reconcile if self.falls_back(action) else method for action, method in handled.items()}
+        own = {Action.ADD: self.add, Action.MODIFY: self.modify, Action.DELETE: self.delete}
+        handled = [action for action in Action if action is not Action.FINALIZE and self.handles(action)]
+        return {each: self.reconcile if self.falls_back(each) else own.get(each, self.reconcile) for each in handled}
 
     @classmethod
     def finalizes(cls) -> bool:

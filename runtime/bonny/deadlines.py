@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from itertools import count
+from typing import cast
 
 
 class Deadlines:
@@ -53,19 +54,13 @@ class Deadlines:
             self._set_timer(min(due for due, _ in self._pending.values()))
 
 
-class _Thread(threading.local):
-    """A thread runs one event loop at a time; a dictionary of loops would be asked by each handler and request."""
-
-    loop: asyncio.AbstractEventLoop | None = None
-    deadlines: Deadlines
-
-
-_thread = _Thread()
+# A thread runs one event loop at a time. A dictionary of loops would be asked by each handler and request.
+_thread = threading.local()
 
 
 def deadlines() -> Deadlines:
     """The deadlines of the running event loop."""
     loop = asyncio.get_running_loop()
-    if _thread.loop is not loop:
+    if getattr(_thread, "loop", None) is not loop:
         _thread.loop, _thread.deadlines = loop, Deadlines()
-    return _thread.deadlines
+    return cast("Deadlines", _thread.deadlines)

@@ -195,8 +195,8 @@ class Transport:
         encrypted = server.encrypted or (proxy is not None and proxy.encrypted)
         context = self._certificates.context(connection) if encrypted else None
         # The API server compresses lists, from 128 KiB on.
-        sent = {"Host": server.authority, "Accept-Encoding": "identity" if limit is None else "gzip"}
-        sent.update({**self._headers, **(headers or {})})
+        encoding = "identity" if limit is None else "gzip"
+        sent = {"Host": server.authority, "Accept-Encoding": encoding, **self._headers, **(headers or {})}
         authorization = connection.authorization or server.authorization
         if authorization is not None:
             sent["Authorization"] = authorization

@@ -63,14 +63,6 @@ NO_REASONS: Final[frozenset[Reason]] = frozenset()
 _ALONE: Final = {reason: frozenset((reason,)) for reason in Reason}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueOptions:
-    """How one controller's queue behaves."""
-
-    backoff: Backoff = BACKOFF
-    """Waits of a key after failures. Default 0.2 s doubling to 300 s."""
-
-
 class Work(msgspec.Struct, Generic[K], frozen=True):
     """A key handed to a worker.
 
@@ -131,8 +123,9 @@ _Slot: TypeAlias = tuple[float, int, K, Reason | None]
 class Queue(Generic[K]):
     """See the module. All methods but `statistics` are O(log n) or better; `now` is a monotonic clock in seconds."""
 
-    def __init__(self, options: QueueOptions) -> None:
-        self._options = options
+    def __init__(self, backoff: Backoff = BACKOFF) -> None:
+        """`backoff`: waits of a key after failures. Default 0.2 s doubling to 300 s."""
+        self._backoff = backoff
         self._entries: dict[K, _QueuedKey] = {}
         self._live: deque[tuple[int, K]] = deque()
         self._low: deque[tuple[int, K]] = deque()
@@ -222,7 +215,7 @@ class Queue(Generic[K]):
         entry.queued = None
         entry.tries += 1
         self.retries += 1
-        backoff = self._options.backoff
+        backoff = self._backoff
         wait = backoff.base if after is not None and not failed else backoff.delay(entry.tries, chance=chance)
         wait = max(wait, after or 0.0)
         entry.reasons |= entry.handed

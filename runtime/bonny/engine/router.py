@@ -17,11 +17,12 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from ..core.backoff import Backoff
 from ..core.fights import Fights
 from ..core.handled import handled_state
 from ..core.objects import Item
 from ..core.own_writes import OwnWrites
-from ..core.queue import Priority, Queue, QueueOptions, Reason
+from ..core.queue import BACKOFF, Priority, Queue, Reason
 from ..core.records import Records
 from ..core.store import Delta
 from ..errors import OptionError
@@ -62,11 +63,11 @@ class Router:
         primary: Sequence[Stream],
         owned: Mapping[Owned, Sequence[Stream]],
         related: Mapping[Related, Sequence[Stream]] = MappingProxyType({}),
-        options: QueueOptions,
         on_status: bool,
+        backoff: Backoff = BACKOFF,
     ) -> None:
-        """`on_status`: whether a change of only the status queues the object."""
-        self.queue: Queue[Key] = Queue(options)
+        """`on_status`: whether a change of only the status queues the object. `backoff`: waits after failures."""
+        self.queue: Queue[Key] = Queue(backoff)
         self.records: Records[Stream] = Records()
         self.fights = Fights()
         self.wake: Callable[[], None] = no_worker
@@ -238,9 +239,8 @@ class Router:
         are shown, so that it looks at them once more.
         """
         record = self.records.get(key)
-        if record is None or record.writes is None:
+        if record is None or (writes := record.writes) is None:
             return False
-        writes = record.writes
         if not writes.waits:
             self._forget_writes(key)
             return False

@@ -448,5 +448,4 @@ class Worker:
 
 def _differ(before: contextvars.Context, after: contextvars.Context) -> bool:
     """By identity: comparing would call `__eq__` of users' values. Contexts with the same variables have one order."""
-    pairs = ((before, after), (before.values(), after.values()))
-    return len(before) != len(after) or any(any(map(is_not, *pair)) for pair in pairs)
+    return len(before) != len(after) or any(map(is_not, (*before, *before.values()), (*after, *after.values())))

@@ -106,8 +106,7 @@ class HttpConnection(asyncio.BufferedProtocol):
                     raise self.error
                 if deadline is None and ends < FOREVER:
                     # Two turns of the loop later: after it was held up, uvloop runs timers before it reads.
-                    later = loop.call_soon, loop.call_soon, self._expire, ready
-                    deadline = deadlines().add(ends - clock(), *later)
+                    deadline = deadlines().add(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
                 self._ready, self._waiter = ready, loop.create_future()
                 await self._waiter
         finally:
@@ -119,12 +118,11 @@ class HttpConnection(asyncio.BufferedProtocol):
 
         Raises: `TimeoutError` after `seconds` of silence; the error that ended the connection.
         """
-        answer = self.answer
-        await self.until(lambda: answer.waiting or answer.complete, clock() + seconds)
+        await self.until(lambda: self.answer.waiting or self.answer.complete, clock() + seconds)
         if self._paused:
             self._paused = False
             self._transport.resume_reading()
-        return answer.take()
+        return self.answer.take()
 
     def rest(self) -> bool:
         """End the exchange; return whether the connection can serve another one. It is closed otherwise."""
