@@ -14,7 +14,7 @@ import inspect
 import logging
 import threading
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ class HandlerTimeout(BonnyError, TimeoutError):
         self.thread = thread
 
 
-def call(
+async def call(
     handler: Callable[..., Any],
     *arguments: object,
     seconds: float | None = None,
@@ -52,7 +52,7 @@ def call(
     thread: str = HANDLER_THREAD,
     late: Callable[[], None] = lambda: None,
     lend: Callable[[asyncio.AbstractEventLoop | None], None] = lambda _: None,
-) -> Coroutine[Any, Any, object]:
+) -> object:
     """Call `handler` and return its result, after at most `seconds` (None: no timeout).
 
     `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout; `lend` gets
@@ -63,17 +63,13 @@ def call(
     code = getattr(handler, "__code__", None)  # asked first: `inspect` takes 1 us
     if (code is not None and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(handler):
         name = name or getattr(handler, "__qualname__", repr(handler))
-        return _on_the_loop(work, seconds=seconds, name=name, late=late)
-    return _result(_in_a_thread(work, seconds=seconds, thread=thread, late=late, lend=lend), name or handler)
-
-
-async def _result(thread: Awaitable[asyncio.Future[object]], handler: object) -> object:
+        return await _on_the_loop(work, seconds=seconds, name=name, late=late)
     # No variable for the future: the traceback of its error holds this frame, and a cycle would delay its release.
-    returned = (await thread).result()
+    returned = (await _in_a_thread(work, seconds=seconds, thread=thread, late=late, lend=lend)).result()
     if inspect.iscoroutine(returned):
         returned.close()
         raise OptionError(
-            f"{handler} is a `def` that returned a coroutine, perhaps by a decorator: declare the wrapper "
+            f"{name or handler} is a `def` that returned a coroutine, perhaps by a decorator: declare the wrapper "
             "`async def` and await the handler in it"
         )
     return returned

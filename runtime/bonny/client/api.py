@@ -392,9 +392,8 @@ class Client:
         """An open answer, whatever its status. Raises: as `Transport.stream`."""
         connection = await self.connection(ends=time.monotonic() + self._timeout)
         target = target_of(path, query)
-        opening = self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout)
         with self.requests.under_way("GET", path, query) as request:
-            async with opening as answer:
+            async with self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout) as answer:
                 request.answered(answer.status)
                 yield answer
 

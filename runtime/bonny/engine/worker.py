@@ -316,7 +316,9 @@ class Worker:
         if (wait := axn.requeue_wait()) is not None:
             self.router.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + wait)
         elif self._controller.reconcile_every < math.inf and not (finalized or unasked):
-            self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds())
+            # Up to 10 % earlier, to avoid a thundering herd after a restart.
+            wait = self._controller.reconcile_every * (1 - 0.1 * random.random())
+            self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + wait)
 
     def _state(self, item: Item) -> Handled:
         return handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)
@@ -382,11 +384,8 @@ class Worker:
             shown=item,
             context=context,
         )
-        if tracing.spans is None:
-            await self._pipeline.run(axn)
-        else:
-            with tracing.spans.handling(axn, controller=self.name):
-                await self._pipeline.run(axn)
+        run = self._pipeline.run(axn)
+        await (run if tracing.spans is None else tracing.spans.reconcile(axn, run, controller=self.name))
         # A reconcile that changed nothing is logged at debug: each restart and each resync brings one per object.
         level = logging.INFO if context.wrote or action is Action.DELETE else logging.DEBUG
         if log.isEnabledFor(level):
@@ -409,10 +408,6 @@ class Worker:
             extra = {"controller": self.name, "object": str(item.key), "action": action.value, "error": str(error)}
             log.warning("cleaning up without the fields that are nested too deeply", extra=extra)
             return item.decode(cut=True)
-
-    def _resync_seconds(self) -> float:
-        """The resync period, minus up to 10 % jitter to avoid a thundering herd after a restart."""
-        return self._controller.reconcile_every * (1 - 0.1 * random.random())
 
     async def _failed(self, work: Work[Key], error: Exception, *, seconds: float) -> None:
         # One line with all notes: they name the step that failed.

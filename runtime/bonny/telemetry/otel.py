@@ -64,6 +64,11 @@ class OtelSpans:
                 span.set_attribute("bonny.outcome", _outcome(error))
                 raise
 
+    async def reconcile(self, axn: Axn[Any], run: Awaitable[None], *, controller: str) -> None:
+        """Await the run of a reconcile in its trace."""
+        with self.handling(axn, controller=controller):
+            await run
+
     async def step(self, name: str, run: Awaitable[None]) -> None:
         """Await the run of a step, in a span if its reconcile is recorded."""
         with self._span(name, {}) if trace.get_current_span().is_recording() else nullcontext():
