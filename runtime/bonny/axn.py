@@ -115,6 +115,10 @@ class Axn(Generic[V_co]):
     _stage: str | None = None
     _stages_passed = 0
     _stage_failed = False
+    _spec: object = None
+    _sealed = False
+    _loop: asyncio.AbstractEventLoop | None = None
+    _calling: Future[Any] | None = None
 
     def __init__(
         self,
@@ -164,7 +168,6 @@ class Axn(Generic[V_co]):
         not wait."""
         self._shown = shown or decode_item(msgspec.json.encode(resource))
         self._version = version
-        self._spec: object = None
         self._descendants: dict[ObjectName, Descendant] = {}
         self._status_changes: list[StatusChange] = []
         # Those to be emitted, each with whether it is dropped if nothing changed.
@@ -179,9 +182,6 @@ class Axn(Generic[V_co]):
         self._listed: set[tuple[str, str]] = set()
         self._found: dict[tuple[str, str], frozenset[Key]] = {}
         self._kept: set[ObjectName] = set()
-        self._sealed = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._calling: Future[Any] | None = None
 
     # --- what happened ------------------------------------------------------------------------------------------------
 
@@ -396,8 +396,10 @@ class Axn(Generic[V_co]):
     def _ordered(self) -> list[Descendant]:
         """The registered descendants by level; `group` is the level, also of descendants that come after others."""
         descendants = self._by_name()
-        free = {name: each.group for name, each in descendants.items() if not each.after}
-        level = levels(free, {name: each.after for name, each in descendants.items() if each.after})
+        after = {name: each.after for name, each in descendants.items() if each.after}
+        level = {name: each.group for name, each in descendants.items() if not each.after}
+        if after:
+            level = levels(level, after)
         placed = [
             each if (each.name, each.group) == (name, level[name]) else replace(each, name=name, group=level[name])
             for name, each in descendants.items()

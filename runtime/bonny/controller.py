@@ -15,9 +15,10 @@ or a failure, so they declare the desired state instead of the next action.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -221,6 +222,13 @@ class Controller(Generic[V_co]):
         """Whether a handler for `action` is defined."""
         own = _defined(cls, action.value)
         return own or (action in (Action.ADD, Action.MODIFY) and _defined(cls, "reconcile"))
+
+    @cached_property
+    def handlers_by_action(self) -> Mapping[Action, Callable[[Axn[V_co]], Awaitable[None] | None]]:
+        """The method of each action that is handled, without `finalize`: the step `Finalizer` calls that."""
+        own = {Action.ADD: self.add, Action.MODIFY: self.modify, Action.DELETE: self.delete}
+        handled = [action for action in Action if action is not Action.FINALIZE and self.handles(action)]
+        return {each: self.reconcile if self.falls_back(each) else own.get(each, self.reconcile) for each in handled}
 
     @classmethod
     def finalizes(cls) -> bool:

@@ -9,11 +9,12 @@ Only the earliest deadline has a timer. When that rings, all are looked at: as m
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from itertools import count
-from weakref import WeakKeyDictionary
+from typing import cast
 
 
 class Deadlines:
@@ -53,12 +54,13 @@ class Deadlines:
             self._set_timer(min(due for due, _ in self._pending.values()))
 
 
-_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Deadlines] = WeakKeyDictionary()
+# A thread runs one event loop at a time. A dictionary of loops would be asked by each handler and request.
+_thread = threading.local()
 
 
 def deadlines() -> Deadlines:
     """The deadlines of the running event loop."""
     loop = asyncio.get_running_loop()
-    if loop not in _by_loop:
-        _by_loop[loop] = Deadlines()
-    return _by_loop[loop]
+    if getattr(_thread, "loop", None) is not loop:
+        _thread.loop, _thread.deadlines = loop, Deadlines()
+    return cast("Deadlines", _thread.deadlines)

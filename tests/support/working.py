@@ -10,7 +10,6 @@ from bonny import Axn, Controller, Kind, Scope
 from bonny.client.api import Client
 from bonny.core import watch
 from bonny.core.backoff import Backoff
-from bonny.core.queue import QueueOptions
 from bonny.engine.reconcile import Step
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
@@ -23,7 +22,7 @@ from tests.support.waiting import running
 
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
 TYPE = {"apiVersion": "example.com/v1", "kind": "Widget"}
-QUICK = QueueOptions(backoff=Backoff(base=0.001, cap=0.01))
+QUICK = Backoff(base=0.001, cap=0.01)
 NO_CLIENT = Client(cast("Any", None), user_agent="tests")
 
 
@@ -49,7 +48,7 @@ def worker_of(
         kind=WIDGET,
         client=cast("Client", client),
         recorder=recorder or KeptEvents(),
-        router=Router(primary=[stream], owned={}, options=QUICK, on_status=False),
+        router=Router(primary=[stream], owned={}, backoff=QUICK, on_status=False),
         pipeline=Pipeline(steps),
     )
 

@@ -15,8 +15,10 @@ from typing import Any, cast
 import pytest
 
 from bonny.calling import LONGEST_TEXT, HandlerTimeout, call, report, text_of
+from bonny.deadlines import Deadlines
 from bonny.errors import BonnyError, Terminal
 from tests.support.raising import Frozen, Hostile, PanicException, Unprintable, UnprintablePanic
+from tests.support.virtual import Clock
 from tests.support.waiting import until
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO")
@@ -58,6 +60,51 @@ async def test_a_handler_on_the_loop_is_cancelled_when_its_time_is_over() -> Non
         await call(hangs, seconds=0.01)
     assert ended == ["cancelled"]
     assert caught.value.thread is None
+
+
+def test_what_a_handler_does_before_its_first_wait_counts_towards_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+
+    async def handler() -> None:
+        clock.now += 20.0
+        await asyncio.sleep(60.0)
+
+    async def main() -> float:
+        began = clock.now
+        with pytest.raises(HandlerTimeout):
+            await call(handler, seconds=30.0)
+        return clock.now - began
+
+    assert clock.run(main) == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize("waits", [0, 1, 3])
+async def test_a_handler_is_the_same_whether_and_how_often_it_waits(waits: int) -> None:
+    """It is begun before it has a timer, and continued by hand: results, errors and cancellations pass both ways."""
+    caught: list[str] = []
+
+    async def handler() -> int:
+        for _ in range(waits):
+            await asyncio.sleep(0)
+        failing = asyncio.get_running_loop().create_future()
+        failing.set_exception(ValueError("of what it waits for"))
+        try:
+            await failing
+        except ValueError as error:
+            caught.append(str(error))
+        return await asyncio.wait_for(asyncio.sleep(0, result=waits), timeout=5.0)
+
+    assert await call(handler, seconds=30.0) == waits
+    assert caught == ["of what it waits for"]
+
+
+async def test_a_handler_that_never_waits_sets_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def handler() -> str:
+        return "done"
+
+    monkeypatch.setattr(Deadlines, "add", pytest.fail)
+
+    assert await call(handler, seconds=30.0) == "done"
 
 
 async def test_a_thread_goes_on_when_its_time_is_over_and_is_in_the_error() -> None:

@@ -25,7 +25,7 @@ from bonny.core import watch
 from bonny.core.fights import Fights
 from bonny.core.framing import Lines
 from bonny.core.handled import handled_state
-from bonny.core.queue import Priority, Queue, QueueOptions, Reason
+from bonny.core.queue import Priority, Queue, Reason
 from bonny.core.records import Records, applied_record
 from bonny.core.series import Correlator
 from bonny.core.store import Store
@@ -116,7 +116,7 @@ class Life:
 class QueueOfALeader(Life):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.roots_: Queue[str] = Queue(QueueOptions())
+        self.roots_: Queue[str] = Queue()
         self.held: set[str] = set()
 
     @property
@@ -448,7 +448,6 @@ class ControllerThatStandsBy(Life):
             primary=[self.widgets],
             owned={CHILD: [self.children]},
             related={SECRET: [self.secrets]},
-            options=QueueOptions(),
             on_status=True,
         )
         for stream in self.router.streams:

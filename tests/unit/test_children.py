@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
 from bonny.core.objects import Item, decode_item
-from bonny.core.queue import QueueOptions
 from bonny.core.records import AppliedRecord
 from bonny.core.store import Store
 from bonny.core.watch import Put, WatchOptions
@@ -81,7 +80,6 @@ class Watched:
             primary=[self.widgets],
             owned={JOB: [self.jobs]},
             related={POD: self.pods, NODE: [self.nodes]},
-            options=QueueOptions(),
             on_status=False,
         )
         self.widgets.show(widget())
@@ -489,9 +487,7 @@ def test_a_function_of_an_index_that_is_wrong_harms_no_other_object(
 ) -> None:
     related = Related("v1", "Pod", keys=lambda _: [], indexes={"by": wrong, "app": "app"})
     pods = Still(related)
-    router = Router(
-        primary=[Still(WIDGET)], owned={}, related={related: [pods]}, options=QueueOptions(), on_status=False
-    )
+    router = Router(primary=[Still(WIDGET)], owned={}, related={related: [pods]}, on_status=False)
     pods.show(pod("p", app="x"))
 
     assert [item.meta.name for item in pods.store.items(router.indexes_of(related.gvk, "app")[pods], "x")] == ["p"]

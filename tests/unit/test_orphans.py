@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from bonny.core import watch
-from bonny.core.queue import QueueOptions
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.kinds import Kind, Owned, Scope
@@ -41,7 +40,7 @@ def tell(told: Stream, *events: watch.WatchInput) -> None:
 
 def router(primary: Sequence[Stream], *children: Resource) -> Router:
     owned: Mapping[Owned, Sequence[Stream]] = {CONFIG_MAP: [stream(CONFIG_MAP, *children)]}
-    return Router(primary=primary, owned=owned, options=QueueOptions(), on_status=False)
+    return Router(primary=primary, owned=owned, on_status=False)
 
 
 def child(owner: str, *, reference: bool = True, kind: str = "Widget", namespace: str = "default") -> Resource:

@@ -21,7 +21,7 @@ from bonny import Action, Axn, Controller, Spec, Version
 from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
-from bonny.core.queue import QueueOptions, Reason
+from bonny.core.queue import Reason
 from bonny.engine import router as router_module
 from bonny.engine.reconcile import Step
 from bonny.engine.router import BARRIER_SECONDS, Router
@@ -54,7 +54,6 @@ class Streams:
         self.router = Router(
             primary=[self.widgets],
             owned={CONFIG_MAP: [self.config_maps]},
-            options=QueueOptions(),
             on_status=False,
         )
 
@@ -664,7 +663,7 @@ def test_children_are_known_only_while_every_owned_stream_is_in_sync() -> None:
     made = Streams()
     secrets = Stream(cast("Any", None), secret_kind, namespace=None, options=watch.WatchOptions())
     owned = {CONFIG_MAP: [made.config_maps], secret_kind: [secrets]}
-    router = Router(primary=[made.widgets], owned=owned, options=QueueOptions(), on_status=False)
+    router = Router(primary=[made.widgets], owned=owned, on_status=False)
     router._unsure.add(Key("default", "another"))  # so that no timer is begun, for which there is no loop here
     made.lists(made.config_maps, version=10)
 
@@ -678,7 +677,7 @@ def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
     tree = Owned("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
     widgets = Stream(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
     ours = Stream(cast("Any", None), tree, namespace=None, options=watch.WatchOptions())
-    router = Router(primary=[widgets], owned={tree: [ours]}, options=QueueOptions(), on_status=False)
+    router = Router(primary=[widgets], owned={tree: [ours]}, on_status=False)
     Streams.lists(widgets, thing("w1", version=5), version=10)
     Streams.lists(ours, version=10)
     work = router.queue.take(now=1e9)
@@ -715,9 +714,7 @@ def related_to(kind: Kind, related: Related) -> tuple[Streams, Stream]:
     primary = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
     others = Stream(cast("Any", None), related, namespace=None, options=watch.WatchOptions())
     made = Streams()
-    made.router = Router(
-        primary=[primary], owned={}, related={related: [others]}, options=QueueOptions(), on_status=False
-    )
+    made.router = Router(primary=[primary], owned={}, related={related: [others]}, on_status=False)
     listed = thing("w1", version=5)
     if not kind.namespaced:
         del listed["metadata"]["namespace"]
@@ -774,7 +771,7 @@ def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> 
         resource = (Tree, Kind("apps/v1", "Deployment"))
 
     def version_for(kind: Kind) -> object:
-        router = Router(primary=[], owned={}, options=QueueOptions(), on_status=False)
+        router = Router(primary=[], owned={}, on_status=False)
         parts = {"operator": "op", "group": "example.com", "controller": Several(), "pipeline": Pipeline([])}
         return Worker(
             kind=kind, router=router, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts)
@@ -1125,7 +1122,7 @@ async def test_a_worker_is_stuck_when_all_its_slots_are_held_beyond_all_deadline
         max_concurrent = 2
         timeout = 1.0
 
-    router = Router(primary=[], owned={}, options=QueueOptions(), on_status=False)
+    router = Router(primary=[], owned={}, on_status=False)
     parts = {"operator": "op", "group": "example.com", "controller": Two(), "pipeline": Pipeline([])}
     worker = Worker(kind=WIDGET, router=router, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts))
     tasks = [asyncio.create_task(asyncio.Event().wait()) for _ in range(2)]
@@ -1178,7 +1175,7 @@ def test_names_of_any_type_cost_the_object_that_has_them_its_references_only(nam
     related = Related("v1", "ConfigMap", keys=lambda found: found["data"]["names"])
     widgets = Stream(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
     maps = Stream(cast("Any", None), CONFIG_MAP, namespace=None, options=watch.WatchOptions())
-    Router(primary=[widgets], owned={}, related={related: [maps]}, options=QueueOptions(), on_status=False)
+    Router(primary=[widgets], owned={}, related={related: [maps]}, on_status=False)
     Streams.lists(widgets, thing("w1", version=5), version=10)
 
     Streams.lists(maps, {**thing("c", version=7), "data": {"names": names}}, version=10)

@@ -116,7 +116,7 @@ async def _costs_its_object_alone(
     assert seen.calls == {"good": 1, "bad": FAILURES + 1}
     failures = logged(caplog, "reconcile failed")
     assert [(failure["controller"], failure["object"]) for failure in failures] == FAILURES * [(worker.name, BAD)]
-    assert all(failure["retry_in_seconds"] >= QUICK.backoff.base for failure in failures)
+    assert all(failure["retry_in_seconds"] >= QUICK.base for failure in failures)
     assert worker.meters.errors == FAILURES
     left = worker.router.queue.statistics(now=0.0)
     assert left == Statistics(0, 0, 0, 0, timers=left.timers, oldest=0.0)
@@ -323,7 +323,7 @@ async def test_a_def_handler_of_a_watcher(raises: Callable[[], None], caplog: py
 
 
 def _quick(watcher: Watcher) -> Worker:
-    watcher.worker.router.queue._options = QUICK
+    watcher.worker.router.queue._backoff = QUICK
     return watcher.worker
 
 
@@ -344,7 +344,7 @@ async def test_a_function_of_related(by: str, raises: Callable[[], None], caplog
     primary, secrets = (
         Stream(NO_CLIENT, kind, namespace=None, options=watch.WatchOptions()) for kind in (WIDGET, related)
     )
-    router = Router(primary=[primary], owned={}, related={related: [secrets]}, options=QUICK, on_status=False)
+    router = Router(primary=[primary], owned={}, related={related: [secrets]}, backoff=QUICK, on_status=False)
     await lists(primary, thing("bad"), thing("good"))
     await lists(secrets)
     while (work := router.queue.take(now=1e9)) is not None:

@@ -24,7 +24,7 @@ from bonny import Action, Axn, Controller, Kind, Retry, Terminal
 from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure
-from bonny.core.queue import QueueOptions, Reason, Work
+from bonny.core.queue import Reason, Work
 from bonny.core.watch import (
     Broken,
     Closed,
@@ -135,7 +135,7 @@ class Core(RuleBasedStateMachine):
         client = cast("Any", self.asked)
         options = WatchOptions(page_size=2)
         self.stream = Stream(client, kind, namespace=None, options=options)
-        self.router = Router(primary=[self.stream], owned={}, options=QueueOptions(), on_status=False)
+        self.router = Router(primary=[self.stream], owned={}, on_status=False)
         self.worker = Worker(
             operator="o",
             group="example.com",

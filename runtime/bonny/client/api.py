@@ -37,8 +37,9 @@ from ..kinds import Kind
 from ..resource import Key, Resource, has_all_of, key_of, owners_of
 from .config import Cluster, Connection
 from .errors import NotLeading, Unreachable, refusal, without_values
+from .http.connection import FOREVER
 from .metering import Requests
-from .transport import Answer, StreamAnswer, Transport
+from .transport import Answer, Headers, StreamAnswer, Transport
 
 log = logging.getLogger("bonny.client.api")
 
@@ -386,14 +387,13 @@ class Client:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Mapping[str, str], headers: Mapping[str, str] | None = None, read_timeout: float
+        self, path: str, *, query: Mapping[str, str], headers: Headers = None, read_timeout: float = FOREVER
     ) -> AsyncIterator[StreamAnswer]:
         """An open answer, whatever its status. Raises: as `Transport.stream`."""
         connection = await self.connection(ends=time.monotonic() + self._timeout)
         target = target_of(path, query)
-        opening = self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout)
         with self.requests.under_way("GET", path, query) as request:
-            async with opening as answer:
+            async with self._transport.stream(connection, target, headers=headers, read_timeout=read_timeout) as answer:
                 request.answered(answer.status)
                 yield answer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from ..core.meters import Histogram
@@ -35,19 +36,19 @@ class Requests:
         return Request(self, method, path, query or {})
 
 
+@dataclass
 class Request:
     """One request, counted when the answer comes, or when the block ends without one."""
 
-    def __init__(self, requests: Requests, method: str, path: str, query: Mapping[str, str]) -> None:
-        self._requests = requests
-        self._method = method
-        self._path = path
-        self._query = query
-        self._counted = False
+    _requests: Requests
+    _method: str
+    _path: str
+    _query: Mapping[str, str]
+    _counted = False
+    _end_span: tracing.Ended | None = None
 
     def __enter__(self) -> Request:
         self._began = time.monotonic()
-        self._end_span: tracing.Ended | None = None
         if tracing.spans is not None:
             self._end_span = tracing.spans.request(self._method, self._path, host=self._requests.host)
         return self

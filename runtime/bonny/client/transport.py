@@ -22,7 +22,7 @@ from .clock import clock
 from .config import Connection
 from .errors import Unreachable
 from .http.answer import BadAnswer, Disconnected
-from .http.connection import READ_BYTES, HttpConnection, Request
+from .http.connection import FOREVER, READ_BYTES, HttpConnection, Request
 from .http.dial import Route, address_of, dial
 from .http.pool import Pool
 
@@ -30,7 +30,6 @@ CONNECT_SECONDS: Final = 10.0
 # A few compressed kilobytes can become gigabytes. An object has 3 MiB at most, and lists have bounds of their own.
 LONGEST_ANSWER: Final = 64 * 1024 * 1024
 CLOSED: Final = "the transport was closed"
-FOREVER: Final = float("inf")
 
 Headers: TypeAlias = Mapping[str, str] | None
 
@@ -196,8 +195,8 @@ class Transport:
         encrypted = server.encrypted or (proxy is not None and proxy.encrypted)
         context = self._certificates.context(connection) if encrypted else None
         # The API server compresses lists, from 128 KiB on.
-        sent = {"Host": server.authority, "Accept-Encoding": "identity" if limit is None else "gzip"}
-        sent.update({**self._headers, **(headers or {})})
+        encoding = "identity" if limit is None else "gzip"
+        sent = {"Host": server.authority, "Accept-Encoding": encoding, **self._headers, **(headers or {})}
         authorization = connection.authorization or server.authorization
         if authorization is not None:
             sent["Authorization"] = authorization

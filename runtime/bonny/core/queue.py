@@ -63,14 +63,6 @@ NO_REASONS: Final[frozenset[Reason]] = frozenset()
 _ALONE: Final = {reason: frozenset((reason,)) for reason in Reason}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueOptions:
-    """How one controller's queue behaves."""
-
-    backoff: Backoff = BACKOFF
-    """Waits of a key after failures. Default 0.2 s doubling to 300 s."""
-
-
 class Work(msgspec.Struct, Generic[K], frozen=True):
     """A key handed to a worker.
 
@@ -131,8 +123,9 @@ _Slot: TypeAlias = tuple[float, int, K, Reason | None]
 class Queue(Generic[K]):
     """See the module. All methods but `statistics` are O(log n) or better; `now` is a monotonic clock in seconds."""
 
-    def __init__(self, options: QueueOptions) -> None:
-        self._options = options
+    def __init__(self, backoff: Backoff = BACKOFF) -> None:
+        """`backoff`: waits of a key after failures. Default 0.2 s doubling to 300 s."""
+        self._backoff = backoff
         self._entries: dict[K, _QueuedKey] = {}
         self._live: deque[tuple[int, K]] = deque()
         self._low: deque[tuple[int, K]] = deque()
@@ -144,7 +137,8 @@ class Queue(Generic[K]):
         self.retries = 0
         self._tickets = 0
         self._live_in_a_row = 0
-        self._ready = 0
+        self.ready = 0
+        """The number of keys that could be handed out now."""
 
     # --- putting in ---------------------------------------------------------------------------------------------------
 
@@ -202,7 +196,7 @@ class Queue(Generic[K]):
         entry.reasons = NO_REASONS
         entry.ready_since = None
         entry.working = True
-        self._ready -= 1
+        self.ready -= 1
         return work
 
     def done(self, key: K, *, now: float) -> None:
@@ -221,7 +215,7 @@ class Queue(Generic[K]):
         entry.queued = None
         entry.tries += 1
         self.retries += 1
-        backoff = self._options.backoff
+        backoff = self._backoff
         wait = backoff.base if after is not None and not failed else backoff.delay(entry.tries, chance=chance)
         wait = max(wait, after or 0.0)
         entry.reasons |= entry.handed
@@ -273,17 +267,12 @@ class Queue(Generic[K]):
             heappop(self._waiting)
         return None
 
-    @property
-    def ready(self) -> int:
-        """The number of keys that could be handed out now."""
-        return self._ready
-
     def statistics(self, *, now: float) -> Statistics:
         # 100,000 keys take 11 ms.
         entries = self._entries.values()
         parked = sum(entry.parked for entry in entries)
         return Statistics(
-            ready=self._ready,
+            ready=self.ready,
             delayed=sum(entry.slot is not None for entry in entries) - parked,
             parked=parked,
             working=sum(entry.working for entry in entries),
@@ -295,11 +284,11 @@ class Queue(Generic[K]):
 
     def _leave_line(self, entry: _QueuedKey) -> None:
         was_ready = entry.ready_since is not None
-        self._ready -= was_ready
+        self.ready -= was_ready
         entry.ready_since = None
         entry.slot = None
         entry.parked = False
-        if was_ready and len(self._live) + len(self._low) > 2 * self._ready + SLACK:
+        if was_ready and len(self._live) + len(self._low) > 2 * self.ready + SLACK:
             # A standby takes no keys, so nothing else removes the slots of deleted objects.
             self._live, self._low = (deque(filter(self._in_line, line)) for line in (self._live, self._low))
 
@@ -312,7 +301,7 @@ class Queue(Generic[K]):
         entry.ticket = self._tickets
         entry.priority = priority
         entry.ready_since = now if since is None else since
-        self._ready += 1
+        self.ready += 1
         (self._live if priority is Priority.LIVE else self._low).append((entry.ticket, key))
 
     def _wait(self, key: K, entry: _QueuedKey, due: float) -> None:
@@ -354,10 +343,12 @@ class Queue(Generic[K]):
     def _fire(self, now: float) -> None:
         """Make due keys ready, up to a limit; the next calls continue."""
         for _ in range(FIRED_AT_ONCE):
-            due = self.next_due()
-            if due is None or due > now:
+            if not self._waiting or self._waiting[0][0] > now:
                 return
-            _, _, key, timer = heappop(self._waiting)
+            slot = heappop(self._waiting)
+            if not self._stands(slot):
+                continue
+            _, _, key, timer = slot
             if timer is not None:
                 del self._timers[key]
                 self.add(key, timer, now=now, priority=Priority.LOW)

@@ -17,11 +17,12 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from ..core.backoff import Backoff
 from ..core.fights import Fights
 from ..core.handled import handled_state
 from ..core.objects import Item
 from ..core.own_writes import OwnWrites
-from ..core.queue import Priority, Queue, QueueOptions, Reason
+from ..core.queue import BACKOFF, Priority, Queue, Reason
 from ..core.records import Records
 from ..core.store import Delta
 from ..errors import OptionError
@@ -62,11 +63,11 @@ class Router:
         primary: Sequence[Stream],
         owned: Mapping[Owned, Sequence[Stream]],
         related: Mapping[Related, Sequence[Stream]] = MappingProxyType({}),
-        options: QueueOptions,
         on_status: bool,
+        backoff: Backoff = BACKOFF,
     ) -> None:
-        """`on_status`: whether a change of only the status queues the object."""
-        self.queue: Queue[Key] = Queue(options)
+        """`on_status`: whether a change of only the status queues the object. `backoff`: waits after failures."""
+        self.queue: Queue[Key] = Queue(backoff)
         self.records: Records[Stream] = Records()
         self.fights = Fights()
         self.wake: Callable[[], None] = no_worker
@@ -120,7 +121,10 @@ class Router:
 
     def primary_stream(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
-        return next((stream for stream in self.primary if stream.namespace in (None, key.namespace)), self.primary[0])
+        for stream in self.primary:
+            if stream.namespace in (None, key.namespace):
+                return stream
+        return self.primary[0]
 
     def item(self, key: Key) -> Item | None:
         return self.primary_stream(key).store.get(key)
@@ -235,8 +239,9 @@ class Router:
         are shown, so that it looks at them once more.
         """
         record = self.records.get(key)
-        writes = None if record is None else record.writes
-        if writes is None or not writes.waits:
+        if record is None or (writes := record.writes) is None:
+            return False
+        if not writes.waits:
             self._forget_writes(key)
             return False
         if writes.parked_since is None:
@@ -422,11 +427,8 @@ class Router:
 
     def _differs(self, stream: Stream, old: Item, new: Item) -> bool:
         """Whether a reconcile is needed: a status write by others must not cut a failing key's backoff short."""
-        before, after = (
-            handled_state(item, with_status=self._on_status, metadata_only=stream.kind.metadata_only)
-            for item in (old, new)
-        )
-        return before != after
+        state = partial(handled_state, with_status=self._on_status, metadata_only=stream.kind.metadata_only)
+        return state(old) != state(new)
 
     def _rewritten(self, stream: Stream, delta: Delta) -> bool:
         """Whether a list shows different content under an equal generation, as after a restore from a backup."""

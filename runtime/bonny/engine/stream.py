@@ -201,10 +201,7 @@ class Stream:
         path, limit = path_of(self.kind, self.namespace), asyncio.timeout(request.deadline)
         execute("bonny.watcher.watch.started", {}, self._metadata)
         try:
-            async with (
-                limit,
-                self._client.stream(path, query=query, headers=headers, read_timeout=request.deadline) as answer,
-            ):
+            async with limit, self._client.stream(path, query=query, headers=headers) as answer:
                 if answer.status != 200:
                     execute("bonny.watcher.watch.failed", {}, {**self._metadata, "status": answer.status})
                     async with asyncio.timeout(REFUSAL_SECONDS):

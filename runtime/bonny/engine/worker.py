@@ -14,8 +14,8 @@ import logging
 import math
 import random
 import time
-import zlib
 from functools import partial
+from operator import is_not
 from typing import Any, Final, cast
 
 from ..calling import HandlerTimeout, as_failure, stopping, text_of
@@ -255,16 +255,17 @@ class Worker:
     # --- one key ------------------------------------------------------------------------------------------------------
 
     async def _handle(self, work: Work[Key]) -> None:
-        key, queue, began = work.key, self.router.queue, time.monotonic()
+        key, queue, records, began = work.key, self.router.queue, self.router.records, time.monotonic()
         try:
             if self.router.park(key, now=began):
                 return
             self.meters.queued.observe(began - work.queued)
-            await self._settle_deletions(key)
+            for stone in records.tombstones(key):
+                await self._settle_deletion(key, stone)
             item = self.router.item(key)
             if item is None:
                 self.router.forget(key)
-            elif not self.router.records.is_deleted(item.meta.uid):
+            elif not records.is_deleted(item.meta.uid):
                 await self._settle_object(item, work)
         except BaseException as error:  # noqa: BLE001  whatever a handler raises, its key comes back; other keys go on
             failure = error if isinstance(error, Exception) else as_failure(error)
@@ -289,7 +290,7 @@ class Worker:
         record.stopped = None
         epoch = records.epoch
         try:
-            axn = await self._process(action, item, work.reasons, tries=work.tries)
+            axn = await self._process(action, key, item, work.reasons, tries=work.tries)
         except Terminal:
             if records.epoch == epoch:
                 record.stopped = state
@@ -315,31 +316,31 @@ class Worker:
         if (wait := axn.requeue_wait()) is not None:
             self.router.queue.set_timer(key, Reason.REQUEUE, at=time.monotonic() + wait)
         elif self._controller.reconcile_every < math.inf and not (finalized or unasked):
-            self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + self._resync_seconds(key))
+            # Up to 10 % earlier, to avoid a thundering herd after a restart.
+            wait = self._controller.reconcile_every * (1 - 0.1 * random.random())
+            self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + wait)
 
     def _state(self, item: Item) -> Handled:
         return handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)
 
-    async def _settle_deletions(self, key: Key) -> None:
-        """Call `delete` for every tombstone of this name."""
-        records = self.router.records
-        for stone in records.tombstones(key):
-            uid = stone.item.meta.uid
-            if self._controller.handles(Action.DELETE) and not records.is_deleted(uid) and await self._is_gone(stone):
-                if time.monotonic() - stone.since > DELETE_SECONDS:
-                    log.error("gave up calling delete", extra={"controller": self.name, "object": str(key)})
-                else:
-                    await self._delete(stone)
-                if self.router.primary_stream(key).narrowed:
-                    records.mark_deleted(uid)
-            records.remove_tombstone(key, stone)
-            handled = records.of(key).handled
-            if handled is not None and handled.uid == uid:
-                self.router.forget(key)
+    async def _settle_deletion(self, key: Key, stone: Tombstone) -> None:
+        """Call `delete` for one tombstone of this name."""
+        records, uid = self.router.records, stone.item.meta.uid
+        if self._controller.handles(Action.DELETE) and not records.is_deleted(uid) and await self._is_gone(stone):
+            if time.monotonic() - stone.since > DELETE_SECONDS:
+                log.error("gave up calling delete", extra={"controller": self.name, "object": str(key)})
+            else:
+                await self._delete(stone)
+            if self.router.primary_stream(key).narrowed:
+                records.mark_deleted(uid)
+        records.remove_tombstone(key, stone)
+        handled = records.of(key).handled
+        if handled is not None and handled.uid == uid:
+            self.router.forget(key)
 
     async def _delete(self, stone: Tombstone) -> None:
         try:
-            axn = await self._process(Action.DELETE, stone.item, frozenset({Reason.DELETED}))
+            axn = await self._process(Action.DELETE, stone.item.key, stone.item, frozenset({Reason.DELETED}))
             if axn.waiting is not None:  # the object is gone: no change of it would come
                 raise Retry(axn.waiting, after=axn.requeue_seconds)
         except (Terminal, InvalidObject) as error:
@@ -362,16 +363,16 @@ class Worker:
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
 
     async def _process(
-        self, action: Action, item: Item, reasons: frozenset[Reason], *, tries: int = 0
+        self, action: Action, key: Key, item: Item, reasons: frozenset[Reason], *, tries: int = 0
     ) -> Reconcile[Any]:
         """Build the axn and pass it through the pipeline."""
-        self._actions[item.key] = action
+        self._actions[key] = action
         began = time.monotonic()
         # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
         decoded = self._decoded(item, action)
         resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
-        context = self._context(key=item.key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
+        context = self._context(key=key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
         axn: Reconcile[Any] = Reconcile(
             action=action,
             resource=resource,
@@ -383,12 +384,12 @@ class Worker:
             shown=item,
             context=context,
         )
-        with tracing.handling(axn, controller=self.name):
-            await self._pipeline.run(axn)
+        run = self._pipeline.run(axn)
+        await (run if tracing.spans is None else tracing.spans.reconcile(axn, run, controller=self.name))
         # A reconcile that changed nothing is logged at debug: each restart and each resync brings one per object.
         level = logging.INFO if context.wrote or action is Action.DELETE else logging.DEBUG
         if log.isEnabledFor(level):
-            extra: dict[str, object] = {"controller": self.name, "object": str(item.key), "action": action.value}
+            extra: dict[str, object] = {"controller": self.name, "object": str(key), "action": action.value}
             extra |= {"reasons": ",".join(sorted(reasons)), "seconds": round(time.monotonic() - began, 4)}
             if axn.waiting is None:
                 log.log(level, "reconciled", extra=extra)
@@ -407,10 +408,6 @@ class Worker:
             extra = {"controller": self.name, "object": str(item.key), "action": action.value, "error": str(error)}
             log.warning("cleaning up without the fields that are nested too deeply", extra=extra)
             return item.decode(cut=True)
-
-    def _resync_seconds(self, key: Key) -> float:
-        """The resync period, minus up to 10 % jitter per key to avoid a thundering herd after a restart."""
-        return self._controller.reconcile_every * (1 - 0.1 * zlib.crc32(str(key).encode()) / 2**32)
 
     async def _failed(self, work: Work[Key], error: Exception, *, seconds: float) -> None:
         # One line with all notes: they name the step that failed.
@@ -445,4 +442,5 @@ class Worker:
 
 
 def _differ(before: contextvars.Context, after: contextvars.Context) -> bool:
-    return any(before.get(variable) is not value for variable, value in after.items())
+    """By identity: comparing would call `__eq__` of users' values. Contexts with the same variables have one order."""
+    return len(before) != len(after) or any(map(is_not, (*before, *before.values()), (*after, *after.values())))

@@ -22,7 +22,6 @@ from ..calling import HANDLER_THREAD
 from ..client.api import Client
 from ..client.config import Cluster, own_namespace
 from ..controller import Controller, Restart
-from ..core.queue import QueueOptions
 from ..core.records import Action
 from ..engine.router import Router
 from ..engine.stream import Stream
@@ -229,7 +228,6 @@ class Process:
                     primary=self._streams_of(client, kind),
                     owned={owned: self._streams_of(client, self._ours(owned)) for owned in controller_class.owns},
                     related={related: self._streams_of(client, related) for related in controller_class.related},
-                    options=QueueOptions(),
                     on_status=controller_class.on_status,
                 )
                 worker = Worker(

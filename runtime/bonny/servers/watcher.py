@@ -21,7 +21,6 @@ from ..axn import Axn
 from ..calling import call
 from ..client.api import Client
 from ..controller import Controller
-from ..core.queue import QueueOptions
 from ..core.records import Action
 from ..core.watch import WatchOptions
 from ..engine.router import Router
@@ -72,7 +71,7 @@ class Watcher(Server[V]):
             kind=kind,
             client=client,
             recorder=None,  # a watcher leaves nothing on the objects that it shows
-            router=Router(primary=self.streams, owned={}, options=QueueOptions(), on_status=True),
+            router=Router(primary=self.streams, owned={}, on_status=True),
             pipeline=Pipeline((self._show,)),
         )
 

@@ -7,11 +7,8 @@ controller's own `steps` run before the handler; a step that halts ends the whol
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ..controller import Controller
-from ..core.records import Action
 from ..engine.reconcile import Reconcile
 from ..pipeline import call_handler, run_step
 
@@ -26,15 +23,10 @@ class DelegateToController:
             await run_step(axn, step)
             if axn.halted:
                 return
-        if axn.action is Action.FINALIZE or not controller.handles(axn.action):
+        handler = controller.handlers_by_action.get(axn.action)
+        if handler is None:
             return
         _ = axn.spec  # what does not fit the schema does not get to the handler
         controller.validate(axn.resource)
         name = f"{axn.action} of {type(controller).__name__}"
-        await call_handler(_handler(controller, axn.action), axn, seconds=controller.timeout, name=name)
-
-
-def _handler(controller: Controller[Any], action: Action) -> Callable[[Reconcile[Any]], Any]:
-    """The method for `action`, spelled out so that a search for its name leads here."""
-    own = {Action.ADD: controller.add, Action.MODIFY: controller.modify, Action.DELETE: controller.delete}
-    return controller.reconcile if controller.falls_back(action) else own.get(action, controller.reconcile)
+        await call_handler(handler, axn, seconds=controller.timeout, name=name)

@@ -29,7 +29,7 @@ class PruneDescendants:
         """Raises: `ApiError`."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or axn.applied is None or axn.waiting is not None:
             return
-        if not axn.controller.prunes() or not axn.context.owns:
+        if not axn.context.owns or not axn.controller.prunes():
             return
         children = axn.context.children(axn.uid)
         if children is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Awaitable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
@@ -64,9 +64,14 @@ class OtelSpans:
                 span.set_attribute("bonny.outcome", _outcome(error))
                 raise
 
+    async def reconcile(self, axn: Axn[Any], run: Awaitable[None], *, controller: str) -> None:
+        """Await the run of a reconcile in its trace."""
+        with self.handling(axn, controller=controller):
+            await run
+
     async def step(self, name: str, run: Awaitable[None]) -> None:
         """Await the run of a step, in a span if its reconcile is recorded."""
-        with self._span(name, {}) if trace.get_current_span().is_recording() else tracing.OFF:
+        with self._span(name, {}) if trace.get_current_span().is_recording() else nullcontext():
             await run
 
     def request(self, method: str, path: str, *, host: str) -> tracing.Ended | None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..core.meters import Exemplar
 from ..errors import UsageError
@@ -20,14 +19,12 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-    from ..axn import Axn
     from .otel import OtelSpans
 
 
 # OpenTelemetry's own variables (its specification, "Environment Variable Specification"): any of them asks for traces.
 ASKING: Final = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 DISABLED: Final = "OTEL_SDK_DISABLED"
-OFF: Final = nullcontext()
 
 Ended: TypeAlias = Callable[[int | None, BaseException | None], None]
 """Called at the end of a request with the status of its answer; without an answer, with the error."""
@@ -37,11 +34,6 @@ spans: OtelSpans | None = None
 
 observed: ContextVar[Exemplar | None] = ContextVar("observed", default=None)
 """The trace of the last reconcile in this asyncio task, if it is recorded."""
-
-
-def handling(axn: Axn[Any], *, controller: str) -> AbstractContextManager[object]:
-    """Surrounds a reconcile; without traces it costs nothing."""
-    return OFF if spans is None else spans.handling(axn, controller=controller)
 
 
 def switch(to: OtelSpans | None) -> None:

@@ -18,7 +18,7 @@ from bonny.axn import State, V_co
 from bonny.controller import Controller
 from bonny.core.objects import Objects
 from bonny.core.ordering import ObjectName
-from bonny.core.queue import QueueOptions, Reason
+from bonny.core.queue import Reason
 from bonny.core.records import Action
 from bonny.core.selector import Selector
 from bonny.engine.context import ReconcileContext
@@ -212,7 +212,6 @@ class _OfflineContext(ReconcileContext):
                 primary=[ShownObjects(kind)],
                 owned=streams_of(owns, shown, handled=handled),
                 related=streams_of(related, shown, handled=handled),
-                options=QueueOptions(),
                 on_status=False,
             ),
             key=key,

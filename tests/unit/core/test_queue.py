@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bonny.core.backoff import Backoff
-from bonny.core.queue import SLACK, Priority, Queue, QueueOptions, Reason, Statistics, Work
+from bonny.core.queue import SLACK, Priority, Queue, Reason, Statistics, Work
 from tests.support.effort import examples
 
 LIVE, LOW = Priority.LIVE, Priority.LOW
@@ -21,7 +21,7 @@ BACKOFF = Backoff(base=1.0, cap=300.0)
 
 def queue_of(*keys: str, now: float = 0.0, priority: Priority = LIVE) -> Queue[str]:
     """A queue with these keys, added in this order."""
-    queue: Queue[str] = Queue(QueueOptions(backoff=BACKOFF))
+    queue: Queue[str] = Queue(BACKOFF)
     for key in keys:
         queue.add(key, CHANGED, now=now, priority=priority)
     return queue
@@ -507,7 +507,7 @@ def test_the_oldest_key_is_found_behind_younger_ones() -> None:
 
 
 def test_timers_that_are_all_due_do_not_hold_the_loop_at_once() -> None:
-    queue: Queue[str] = Queue(QueueOptions(backoff=BACKOFF))
+    queue: Queue[str] = Queue(BACKOFF)
     for number in range(1000):
         queue.set_timer(f"w{number}", REQUEUE, at=1.0)
 
@@ -542,7 +542,7 @@ class Model(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.queue: Queue[str] = Queue(QueueOptions(backoff=BACKOFF))
+        self.queue: Queue[str] = Queue(BACKOFF)
         self.entries: dict[str, Entry] = {}
         self.timers: dict[str, tuple[float, Reason]] = {}
         self.live_in_a_row = 0

@@ -26,6 +26,7 @@ READ_BYTES: Final = 64 * 1024
 WRITTEN_BYTES: Final = 64 * 1024
 # While a stream's reader has not taken this much, the server is held back.
 HELD_BYTES: Final = 256 * 1024
+FOREVER: Final = float("inf")
 
 
 class Request(NamedTuple):
@@ -97,31 +98,31 @@ class HttpConnection(asyncio.BufferedProtocol):
 
         Raises: `TimeoutError` at `ends` (`clock` seconds); the error that ended the connection.
         """
-        if ready():
-            return
-        loop, timers = asyncio.get_running_loop(), deadlines()
-        # Two turns of the loop later: after it was held up, uvloop runs timers before it reads what has arrived.
-        deadline = timers.add(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
+        loop = asyncio.get_running_loop()
+        deadline: int | None = None
         try:
             while not ready():
                 if self.error is not None:
                     raise self.error
+                if deadline is None and ends < FOREVER:
+                    # Two turns of the loop later: after it was held up, uvloop runs timers before it reads.
+                    deadline = deadlines().add(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
                 self._ready, self._waiter = ready, loop.create_future()
                 await self._waiter
         finally:
-            timers.remove(deadline)
+            if deadline is not None:
+                deadlines().remove(deadline)
 
     async def piece(self, seconds: float) -> bytes:
         """The next part of a body that is taken in pieces; empty at its end.
 
         Raises: `TimeoutError` after `seconds` of silence; the error that ended the connection.
         """
-        answer = self.answer
-        await self.until(lambda: answer.waiting or answer.complete, clock() + seconds)
+        await self.until(lambda: self.answer.waiting or self.answer.complete, clock() + seconds)
         if self._paused:
             self._paused = False
             self._transport.resume_reading()
-        return answer.take()
+        return self.answer.take()
 
     def rest(self) -> bool:
         """End the exchange; return whether the connection can serve another one. It is closed otherwise."""
