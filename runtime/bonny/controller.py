@@ -206,10 +206,14 @@ class Controller(Generic[V_co]):
         return resources
 
     @classmethod
-    def version_for(cls, kind: str, version: str) -> type[Version] | None:
-        """The version class for objects of this kind and version (`v1`); None for kinds without one."""
+    def version_for(cls, group: str, version: str, kind: str, *, default_group: str = "") -> type[Version] | None:
+        """The version class for objects of this group, version (`v1`) and kind; None for kinds without one.
+
+        Without a `default_group`, classes without a group fit any.
+        """
+        wanted = group, version, kind
         versions = (each for each in cls.resources() if isinstance(each, type))
-        return next((each for each in versions if (each.kind, each.version) == (kind, version)), None)
+        return next((v for v in versions if (v.group or default_group or group, v.version, v.kind) == wanted), None)
 
     @classmethod
     def kinds(cls, default_group: str) -> tuple[Kind, ...]:

@@ -755,7 +755,8 @@ def test_a_function_of_related_that_is_wrong_harms_nobody_and_is_named(
 
 
 def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> None:
-    """Regression: Deployments were read as the version class in the brackets, and refused."""
+    """Regression: Deployments were read as the version class in the brackets, and refused; so was a kind of another
+    group, with the name and version of that class."""
 
     class TreeSpec(Spec):
         """What the user wants."""
@@ -768,7 +769,8 @@ def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> 
         spec: TreeSpec
 
     class Several(Controller[Tree]):
-        resource = (Tree, Kind("apps/v1", "Deployment"))
+        foreign = Kind("forest.example.org/v1", "Tree", plural="trees", scope=Scope.NAMESPACED)
+        resource = (Tree, Kind("apps/v1", "Deployment"), foreign)
 
     def version_for(kind: Kind) -> object:
         router = Router(primary=[], owned={}, on_status=False)
@@ -777,7 +779,7 @@ def test_a_controller_of_several_kinds_validates_each_object_as_what_it_is() -> 
             kind=kind, router=router, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts)
         )._version
 
-    assert [version_for(kind) for kind in Several.kinds("example.com")] == [Tree, None]
+    assert [version_for(kind) for kind in Several.kinds("example.com")] == [Tree, None, None]
 
 
 # --- what is handled while things happen ------------------------------------------------------------------------------

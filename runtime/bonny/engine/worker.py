@@ -92,7 +92,7 @@ class Worker:
         )
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
-        self._version = controller.version_for(kind.kind, kind.version)
+        self._version = controller.version_for(kind.group, kind.version, kind.kind, default_group=group)
         self._client = client
         self._record = (lambda *_: None) if recorder is None else recorder.record
         self._pipeline = pipeline

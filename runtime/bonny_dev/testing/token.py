@@ -122,7 +122,8 @@ async def handle(
     a field of; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
     made = controller()
-    version = controller.version_for(resource.get("kind", ""), resource.get("apiVersion", "").rpartition("/")[2])
+    group, _, api_version = resource.get("apiVersion", "").rpartition("/")
+    version = controller.version_for(group, api_version, resource.get("kind", ""))
     kind = _kind_of(resource, version)
     context = _OfflineContext(observed, answers, kind=kind, handled=resource, controller=controller)
     token: Handled[T] = Handled(
