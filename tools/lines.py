@@ -29,10 +29,10 @@ OPTIONAL: Final = ("scheduler", "webhooks")
 BUDGETS: Final = {
     "hot path": 4_737,
     "transport": 545,
-    "bonny": 9_859,
-    "bonny.scheduler": 1_425,
-    "bonny.webhooks": 1_152,
-    "bonny_dev": 6_977,
+    "bonny": 9_999,
+    "bonny.scheduler": 1_417,
+    "bonny.webhooks": 1_220,
+    "bonny_dev": 6_971,
 }
 
 
