@@ -23,7 +23,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path[:0] = [os.environ["PYTHONPATH"], str(ROOT)]
 
 CORES = os.cpu_count() or 1
-# Tests with a server wait for most of their time: so many workers keep the cores busy. Each takes about 0.7 GB.
+# Many tests wait for most of their time: so many workers keep the cores busy. Each takes about 0.7 GB.
 WORKERS = 2 * CORES + 1
 
 PYTHON_FILES = "runtime hooks tests tools bench examples docs/reference/examples tasks.py"
@@ -52,13 +52,13 @@ def lint(c: Context) -> None:
 @task
 def unit(c: Context) -> None:
     """Tests with plain values and virtual time; no server."""
-    spread(c, "tests/unit -m 'not slow'", workers=CORES + 1)
+    spread(c, "tests/unit -m 'not slow'")
 
 
 @task(pre=[lint])
 def check(c: Context) -> None:
     """Lint, types and unit tests with a fifth of their random examples: what to run before each commit; a minute."""
-    spread(c, "tests/unit -m 'not slow' --hypothesis-profile=quick", workers=CORES + 1)
+    spread(c, "tests/unit -m 'not slow' --hypothesis-profile=quick")
 
 
 @task
@@ -105,9 +105,9 @@ def test_all(c: Context) -> None:
         raise
 
 
-def spread(c: Context, arguments: str, *, workers: int = WORKERS) -> None:
+def spread(c: Context, arguments: str) -> None:
     """Run pytest with several workers. Each takes whole files, and has a sandbox of its own (tests/conftest.py)."""
-    command = f"pytest {arguments} -n {workers} --dist loadfile --no-loadscope-reorder"
+    command = f"pytest {arguments} -n {WORKERS} --dist loadfile --no-loadscope-reorder"
     c.run(command, echo=True, pty=sys.stdout.isatty())
 
 

@@ -41,6 +41,7 @@ LONGEST = (
     "faults/test_replicas.py",
     "unit/scheduler/test_server.py",
     "unit/test_event_loop.py",
+    "unit/test_loop_monitor.py",
 )
 
 # A mutant need only be noticed: the smallest example that shows it is nobody's interest (tools/mutants.py).
@@ -83,10 +84,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=_rank)
 
 
+def pytest_collection() -> None:
+    """Modules and tests stay to the end of the run, so garbage collection looks neither for nor at them."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Modules and tests stay to the end of the run, so no garbage collection looks at them again."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _path(item: pytest.Item) -> Path:
