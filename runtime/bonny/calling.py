@@ -13,8 +13,9 @@ import contextvars
 import inspect
 import logging
 import threading
+import time
 import types
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -44,7 +45,7 @@ class HandlerTimeout(BonnyError, TimeoutError):
         self.thread = thread
 
 
-async def call(
+def call(
     handler: Callable[..., Any],
     *arguments: object,
     seconds: float | None = None,
@@ -52,8 +53,8 @@ async def call(
     thread: str = HANDLER_THREAD,
     late: Callable[[], None] = lambda: None,
     lend: Callable[[asyncio.AbstractEventLoop | None], None] = lambda _: None,
-) -> object:
-    """Call `handler` and return its result, after at most `seconds` (None: no timeout).
+) -> Coroutine[Any, Any, object]:
+    """Call `handler` when awaited, and return its result, after at most `seconds` (None: no timeout).
 
     `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout; `lend` gets
     the event loop before a `def` is called, and None afterwards.
@@ -61,18 +62,10 @@ async def call(
     """
     work = partial(handler, *arguments)
     code = getattr(handler, "__code__", None)  # asked first: `inspect` takes 1 us
+    name = name or getattr(handler, "__qualname__", repr(handler))
     if (code is not None and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(handler):
-        name = name or getattr(handler, "__qualname__", repr(handler))
-        return await _on_the_loop(work, seconds=seconds, name=name, late=late)
-    # No variable for the future: the traceback of its error holds this frame, and a cycle would delay its release.
-    returned = (await _in_a_thread(work, seconds=seconds, thread=thread, late=late, lend=lend)).result()
-    if inspect.iscoroutine(returned):
-        returned.close()
-        raise OptionError(
-            f"{name or handler} is a `def` that returned a coroutine, perhaps by a decorator: declare the wrapper "
-            "`async def` and await the handler in it"
-        )
-    return returned
+        return _on_the_loop(work, seconds=seconds, name=name, late=late)
+    return _in_a_thread(work, seconds=seconds, name=name, thread=thread, late=late, lend=lend)
 
 
 def report(write: Callable[..., None], message: str, error: BaseException, about: Mapping[str, object]) -> None:
@@ -107,9 +100,29 @@ def add_note(error: BaseException, note: str) -> None:
 async def _on_the_loop(
     handler: Callable[[], Coroutine[Any, Any, object]], *, seconds: float | None, name: str, late: Callable[[], None]
 ) -> object:
-    loop, limit, timers = asyncio.get_running_loop(), asyncio.timeout(None), deadlines()
-    began, running = loop.time(), handler()
-    pending: list[int] = []
+    began, running = time.monotonic(), handler()
+    try:
+        try:
+            # Nothing can interrupt it until it waits, so a handler that never waits needs no timer.
+            waiting = running.send(None)
+        except StopIteration as ended:
+            result = ended.value
+        else:
+            result = await _in_time(_rest(running, waiting), seconds, began=began, name=name, late=late)
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            await asyncio.sleep(0)  # a handler that cancelled its own task fails here instead of in a later step
+        return result  # noqa: TRY300  after the wait, which may raise
+    except Exception:
+        raise
+    except BaseException as error:
+        raise as_failure(error) from error
+
+
+async def _in_time(
+    running: Awaitable[object], seconds: float | None, *, began: float, name: str, late: Callable[[], None]
+) -> object:
+    """Await `running`, which may take `seconds` since it `began` (monotonic seconds)."""
+    limit, timers, pending = asyncio.timeout(None), deadlines(), list[int]()
 
     def over() -> None:
         limit.reschedule(0.0)  # now
@@ -118,27 +131,16 @@ async def _on_the_loop(
         pending.append(timers.add(OVERDUE_SECONDS, overdue))
 
     try:
-        try:
-            # Nothing can interrupt it until it waits, so a handler that never waits needs no timer.
-            waiting = running.send(None)
-        except StopIteration as ended:
-            result = ended.value
-        else:
-            if seconds is not None:
-                pending.append(timers.add(began + seconds - loop.time(), over))
-            async with limit:
-                result = await _rest(running, waiting)
-        if (task := asyncio.current_task()) is not None and task.cancelling():
-            await asyncio.sleep(0)  # a handler that cancelled its own task fails here instead of in a later step
-        return result  # noqa: TRY300  after the wait, which may raise
-    except Exception as error:
+        if seconds is not None:
+            pending.append(timers.add(began + seconds - time.monotonic(), over))
+        async with limit:
+            return await running
+    except TimeoutError as error:
         # A TimeoutError that the handler raised itself is an error like any other.
-        if isinstance(error, TimeoutError) and limit.expired():
-            late()
-            raise HandlerTimeout(seconds or 0.0, None) from error
-        raise
-    except BaseException as error:
-        raise as_failure(error) from error
+        if not limit.expired():
+            raise
+        late()
+        raise HandlerTimeout(seconds or 0.0, None) from error
     finally:
         for deadline in pending:
             timers.remove(deadline)
@@ -161,7 +163,19 @@ def _rest(running: Coroutine[Any, Any, object], waiting: object) -> Generator[ob
             del resume, value  # the error's traceback holds this frame
 
 
-async def _in_a_thread(
+async def _in_a_thread(handler: Callable[[], object], *, name: str, **options: Any) -> object:
+    # No variable for the future: the traceback of its error holds this frame, and a cycle would delay its release.
+    returned = (await _thread_of(handler, **options)).result()
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise OptionError(
+            f"{name} is a `def` that returned a coroutine, perhaps by a decorator: declare the wrapper "
+            "`async def` and await the handler in it"
+        )
+    return returned
+
+
+async def _thread_of(
     handler: Callable[[], object],
     *,
     seconds: float | None,

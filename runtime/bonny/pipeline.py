@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from .axn import ReconcileFailure, event_action
 from .calling import add_note, as_failure, call, text_of
 from .client.errors import Forbidden, Invalid, Refusal
-from .engine.reconcile import Reconcile, Step
+from .engine.reconcile import OVER, Reconcile, Step
 from .errors import ADVICE, ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind, Wait
 from .events import Event, EventType
 from .telemetry import tracing
@@ -49,7 +50,8 @@ class Pipeline:
             if axn.waiting is not None and not getattr(step, "runs_while_waiting", False):
                 continue
             try:
-                await run_step(axn, step)
+                if (rest := run_step(axn, step)) is not OVER:
+                    await rest
             except Wait as wait:
                 axn.wait(text_of(wait), after=wait.after)
             except Exception as error:
@@ -85,28 +87,40 @@ def _finish(axn: Reconcile[Any]) -> None:
             log.exception("a hook failed", extra={"object": str(axn.key), "action": axn.action.value})
 
 
-def run_step(axn: Reconcile[Any], step: Step) -> Coroutine[Any, Any, None]:
-    """Run one step.
+def run_step(axn: Reconcile[Any], step: Step) -> Awaitable[None]:
+    """Run one step until it waits, and return the rest of it; `OVER` if there is none, as of most steps.
 
-    Raises: what it raises, with a note that names the step; `BonnyError` in place of an error that is not an
-    `Exception` (`bonny.calling.no_exit`).
+    Raises, here or when awaited: what the step raises, with a note that names it; `BonnyError` in place of an error
+    that is not an `Exception` (`bonny.calling.no_exit`).
     """
-    run = _run_step(axn, step)
-    return run if tracing.spans is None else tracing.spans.step(step_name(step), run)
-
-
-async def _run_step(axn: Reconcile[Any], step: Step) -> None:
+    if tracing.spans is not None:
+        return tracing.spans.step(step_name(step), _awaited(step, partial(step, axn)))
     try:
-        result = step(axn)
-        if result is not None and inspect.isawaitable(result):
-            await result
-    except Exception as error:
-        add_note(error, f"in step {step_name(step)}")
-        raise
-    except BaseException as error:
-        failed = as_failure(error)
-        failed.add_note(f"in step {step_name(step)}")
-        raise failed from error
+        rest = step(axn)
+    except BaseException as error:  # noqa: BLE001
+        raise _noted(error, step)  # noqa: B904  it is this error, or has it as its cause
+    return OVER if rest is None or rest is OVER else _awaited(step, lambda: rest)
+
+
+async def _awaited(step: Step, begin: Callable[[], Awaitable[object] | None]) -> None:
+    try:
+        rest = begin()
+        if inspect.isawaitable(rest):
+            await rest
+    except BaseException as error:  # noqa: BLE001
+        raise _noted(error, step)  # noqa: B904
+
+
+def _noted(error: BaseException, step: Step) -> BaseException:
+    """`error` with a note that names the step, or what replaces it."""
+    note = f"in step {step_name(step)}"
+    if isinstance(error, Exception):
+        add_note(error, note)
+        return error
+    failed = as_failure(error)
+    failed.add_note(note)
+    failed.__cause__ = error
+    return failed
 
 
 def call_handler(

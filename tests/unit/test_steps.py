@@ -19,7 +19,7 @@ from bonny.core.fields import overridden, project
 from bonny.core.fights import AT_ONCE
 from bonny.core.objects import Cause, Failure
 from bonny.core.records import Action
-from bonny.errors import ALSO, ForeignObject
+from bonny.errors import ALSO, AlreadyApplied, ForeignObject
 from bonny.events import EventType
 from bonny.kinds import Kind, Scope
 from bonny.pipeline import Pipeline, failure_of
@@ -507,3 +507,41 @@ async def test_no_finalizer_is_added_to_what_is_under_deletion_after_a_conflict(
     await Finalizer()(axn)
 
     assert ([verb for verb, _ in script.requests], axn.halted) == (["patch", "get"], True)
+
+
+# --- nothing to do ----------------------------------------------------------------------------------------------------
+
+
+async def test_after_the_steps_it_is_too_late_to_register_also_if_they_had_nothing_to_send() -> None:
+    script = Script()
+    axn = token(script, live())
+    axn._version = None  # no condition of the runtime's own
+
+    await ApplyDescendants()(axn)
+    await ApplyStatus()(axn)
+
+    assert (script.requests, axn.applied) == ([], set())
+    with pytest.raises(AlreadyApplied, match="descendants"):
+        axn.register_descendant(config_map())
+    with pytest.raises(AlreadyApplied, match="status"):
+        axn.update_status(lambda status: status)
+
+
+async def test_a_handler_that_waits_before_it_registers_anything_has_not_applied_all() -> None:
+    axn = token(Script(), live(), controller=WidgetController())
+    axn.wait("the database is starting")
+
+    await ApplyDescendants()(axn)
+
+    assert axn.applied is None
+
+
+async def test_a_hook_can_add_the_only_descendant() -> None:
+    script = Script(config_map())
+    axn = token(script, live(), controller=WidgetController())
+    added = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    axn.register_before_apply_descendants(lambda descendants, _: [*descendants, added])
+
+    await ApplyDescendants()(axn)
+
+    assert [verb for verb, _ in script.requests] == ["apply"]

@@ -177,6 +177,9 @@ class Queue(Generic[K]):
     def take(self, *, now: float) -> Work[K] | None:
         """Hand out the next ready key, or None. The caller owes a `done`, `retry` or `park` for it."""
         self._fire(now)
+        if not self.ready:
+            self._live_in_a_row = 0
+            return None
         live, low = self._first(self._live), self._first(self._low)
         aged = low is not None and now - (low[1].ready_since or 0.0) >= AGEING_SECONDS
         if live is None or (aged and self._live_in_a_row >= LIVE_IN_A_ROW):

@@ -7,12 +7,12 @@ base class, `Axn`: the change, and the desired state that it registers. Here is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -23,8 +23,18 @@ from ..kinds import Kind, Owned
 from ..resource import Key, Resource, gvk_of
 from .context import ReconcileContext
 
-Step: TypeAlias = "Callable[[Reconcile[Any]], Awaitable[None] | None]"
+Step: TypeAlias = "Callable[[Reconcile[Any]], Awaitable[object] | None]"
 """Takes the reconcile; a step that asks for an `Axn` gets it as that."""
+
+
+class _Over:
+    """What a step returns that has nothing to do: it can be awaited, and costs no coroutine."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+OVER: Final = _Over()
 
 
 class Reconcile(Axn[V_co]):
@@ -67,7 +77,8 @@ class Reconcile(Axn[V_co]):
 
     def looked_at(self, resource: Mapping[str, Any]) -> bool:
         """Whether the handler looked at this object (`observed`), or at its kind (`children`, `related`)."""
-        return gvk_of(resource) in self._listed or self._named(resource) in self._looked_at
+        looked = bool(self._listed or self._looked_at)
+        return looked and (gvk_of(resource) in self._listed or self._named(resource) in self._looked_at)
 
     def unwanted(self, children: Sequence[tuple[Owned, Item]]) -> list[tuple[Owned, Item]]:
         """The live children to prune: neither registered nor kept, nor under deletion, nor of a kind whose children
@@ -129,6 +140,11 @@ class Reconcile(Axn[V_co]):
         """The registered descendants, level by level; the `group` of each is its level (`axn.register_descendant`)."""
         for _, group in groupby(self._ordered(), key=lambda each: each.group):
             yield list(group)
+
+    @property
+    def changes_descendants(self) -> bool:
+        """Whether anything can be applied: a registration, a hook, or what was applied before and may be dropped."""
+        return bool(self._descendants or self._before_apply_descendants or self._context.applied_records)
 
     @property
     def changes_status(self) -> bool:

@@ -409,7 +409,7 @@ class Router:
             # A reconcile since the list began saw the object as it was before the restore.
             self.records.of(delta.key).handled = None
             self._enqueue(delta.key, Reason.CHANGED)
-        elif self._rewritten(stream, delta):
+        elif not delta.live and self._rewritten(stream, delta):
             # A reason that counts even if a running reconcile marks this generation as handled.
             self.records.of(delta.key).handled = None
             self._enqueue(delta.key, Reason.CHILD)
@@ -427,13 +427,13 @@ class Router:
 
     def _differs(self, stream: Stream, old: Item, new: Item) -> bool:
         """Whether a reconcile is needed: a status write by others must not cut a failing key's backoff short."""
-        state = partial(handled_state, with_status=self._on_status, metadata_only=stream.kind.metadata_only)
-        return state(old) != state(new)
+        options = {"with_status": self._on_status, "metadata_only": stream.kind.metadata_only}
+        return handled_state(old, **options) != handled_state(new, **options)
 
     def _rewritten(self, stream: Stream, delta: Delta) -> bool:
         """Whether a list shows different content under an equal generation, as after a restore from a backup."""
         old, new = delta.old, delta.new
-        if delta.live or old is None or new is None or old.meta.uid != new.meta.uid or stream.kind.metadata_only:
+        if old is None or new is None or old.meta.uid != new.meta.uid or stream.kind.metadata_only:
             return False
         before, after = (handled_state(item, with_status=False, trust_generation=False) for item in (old, new))
         return 0 < old.meta.generation == new.meta.generation and before.content != after.content

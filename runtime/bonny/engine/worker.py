@@ -97,8 +97,8 @@ class Worker:
         self._record = (lambda *_: None) if recorder is None else recorder.record
         self._pipeline = pipeline
         self._slots: set[asyncio.Task[None]] = set()
-        self._work = asyncio.Semaphore(0)
-        """Idle slots wait for it."""
+        self._idle: list[asyncio.Future[None]] = []
+        """What idle slots wait for."""
 
         self.running: dict[asyncio.Task[None], float] = {}
         """Slots with a key, each with the start of its reconcile (monotonic seconds)."""
@@ -127,7 +127,7 @@ class Worker:
             self._stopping = False
             self._ended.clear()  # first, as `stop` may be called meanwhile
             await self.router.requeue_all()
-        self._work, self._defect = asyncio.Semaphore(0), None
+        self._idle, self._defect = [], None
         stopping.set(lambda: self._stopping)
         tracing.observed.set(None)  # as after each key, so that a slot finds no difference
         self._surroundings = contextvars.copy_context()
@@ -159,9 +159,9 @@ class Worker:
             self._add_slot()
 
     def _wake_one(self) -> None:
-        """Let an idle slot look; if none is, the next one looks once more before it waits."""
-        if self._work.locked():
-            self._work.release()
+        """Let an idle slot look. One that is about to be idle looks by itself before it waits."""
+        if self._idle and not (idle := self._idle.pop()).done():
+            idle.set_result(None)
 
     def _add_slot(self) -> None:
         slot = asyncio.create_task(self._slot(), name=self.name, context=self._surroundings.copy())
@@ -207,7 +207,9 @@ class Worker:
             if self._alarm is not None:
                 self._alarm.cancel()
             self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
-        await self._work.acquire()
+        idle = asyncio.get_running_loop().create_future()
+        self._idle.append(idle)
+        await idle
 
     def _ring(self) -> None:
         """A timer fired, or the wait of a key is over: the slot that looks wakes others if there is more."""
@@ -218,8 +220,8 @@ class Worker:
         """Take no further key."""
         self._stopping = True
         self._ended.set()
-        for _ in self._slots:
-            self._work.release()
+        while self._idle:
+            self._wake_one()
 
     async def _cancel(self) -> None:
         """Cancel the reconciles in progress and wait for them."""

@@ -22,7 +22,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from ..core.fields import digest, overridden, same
 from ..core.objects import Item
 from ..core.records import Action, applied_record
 from ..engine.context import ReconcileContext
-from ..engine.reconcile import Reconcile
+from ..engine.reconcile import OVER, Reconcile
 from ..errors import ADVICE, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType
 from ..kinds import Kind, Owned, builtin
@@ -92,10 +92,17 @@ class ApplyDescendants:
     def __init__(self, *, create_events: bool = False) -> None:
         self._create_events = create_events
 
-    async def __call__(self, axn: Reconcile[Any]) -> None:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
         """Raises: `UndeclaredKind`, `ForeignObject`, `ApiError`; of several the first, the others as notes."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or State.DESCENDANTS_APPLIED in axn.states:
-            return
+            return OVER
+        if axn.changes_descendants:
+            return self._apply_all(axn)
+        axn.mark_applied(State.DESCENDANTS_APPLIED)
+        axn.applied = set() if axn.waiting is None else None
+        return OVER
+
+    async def _apply_all(self, axn: Reconcile[Any]) -> None:
         axn.finish_descendants()
         order, applied = ApplyOrder(axn), set[tuple[Kind, Key]]()
         try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Awaitable
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +25,7 @@ from ..core.conditions import RECONCILED, condition, with_condition
 from ..core.fields import same
 from ..core.objects import decode_item
 from ..core.records import Action
-from ..engine.reconcile import Reconcile
+from ..engine.reconcile import OVER, Reconcile
 from ..errors import ApiError
 from ..pipeline import failure_of
 from ..resource import Resource
@@ -48,10 +49,14 @@ class ApplyStatus:
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
 
-    async def __call__(self, axn: Reconcile[Any]) -> None:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
         """Raises: `ApiError`; `Conflict` after three tries."""
-        if axn.action is not Action.DELETE:
-            await write_status(axn, strict=self._strict)
+        if axn.action is Action.DELETE:
+            return OVER
+        if axn.changes_status:
+            return write_status(axn, strict=self._strict)
+        axn.mark_applied(State.STATUS_APPLIED)
+        return OVER
 
 
 async def write_status(axn: Reconcile[Any], *, strict: bool, early: bool = False) -> None:
@@ -164,8 +169,6 @@ async def _basis(axn: Reconcile[Any]) -> Resource | None:
     """The object whose status is changed; None if nothing changes it."""
     if axn.stored is not None:
         return axn.stored
-    if not axn.changes_status:
-        return None
     if not axn.kind.metadata_only:
         # Not `axn.resource`: the handler may have changed that.
         return axn.shown.decode(cut=True)

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from ..client.errors import Conflict, Invalid, NotFound
 from ..controller import Controller
 from ..core.objects import Item, Meta
 from ..core.records import Action
-from ..engine.reconcile import Reconcile, Step
+from ..engine.reconcile import OVER, Reconcile, Step
 from ..errors import OptionError, Retry, Wait
 from ..naming import check_finalizer
 from ..pipeline import call_handler
@@ -66,12 +66,13 @@ class Finalizer:
         """The finalizer that this step keeps on the objects of `controller`, if any; `own` is that of `finalize`."""
         return self._name or (own if controller.finalizes() else None)
 
-    async def __call__(self, axn: Reconcile[Any]) -> None:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
         """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries."""
+        name = self.name_for(type(axn.controller), axn.context.finalizer)
+        return OVER if name is None or axn.action is Action.DELETE else self._finalize_or_add(axn, name)
+
+    async def _finalize_or_add(self, axn: Reconcile[Any], name: str) -> None:
         controller = axn.controller
-        name = self.name_for(type(controller), axn.context.finalizer)
-        if name is None or axn.action is Action.DELETE:
-            return
         if axn.action is Action.FINALIZE:
             if _is_on(axn, name) and await _is_still_on(axn, name):
                 implementation = self._implementation or controller.finalize

@@ -11,10 +11,13 @@ Off for controllers that define `add` or `modify`: each handler would prune the 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Final
 
+from ..core.objects import Item
 from ..core.records import Action
-from ..engine.reconcile import Reconcile
+from ..engine.reconcile import OVER, Reconcile
+from ..kinds import Owned
 from ..resource import named
 from .live import delete_children, is_applied_by, owner_is_as_shown
 
@@ -25,18 +28,22 @@ LATER_SECONDS: Final = 30.0
 class PruneDescendants:
     """Usage: `PruneDescendants()`, after `ApplyDescendants`. RBAC: get on the kind, delete on the kinds in `owns`."""
 
-    async def __call__(self, axn: Reconcile[Any]) -> None:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
         """Raises: `ApiError`."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or axn.applied is None or axn.waiting is not None:
-            return
+            return OVER
         if not axn.context.owns or not axn.controller.prunes():
-            return
+            return OVER
         children = axn.context.children(axn.uid)
-        if children is None:
-            return
+        if not children:
+            return OVER
         dropped = [each for each in axn.unwanted(children) if is_applied_by(each[1], axn.context.manager)]
-        if dropped and await owner_is_as_shown(axn):
-            await delete_children(axn, dropped, insist=False)
-            axn.outdated = axn.outdated or any(axn.looked_at(named(kind.gvk, child.key)) for kind, child in dropped)
-        elif dropped:
-            axn.requeue_seconds = min(axn.requeue_seconds or LATER_SECONDS, LATER_SECONDS)
+        return _delete(axn, dropped) if dropped else OVER
+
+
+async def _delete(axn: Reconcile[Any], dropped: list[tuple[Owned, Item]]) -> None:
+    if await owner_is_as_shown(axn):
+        await delete_children(axn, dropped, insist=False)
+        axn.outdated = axn.outdated or any(axn.looked_at(named(kind.gvk, child.key)) for kind, child in dropped)
+    else:
+        axn.requeue_seconds = min(axn.requeue_seconds or LATER_SECONDS, LATER_SECONDS)
