@@ -123,13 +123,14 @@ def example(c: Context, name: str) -> None:
     from bonny.errors import UsageError  # noqa: PLC0415  for the tasks that need it
     from bonny_dev.tasks import run_local  # noqa: PLC0415
     from bonny_dev.tasks.failure import in_one_sentence  # noqa: PLC0415
+    from bonny_dev.tasks.options import LocalRun  # noqa: PLC0415
 
     with in_one_sentence():
         known = sorted(path.stem for path in Path("examples").glob("*.py"))
         if name not in known:
             raise UsageError(f"there is no example {name!r}: take one of {', '.join(known)}")
         operator = importlib.import_module(f"examples.{name}").operator
-        run_local.run(operator, run_local.Options(sandbox=True))
+        run_local.run(operator, LocalRun(sandbox=True))
 
 
 @task

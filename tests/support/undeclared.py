@@ -43,5 +43,6 @@ operator = Operator(name="doors", group="doors.example.com", controllers=[DoorCo
 
 if __name__ == "__main__":
     from bonny_dev.tasks import run_local
+    from bonny_dev.tasks.options import LocalRun
 
-    run_local.run(operator, run_local.Options())
+    run_local.run(operator, LocalRun())

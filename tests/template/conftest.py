@@ -29,7 +29,8 @@ from pathlib import Path
 import pytest
 
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.options import NewKind
 from tests.support.baking import bake, install, invoke
 from tests.support.generating import commit
 from tests.support.judges import Judges, appoint
@@ -165,7 +166,7 @@ def project(pristine: Path, tmp_path: Path) -> Path:
 def with_gadget(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The default project with a kind Gadget, for tests that change nothing."""
     project = copied(pristine, tmp_path_factory.mktemp("with-gadget"))
-    plan_kind(Project.at(project), NewKind(kind="Gadget", plural="gadgets", short_names=("gd",))).write()
+    plan_kind(Project.at(project), NewKind(kind="Gadget", plural="gadgets", short_name=["gd"])).write()
     return project
 
 

@@ -11,7 +11,8 @@ import yaml
 
 from bonny.errors import UsageError
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.options import NewKind
 from bonny_dev.tasks.parts import plan_webhook
 from bonny_dev.tasks.plan import Plan
 from tests.support.baking import TEMPLATE

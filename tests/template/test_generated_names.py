@@ -20,7 +20,8 @@ import bonny
 from bonny.errors import UsageError
 from bonny.naming import RESERVED_KINDS
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.options import NewKind
 from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_scheduler, plan_task
 from bonny_dev.tasks.plan import Plan
 from tests.template.conftest import copied
@@ -61,7 +62,7 @@ def kind(project: Project, name: str, word: str, version: str) -> Plan:
         plural=word,
         version=version,
         cluster_scoped=cluster_scoped,
-        short_names=(f"{word}-x",),
+        short_name=[f"{word}-x"],
         finalizer=True,
     )
     return plan_kind(project, request)

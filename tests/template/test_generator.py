@@ -10,7 +10,8 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.options import NewKind
 from bonny_dev.tasks.plan import Plan
 from tests.support.generating import state
 
@@ -90,8 +91,8 @@ def test_a_bare_kind_has_neither_the_example_nor_its_fields(project: Path) -> No
 
 
 def test_a_kind_without_a_controller_has_api_sample_and_a_test(project: Path) -> None:
-    plan = add(project, NewKind(kind="Widget", plural="widgets", controller=False))
-    further = add(project, NewKind(kind="Widget", plural="widgets", version="v2", controller=False))
+    plan = add(project, NewKind(kind="Widget", plural="widgets", no_controller=True))
+    further = add(project, NewKind(kind="Widget", plural="widgets", version="v2", no_controller=True))
     copied = (project / "samples/widget-v2.yaml").read_text("utf-8")
 
     assert written(project, plan) == (
@@ -131,7 +132,7 @@ def test_scope_and_group_of_a_kind_carry_over_to_its_other_versions(project: Pat
 
 
 def test_short_names_are_written_and_carry_over_to_other_versions(project: Path) -> None:
-    add(project, NewKind(kind="Widget", plural="widgets", short_names=("wd",)))
+    add(project, NewKind(kind="Widget", plural="widgets", short_name=["wd"]))
     add(project, NewKind(kind="Widget", plural="widgets", version="v2"))
 
     for version in ("v1", "v2"):
@@ -166,17 +167,17 @@ def test_the_operators_own_group_is_not_written_out_even_if_it_is_named(project:
         (NewKind(kind="Controller", plural="controllers"), "'Controller' cannot be a kind"),
         (NewKind(kind="Exception", plural="exceptions"), "'Exception' cannot be a kind here: Python"),
         (NewKind(kind="AGE", plural="ages"), "'AGE' cannot be a kind here: Python or the generated files"),
-        (NewKind(kind="Widget", plural="widgets", short_names=("W",)), "'W' is not a short name"),
-        (NewKind(kind="Widget", plural="widgets", short_names=("",)), "'' is not a short name"),
-        (NewKind(kind="Widget", plural="widgets", short_names=("widgets",)), "short name widgets is a name of Widget"),
-        (NewKind(kind="Widget", plural="widgets", short_names=("widget",)), "short name widget is a name of Widget"),
-        (NewKind(kind="Widget", plural="widgets", short_names=("w", "w")), "short name w is a name of Widget already"),
-        (NewKind(kind="Widget", plural="widgets", short_names=("gd",)), "would share the name gd in example.com"),
-        (NewKind(kind="Widget", plural="widgets", short_names=("gadgets",)), "would share the name gadgets"),
+        (NewKind(kind="Widget", plural="widgets", short_name=["W"]), "'W' is not a short name"),
+        (NewKind(kind="Widget", plural="widgets", short_name=[""]), "'' is not a short name"),
+        (NewKind(kind="Widget", plural="widgets", short_name=["widgets"]), "short name widgets is a name of Widget"),
+        (NewKind(kind="Widget", plural="widgets", short_name=["widget"]), "short name widget is a name of Widget"),
+        (NewKind(kind="Widget", plural="widgets", short_name=["w", "w"]), "short name w is a name of Widget already"),
+        (NewKind(kind="Widget", plural="widgets", short_name=["gd"]), "would share the name gd in example.com"),
+        (NewKind(kind="Widget", plural="widgets", short_name=["gadgets"]), "would share the name gadgets"),
         (NewKind(kind=f"W{'x' * 53}", plural="ws", finalizer=True), "and 63 characters are allowed: choose a shorter"),
         (NewKind(kind="Gd", plural="gds"), "would share the name gd in example.com"),
         (
-            NewKind(kind="Gadget", plural="gadgets", version="v2", short_names=("g",)),
+            NewKind(kind="Gadget", plural="gadgets", version="v2", short_name=["g"]),
             "Gadget has the short names gd in all its versions (src",
         ),
         (NewKind(kind="Gadget", plural="gadgets", version="v2", finalizer=True), "Gadget has its controller already"),

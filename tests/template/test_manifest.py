@@ -10,7 +10,8 @@ from pathlib import Path
 import yaml
 
 from bonny_dev.project import Project
-from bonny_dev.tasks.generate import NewKind, plan_kind
+from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.options import NewKind
 from bonny_dev.tasks.parts import plan_webhook
 from tests.support.baking import invoke, uninstalled
 

@@ -20,7 +20,8 @@ from bonny.resource import Resource
 from bonny.webhooks import names
 from bonny_dev.manifest.recorder import NOT_RECORDED
 from bonny_dev.manifest.webhooks import webhooks
-from bonny_dev.tasks.run_local import CALLED_IN, Options, _once_it_answers, _webhooks
+from bonny_dev.tasks.options import LocalRun
+from bonny_dev.tasks.run_local import CALLED_IN, _once_it_answers, _webhooks
 from bonny_dev.webhooks import Loopback
 from tests.support.things import Thing
 
@@ -171,7 +172,7 @@ def test_only_a_sandbox_is_led_to_this_machine(
     if shared:
         monkeypatch.setenv(CALLED_IN, str(tmp_path))
 
-    with _webhooks(OPERATOR, Options(sandbox=sandbox), Kubeconfig("config")) as (loopback, registered):
+    with _webhooks(OPERATOR, LocalRun(sandbox=sandbox), Kubeconfig("config")) as (loopback, registered):
         assert loopback is not None
         assert (loopback.folder == tmp_path) == shared
         assert registered == (loopback if called else None)
@@ -185,7 +186,7 @@ def test_only_a_sandbox_is_led_to_this_machine(
 def test_an_operator_without_webhooks_gets_no_certificate() -> None:
     bare = Operator(name="things", group="example.com", crds=[Thing])
 
-    with _webhooks(bare, Options(), Kubeconfig("config")) as found:
+    with _webhooks(bare, LocalRun(), Kubeconfig("config")) as found:
         assert found == (None, None)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.project import Project
+from bonny_dev.tasks.options import LocalRun
 from bonny_dev.tasks.reload import run_reloading
-from bonny_dev.tasks.run_local import Options
 
 HERE = Project(root=Path(), package="p", image="i", version="1")
 
@@ -18,16 +18,16 @@ HERE = Project(root=Path(), package="p", image="i", version="1")
 def test_without_watchfiles_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(UsageError, match="pip install watchfiles"):
-        run_reloading(HERE, Options())
+        run_reloading(HERE, LocalRun())
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (Options(sandbox=True, context="kind"), "exclude each other"),
-        (Options(sandbox=True, namespace="Not_A_Name"), "Not_A_Name"),
+        (LocalRun(sandbox=True, context="kind"), "exclude each other"),
+        (LocalRun(sandbox=True, namespace="Not_A_Name"), "Not_A_Name"),
     ],
 )
-def test_a_flag_that_no_edit_would_mend_is_refused_at_once(options: Options, told: str) -> None:
+def test_a_flag_that_no_edit_would_mend_is_refused_at_once(options: LocalRun, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         run_reloading(HERE, options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from invoke.context import Context
 from invoke.tasks import Task
@@ -18,7 +18,8 @@ from bonny.errors import UsageError
 from ..project import Project
 from . import sandbox as sandbox
 from .command_line import check_command_line as check_command_line
-from .failure import task
+from .declaring import task
+from .options import Definition, DryRun, KubeContext, LocalRun, NewApi, NewKind, separated
 from .positional import FromCrd
 from .shipping import image as image
 from .shipping import install as install
@@ -29,118 +30,46 @@ from .shipping import uninstall as uninstall
 if TYPE_CHECKING:
     from .plan import Plan
 
-DRY_RUN = "show what would be written, as a diff, and write nothing"
 
-
-NEW_KIND = {
-    "plural": "plural of the kind in lower case: widgets",
-    "version": "v1, v1beta1, v2alpha1 (default v1, for a new kind; with --from-crd all versions)",
-    "cluster_scoped": "objects of the kind have no namespace",
-    "short_name": "short name for kubectl; repeat it, or separate several with commas",
-    "group": "API group, if not the operator's own",
-    "dry_run": DRY_RUN,
-    "from_crd": "the definition of the kind: a file, - for the standard input, or its name in the cluster",
-}
-
-
-@task(
-    klass=FromCrd,
-    iterable=["short_name"],
-    help={
-        "kind": "kind in CamelCase: Widget; with --for the name of the controller",
-        "for": "an existing kind, such as apps/v1/Deployment: add a controller for it, and no API",
-        "finalizer": "add a finalizer: the controller cleans up before an object is deleted",
-        "bare": "leave out the example, which publishes a field in a ConfigMap",
-        "no_controller": "add only the API, a sample and a test, as gen-api does",
-        **NEW_KIND,
-    },
-)
-def gen_controller(
-    c: Context,
-    kind: str,
-    plural: str,
-    version: str = "",
-    cluster_scoped: bool = False,
-    short_name: list[str] | None = None,
-    group: str = "",
-    for_: str = "",
-    finalizer: bool = False,
-    bare: bool = False,
-    no_controller: bool = False,
-    dry_run: bool = False,
-    from_crd: str = "",
-) -> int:
+@task(klass=FromCrd, iterable=["short_name"])
+def gen_controller(c: Context, new: NewKind, dry_run: DryRun = False, from_crd: Definition = "") -> int:
     """Add a kind: API, controller, sample and tests; or, with another --version, a version of an existing kind."""
     from . import generate, parts
 
     if from_crd:
-        if plural or cluster_scoped or short_name or group or for_ or finalizer or bare:
+        if new.plural or new.cluster_scoped or new.short_name or new.group or new.for_ or new.finalizer or new.bare:
             raise UsageError("with --from-crd the definition says all of the kind: leave out its names and options")
-        return _port(c, from_crd, kind, version, controller=not no_controller, dry_run=dry_run)
-    if version and for_:
+        return _port(c, from_crd, new, dry_run=dry_run)
+    if new.version and new.for_:
         raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
-    if for_ and (bare or no_controller):
+    if new.for_ and (new.bare or new.no_controller):
         raise UsageError("--bare and --no-controller are for a kind of your own: leave them out with --for")
-    if no_controller and (bare or finalizer):
+    if new.no_controller and (new.bare or new.finalizer):
         raise UsageError("--bare and --finalizer are for a controller: leave them out, or leave out --no-controller")
-    request = generate.NewKind(
-        kind=kind,
-        plural=plural,
-        version=version,
-        cluster_scoped=cluster_scoped,
-        short_names=tuple(_names(short_name)),
-        group=group,
-        finalizer=finalizer,
-        controller=not no_controller,
-        bare=bare,
-    )
     project = Project.at(Path(c.root))
-    plan = parts.plan_controller_of(project, request, for_) if for_ else generate.plan_kind(project, request)
+    plan = parts.plan_controller_of(project, new, new.for_) if new.for_ else generate.plan_kind(project, new)
     _carry_out(plan, dry_run=dry_run)
     return 0
 
 
-@task(
-    klass=FromCrd,
-    iterable=["short_name"],
-    help={"kind": "kind in CamelCase: Widget; with --from-crd one of several in a file", **NEW_KIND},
-)
-def gen_api(
-    c: Context,
-    kind: str,
-    plural: str,
-    version: str = "",
-    cluster_scoped: bool = False,
-    short_name: list[str] | None = None,
-    group: str = "",
-    dry_run: bool = False,
-    from_crd: str = "",
-) -> None:
+@task(klass=FromCrd, iterable=["short_name"])
+def gen_api(c: Context, new: NewApi, dry_run: DryRun = False, from_crd: Definition = "") -> None:
     """Add a kind without a controller: API, sample and test, for a kind that other code reads."""
-    gen_controller.body(
-        c,
-        kind,
-        plural,
-        version=version,
-        cluster_scoped=cluster_scoped,
-        short_name=short_name,
-        group=group,
-        no_controller=True,
-        dry_run=dry_run,
-        from_crd=from_crd,
-    )
+    gen_controller(c, **vars(new), no_controller=True, dry_run=dry_run, from_crd=from_crd)
 
 
-def _port(c: Context, source: str, kind: str, version: str, *, controller: bool, dry_run: bool) -> int:
+def _port(c: Context, source: str, new: NewKind, *, dry_run: bool) -> int:
     """Write the files for a definition, or print how it differs from the one that was kept: code 1 if it does."""
     from ..from_crd.reading import read_crd
     from . import port
 
     project = Project.at(Path(c.root))
-    crd, text = read_crd(source, kind=kind)
+    crd, text = read_crd(source, kind=new.kind)
     changes = port.changes(project, crd)
     if changes is None:
-        _carry_out(port.plan_port(project, crd, text, version=version, controller=controller), dry_run=dry_run)
+        _carry_out(
+            port.plan_port(project, crd, text, version=new.version, controller=not new.no_controller), dry_run=dry_run
+        )
         return 0
     kept = port.kept(project, crd).relative_to(project.root)
     if changes:
@@ -151,37 +80,44 @@ def _port(c: Context, source: str, kind: str, version: str, *, controller: bool,
     return int(bool(changes))
 
 
-@task(help={"name": "name of the task in lower case: stale-reports", "dry_run": DRY_RUN})
-def gen_task(c: Context, name: str, dry_run: bool = False) -> None:
+@task()
+def gen_task(
+    c: Context, name: Annotated[str, "name of the task in lower case: stale-reports"], dry_run: DryRun = False
+) -> None:
     """Add a periodic task: a function that runs at an interval, and its tests."""
     from . import parts
 
     _carry_out(parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
-@task(help={"name": "name of the class in CamelCase: ConfigMapCounter", "dry_run": DRY_RUN})
-def gen_reconciler(c: Context, name: str, dry_run: bool = False) -> None:
+@task()
+def gen_reconciler(
+    c: Context, name: Annotated[str, "name of the class in CamelCase: ConfigMapCounter"], dry_run: DryRun = False
+) -> None:
     """Add a reconciler: a class that visits all objects of a kind at an interval, and its tests."""
     from . import parts
 
     _carry_out(parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
-@task(help={"name": "name for spec.schedulerName of pods: cheap-node", "dry_run": DRY_RUN})
-def gen_scheduler(c: Context, name: str, dry_run: bool = False) -> None:
+@task()
+def gen_scheduler(
+    c: Context, name: Annotated[str, "name for spec.schedulerName of pods: cheap-node"], dry_run: DryRun = False
+) -> None:
     """Add a scheduler: its class, a sample pod and tests."""
     from . import parts
 
     _carry_out(parts.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
-@task(
-    help={
-        "kind": "kind of this operator, Widget; or another one, Pod or apps/v1/Deployment, which then fails open",
-        "dry_run": DRY_RUN,
-    }
-)
-def gen_webhook(c: Context, kind: str, dry_run: bool = False) -> None:
+@task()
+def gen_webhook(
+    c: Context,
+    kind: Annotated[
+        str, "kind of this operator, Widget; or another one, Pod or apps/v1/Deployment, which then fails open"
+    ],
+    dry_run: DryRun = False,
+) -> None:
     """Add an admission webhook: a class that sets defaults and refuses writes of a kind, and its tests."""
     from . import parts
 
@@ -199,27 +135,20 @@ def _carry_out(plan: Plan, *, dry_run: bool) -> None:
         print("nothing to do: all files exist")
 
 
-@task(
-    iterable=["with_", "without"],
-    help={
-        "image": "container image to deploy (default: the image in pyproject.toml; without one there is no Deployment)",
-        "namespace": "namespace to deploy to (default: the operator's name)",
-        "out": "file to write, or - for the terminal (default manifest.yaml)",
-        "local": "leave out the Deployment and webhooks: the operator runs on this machine",
-        "crds-only": "leave out everything but the definitions of the operator's kinds (and who converts them)",
-        "with": "parts to add, by name: service-monitor,alerts,dashboards",
-        "without": "parts to leave out, by name: network-policy,service,pdb",
-    },
-)
+@task(iterable=["with_", "without"])
 def manifest(
     c: Context,
-    image: str = "",
-    namespace: str = "",
-    out: str = "manifest.yaml",
-    local: bool = False,
-    crds_only: bool = False,
-    with_: Iterable[str] | None = None,
-    without: Iterable[str] | None = None,
+    image: Annotated[
+        str, "container image to deploy (default: the image in pyproject.toml; without one there is no Deployment)"
+    ] = "",
+    namespace: Annotated[str, "namespace to deploy to (default: the operator's name)"] = "",
+    out: Annotated[str, "file to write, or - for the terminal (default manifest.yaml)"] = "manifest.yaml",
+    local: Annotated[bool, "leave out the Deployment and webhooks: the operator runs on this machine"] = False,
+    crds_only: Annotated[
+        bool, "leave out everything but the definitions of the operator's kinds (and who converts them)"
+    ] = False,
+    with_: Annotated[Iterable[str] | None, "parts to add, by name: service-monitor,alerts,dashboards"] = None,
+    without: Annotated[Iterable[str] | None, "parts to leave out, by name: network-policy,service,pdb"] = None,
 ) -> None:
     """Write the manifest of the operator: CRDs, permissions, Deployment."""
     from ..manifest import bundle, command, webhook_checks
@@ -233,8 +162,8 @@ def manifest(
         namespace=namespace or None,
         local=local,
         crds_only=crds_only,
-        include=_names(with_),
-        exclude=_names(without),
+        include=separated(with_),
+        exclude=separated(without),
     )
     command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
     if out != "-":
@@ -243,14 +172,12 @@ def manifest(
         print(f"warning: {each}", file=sys.stderr)
 
 
-@task(
-    name="dashboards",
-    help={
-        "out": "folder to write to (default monitoring)",
-        "job": "name of the Prometheus job that scrapes the operator (default: the operator's name)",
-    },
-)
-def write_dashboards(c: Context, out: str = "monitoring", job: str = "") -> None:
+@task(name="dashboards")
+def write_dashboards(
+    c: Context,
+    out: Annotated[str, "folder to write to (default monitoring)"] = "monitoring",
+    job: Annotated[str, "name of the Prometheus job that scrapes the operator (default: the operator's name)"] = "",
+) -> None:
     """Write alert rules for Prometheus and a dashboard for Grafana."""
     from .dashboards import write
 
@@ -259,55 +186,29 @@ def write_dashboards(c: Context, out: str = "monitoring", job: str = "") -> None
         print(f"wrote {path.relative_to(project.root) if path.is_relative_to(project.root) else path}")
 
 
-@task(
-    name="run-local",
-    auto_shortflags=False,
-    help={
-        "sandbox": "start a real API server on this machine for this run",
-        "reload": "restart the operator when a source file changes; the sandbox and its objects stay",
-        "apply_samples": "apply the objects in samples/ first",
-        "as_service_account": "run with the permissions of the manifest only, which shows missing ones",
-        "namespace": "watch only this namespace (default: as operator.py says)",
-        "context": "context of your kubeconfig (default: the current one)",
-    },
-)
-def run_locally(
-    c: Context,
-    sandbox: bool = False,
-    reload: bool = False,
-    apply_samples: bool = False,
-    as_service_account: bool = False,
-    namespace: str = "",
-    context: str = "",
-) -> None:
+@task(name="run-local", auto_shortflags=False)
+def run_locally(c: Context, options: LocalRun) -> None:
     """Run the operator on this machine, with its CRDs installed first. Ctrl-C ends it."""
-    from .run_local import Options, run
-
     project = Project.at(Path(c.root))
-    options = Options(
-        sandbox=sandbox,
-        namespace=namespace,
-        context=context,
-        apply_samples=apply_samples,
-        as_service_account=as_service_account,
-    )
-    if reload:
+    if options.reload:
         from .reload import run_reloading
 
         run_reloading(project, options)
     else:
+        from .run_local import run
+
         run(project.load_operator(), options, samples=project.root / "samples")
 
 
-@task(
-    name="doctor",
-    help={
-        "sandbox": "start a real API server on this machine, install the manifest there, and check that",
-        "namespace": "namespace that the operator is deployed to (default: its name)",
-        "context": "context of your kubeconfig (default: the current one)",
-    },
-)
-def examine(c: Context, sandbox: bool = False, namespace: str = "", context: str = "") -> int:
+@task(name="doctor")
+def examine(
+    c: Context,
+    sandbox: Annotated[
+        bool, "start a real API server on this machine, install the manifest there, and check that"
+    ] = False,
+    namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
+    context: KubeContext = "",
+) -> int:
     """Check the cluster: supported version, CRDs, permissions, samples. Changes nothing."""
     from .doctor import run
 
@@ -316,18 +217,15 @@ def examine(c: Context, sandbox: bool = False, namespace: str = "", context: str
     return int(not run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context))
 
 
-@task(
-    name="migrate",
-    iterable=["remove_version"],
-    help={
-        "kind": "kind of the operator, in CamelCase: Widget",
-        "remove_version": "old version that the next release of the CRD will lack: v1alpha1; may be repeated",
-        "dry_run": "print what there is to do, and change nothing",
-        "context": "context of your kubeconfig (default: the current one)",
-    },
-)
+@task(name="migrate", iterable=["remove_version"])
 def migrate_kind(
-    c: Context, kind: str, remove_version: list[str] | None = None, dry_run: bool = False, context: str = ""
+    c: Context,
+    kind: Annotated[str, "kind of the operator, in CamelCase: Widget"],
+    remove_version: Annotated[
+        list[str] | None, "old version that the next release of the CRD will lack: v1alpha1; may be repeated"
+    ] = None,
+    dry_run: Annotated[bool, "print what there is to do, and change nothing"] = False,
+    context: KubeContext = "",
 ) -> int:
     """Rewrite all objects of a kind in its storage version, so that an old version can be removed.
 
@@ -347,8 +245,8 @@ def migrate_kind(
     return int(not asyncio.run(migrate(cluster_of(context), definitions[kind], removed=removed, dry_run=dry_run)))
 
 
-@task(name="test", help={"unit": "only the unit tests, which need no API server"})
-def run_tests(c: Context, unit: bool = False) -> int:
+@task(name="test")
+def run_tests(c: Context, unit: Annotated[bool, "only the unit tests, which need no API server"] = False) -> int:
     """Run the tests; the integration tests start a real API server."""
     from . import quality
 
@@ -363,16 +261,15 @@ def lint(c: Context) -> int:
     return quality.run_checks(Path(c.root))
 
 
-@task(
-    name="update-runtime",
-    auto_shortflags=False,
-    help={
-        "ref": "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)",
-        "from": "folder or URL of the template (default: the one that is recorded)",
-        "force": "also replace files of vendor/ that were edited here",
-    },
-)
-def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = False) -> None:
+@task(name="update-runtime", auto_shortflags=False)
+def update_vendored(
+    c: Context,
+    ref: Annotated[
+        str, "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)"
+    ] = "",
+    from_: Annotated[str, "folder or URL of the template (default: the one that is recorded)"] = "",
+    force: Annotated[bool, "also replace files of vendor/ that were edited here"] = False,
+) -> None:
     """Replace vendor/bonny and vendor/bonny_dev with another version of the template."""
     from .update_runtime import update_runtime
 
@@ -389,11 +286,6 @@ def update_vendored(c: Context, ref: str = "", from_: str = "", force: bool = Fa
         print(sentence)
     first = "pip install -e '.[dev]', invoke lock, " if "pyproject.toml" in report.edited else ""
     print(f"next: {first}invoke test, and commit")
-
-
-def _names(flags: Iterable[str] | None) -> list[str]:
-    """The names in a flag that may be given several times, and name several with commas. invoke makes None a list."""
-    return [name.strip() for flag in flags or () for name in flag.split(",")]
 
 
 # No task has the name of a module of this package: importing the module would replace the task.

@@ -1,36 +1,16 @@
 """Failure: how a task reports an error: one sentence on stderr and an exit code, never a traceback.
 
-You need it to declare a task: use its `task` instead of invoke's. The sentence is written where the error is raised.
+The sentence is written where the error is raised. Elsewhere: how a task is declared (`declaring`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, TypeAlias, cast
 
-import invoke.tasks
 from invoke.exceptions import Exit
 
 from bonny.errors import ApiError, UsageError
-
-Body: TypeAlias = Callable[..., int | None]
-
-
-def task(**options: Any) -> Callable[[Body], invoke.tasks.Task[Any]]:
-    """As `invoke.task`; a function may also return the exit code, and its errors are shown in one sentence."""
-
-    def decorated(body: Body) -> invoke.tasks.Task[Any]:
-        @wraps(body)
-        def run(*arguments: Any, **flags: Any) -> None:
-            with in_one_sentence():
-                if code := body(*arguments, **flags):
-                    raise Exit(code=code)
-
-        return cast("invoke.tasks.Task[Any]", invoke.tasks.task(run, **options))
-
-    return decorated
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,27 +20,11 @@ from bonny.naming import check_group, check_kind, check_plural, check_version
 from ..naming import snake_case
 from ..project import Project
 from .another_version import copied_module, copied_sample, hub_of
+from .options import NewKind
 from .plan import Plan, check_finalizes, check_free, formatted, rendered
 from .survey import ApiVersion, api_versions, api_versions_in, group_of_operator
 
 FIRST_VERSION: Final = "v1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewKind:
-    """The options of gen-controller. An empty `group` is the group of the operator, or of the kind's other versions; an
-    empty `version` is v1, of a kind that is new."""
-
-    kind: str
-    plural: str
-    version: str = ""
-    cluster_scoped: bool = False
-    short_names: tuple[str, ...] = ()
-    group: str = ""
-    finalizer: bool = False
-    controller: bool = True
-    bare: bool = False
-    """Without the example, which publishes a field in a ConfigMap."""
 
 
 def plan_kind(project: Project, request: NewKind) -> Plan:
@@ -64,12 +48,12 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
     same = next((version for version in siblings if version.version == request.version), None)
     others = [version for version in siblings if version is not same]
     values = {
-        **asdict(request),
+        **vars(request),
         "group": group,
         "own_group": group if group != operator_group else "",
         "cluster_scoped": like.cluster_scoped,
         "short_names": like.short_names,
-        "bare": request.bare or not request.controller,
+        "bare": request.bare or request.no_controller,
         "package": project.package,
         "module": snake_case(request.kind),
         "label": request.kind.lower(),
@@ -148,15 +132,15 @@ def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Pla
     controller = project.source / "controllers" / f"{module}.py"
     templates = {api: "api.py.j2", _sample(project, values, request.version): "sample.yaml.j2"}
     unit, integration = (tests / level / f"test_{module}.py" for level in ("unit", "integration"))
-    if request.controller:
+    if request.no_controller:
+        templates[unit] = "test_sample.py.j2"
+    else:
         suffix = "_bare" if request.bare else ""
         templates[controller] = f"controller{suffix}.py.j2"
         templates |= {unit: f"test_unit{suffix}.py.j2", integration: f"test_integration{suffix}.py.j2"}
-    else:
-        templates[unit] = "test_sample.py.j2"
     texts = rendered(templates, values)
     check_free(request.kind, "a kind", texts)
-    handler = f"\n  and the handler in {controller.relative_to(project.root)}" if request.controller else ""
+    handler = "" if request.no_controller else f"\n  and the handler in {controller.relative_to(project.root)}"
     note = f"Next: edit the fields in {api.relative_to(project.root)}{handler}; `invoke test` runs their tests."
     return Plan(root=project.root, texts={**package_of_version(project, request.version), **texts}, notes=(note,))
 
@@ -173,7 +157,7 @@ def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], v
     api = project.source / "api" / version / f"{module}.py"
     values = {**values, "hub": hub.version, "hub_module": hub.path.stem, "hub_package": hub.path.parent.name}
     templates = {tests / "unit" / name: "test_conversion.py.j2"}
-    if request.controller:
+    if not request.no_controller:
         templates[tests / "integration" / name] = "test_version.py.j2"
     texts = rendered(templates, values)
     texts[api] = formatted(copied_module(hub, version), api, package=project.package)

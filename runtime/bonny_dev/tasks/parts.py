@@ -23,7 +23,7 @@ from bonny.naming import check_dns_label, check_kind, check_plural, module_to_ki
 from ..naming import snake_case
 from ..project import Project
 from .extras import with_webhooks
-from .generate import NewKind
+from .options import NewKind
 from .plan import Plan, check_finalizes, check_free, rendered
 from .survey import api_versions, group_of_operator
 

@@ -27,7 +27,8 @@ from bonny.run.config import Config
 from ..project import Project
 from ..sandbox.guard import Guard
 from ..sandbox.processes import end
-from .run_local import CALLED_IN, SUMMED_IN, Options, Sum, cluster_of, configured
+from .options import LocalRun
+from .run_local import CALLED_IN, SUMMED_IN, Sum, cluster_of, configured
 
 WATCHED: Final = ("src", "vendor", "samples")
 SUFFIXES: Final = (".py", ".yaml")
@@ -41,7 +42,7 @@ CHECK_MILLISECONDS: Final = 200
 HANGS_SECONDS: Final = 5.0
 
 
-def run_reloading(project: Project, options: Options) -> None:
+def run_reloading(project: Project, options: LocalRun) -> None:
     """Serve until Ctrl-C, and restart at each change of the source. A second Ctrl-C ends everything at once.
 
     Raises: `UsageError` when watchfiles is not installed, flags do not fit together, or there is no cluster.

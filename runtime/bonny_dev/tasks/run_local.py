@@ -15,7 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +35,7 @@ from ..crd.definition import crds
 from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permissions
 from ..sandbox import Sandbox
 from ..webhooks import Loopback
+from .options import LocalRun
 from .provision import Account, apply_samples, install_account, install_crds, register_webhooks
 
 # After Ctrl-C a person waits.
@@ -47,18 +48,7 @@ CALLED_IN: Final = "RUN_LOCAL_WEBHOOKS"
 POLL_SECONDS: Final = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The flags of the task, which explains them."""
-
-    sandbox: bool = False
-    namespace: str = ""
-    context: str = ""
-    apply_samples: bool = False
-    as_service_account: bool = False
-
-
-def run(operator: Operator, options: Options, *, samples: Path | None = None) -> None:
+def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -> None:
     """Serve until Ctrl-C. Raises: `UsageError` when there is no cluster, or it does not let us in."""
     shows_values.set(True)
     base = defaults(operator)
@@ -94,7 +84,7 @@ def run(operator: Operator, options: Options, *, samples: Path | None = None) ->
 
 @contextmanager
 def _webhooks(
-    operator: Operator, options: Options, cluster: Cluster
+    operator: Operator, options: LocalRun, cluster: Cluster
 ) -> Iterator[tuple[Loopback | None, Loopback | None]]:
     """The port and certificate to serve the operator's webhooks with, and the same if the cluster is to call it."""
     if not operator.has_webhooks:
@@ -184,7 +174,7 @@ def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iter
     files.write(file, msgspec.json.encode(summed).decode())
 
 
-def _provision(operator: Operator, options: Options, cluster: Cluster, definitions: list[Resource]) -> Cluster:
+def _provision(operator: Operator, options: LocalRun, cluster: Cluster, definitions: list[Resource]) -> Cluster:
     """Install what the flags ask for; returns the cluster with the identity of the operator."""
     names = asyncio.run(install_crds(operator, cluster, definitions))
     print(f"installed {', '.join(names) or 'no CRDs'}")
@@ -196,7 +186,7 @@ def _provision(operator: Operator, options: Options, cluster: Cluster, definitio
 
 
 def _apply_samples(
-    operator: Operator, options: Options, config: Config, cluster: Cluster, samples: Path | None
+    operator: Operator, options: LocalRun, config: Config, cluster: Cluster, samples: Path | None
 ) -> None:
     if options.apply_samples and samples is not None:
         namespace = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
@@ -206,7 +196,7 @@ def _apply_samples(
             print(f"to change a sample yourself: kubectl apply --server-side --filename {samples.name}/", flush=True)
 
 
-def configured(options: Options, base: Config) -> Config:
+def configured(options: LocalRun, base: Config) -> Config:
     """The settings: flags before the environment before `base`. Raises: `UsageError` when they are invalid."""
     if options.sandbox and options.context:
         raise UsageError("--sandbox and --context exclude each other: a sandbox is a cluster of its own")
@@ -218,7 +208,7 @@ def configured(options: Options, base: Config) -> Config:
 
 
 @contextmanager
-def cluster_of(options: Options, config: Config) -> Iterator[Cluster]:
+def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
     """The cluster that is meant; a sandbox is started, gets the namespaces that are watched, and is stopped afterwards.
 
     Raises: `UsageError` when there is none.

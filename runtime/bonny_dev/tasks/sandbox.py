@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from invoke.context import Context
 
-from .failure import task
+from .declaring import task
 
 
-@task(help={"foreground": "stay in this terminal, and run until Ctrl-C"})
-def start(c: Context, foreground: bool = False) -> None:
+@task()
+def start(c: Context, foreground: Annotated[bool, "stay in this terminal, and run until Ctrl-C"] = False) -> None:
     """Start etcd and kube-apiserver in the background, for 12 hours at most, and print how to reach them."""
     from bonny_dev.sandbox import commands
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from shutil import which
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 from invoke.context import Context
 
@@ -13,14 +13,11 @@ from bonny.errors import UsageError
 
 from ..naming import check_image
 from ..project import Project
-from .failure import task
+from .declaring import task
+from .options import KubeContext
 
 PLATFORMS: Final = "linux/amd64,linux/arm64"
-TARGET: Final = {
-    "image": "container image to deploy (default: the image in pyproject.toml, with the version as its tag)",
-    "namespace": "namespace of the operator (default: its name)",
-    "context": "context of your kubeconfig (default: the current one)",
-}
+Namespace: TypeAlias = Annotated[str, "namespace of the operator (default: its name)"]
 
 
 @task()
@@ -31,8 +28,10 @@ def lock(c: Context) -> int:
     return quality.run_lock(Project.at(Path(c.root)))
 
 
-@task(help={"push": "build for amd64 and arm64, with SBOM and provenance, and push"}, auto_shortflags=False)
-def image(c: Context, push: bool = False) -> None:
+@task(auto_shortflags=False)
+def image(
+    c: Context, push: Annotated[bool, "build for amd64 and arm64, with SBOM and provenance, and push"] = False
+) -> None:
     """Build the container image, with the version of pyproject.toml as its tag; without a lock, make one first."""
     from . import quality
 
@@ -61,14 +60,18 @@ def pin_tags(c: Context) -> None:
         print(f"pinned {name}")
 
 
-@task(
-    help={
-        "wait": "seconds to wait for a ready replica, if the operator has webhooks: they are registered then",
-        **TARGET,
-    },
-    auto_shortflags=False,
-)
-def install(c: Context, image: str = "", namespace: str = "", context: str = "", wait: int = 300) -> None:
+@task(auto_shortflags=False)
+def install(
+    c: Context,
+    image: Annotated[
+        str, "container image to deploy (default: the image in pyproject.toml, with the version as its tag)"
+    ] = "",
+    namespace: Namespace = "",
+    context: KubeContext = "",
+    wait: Annotated[
+        int, "seconds to wait for a ready replica, if the operator has webhooks: they are registered then"
+    ] = 300,
+) -> None:
     """Apply the manifest to a cluster, as `kubectl apply --server-side --force-conflicts` does; again, it upgrades."""
     import asyncio
 
@@ -82,17 +85,14 @@ def install(c: Context, image: str = "", namespace: str = "", context: str = "",
     asyncio.run(deploy.install(deploy.cluster_of(context), documents, wait=wait))
 
 
-@task(
-    help={
-        "wait": "seconds to wait for the clean-up of custom resources",
-        "yes": "delete; without it, only show what would be deleted",
-        **TARGET,
-        "image": "container image, as given to install",
-    },
-    auto_shortflags=False,
-)
+@task(auto_shortflags=False)
 def uninstall(
-    c: Context, image: str = "", namespace: str = "", context: str = "", wait: int = 300, yes: bool = False
+    c: Context,
+    image: Annotated[str, "container image, as given to install"] = "",
+    namespace: Namespace = "",
+    context: KubeContext = "",
+    wait: Annotated[int, "seconds to wait for the clean-up of custom resources"] = 300,
+    yes: Annotated[bool, "delete; without it, only show what would be deleted"] = False,
 ) -> None:
     """Remove webhooks and policies, then the custom resources, the operator and its CRDs from a cluster.
 

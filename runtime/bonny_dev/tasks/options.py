@@ -1,0 +1,63 @@
+"""Options: what several tasks ask for, each with its help.
+
+Elsewhere: the options that only one task has, which its function declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+DryRun: TypeAlias = Annotated[bool, "show what would be written, as a diff, and write nothing"]
+Definition: TypeAlias = Annotated[
+    str, "the definition of the kind: a file, - for the standard input, or its name in the cluster"
+]
+KubeContext: TypeAlias = Annotated[str, "context of your kubeconfig (default: the current one)"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewApi:
+    """The options of gen-api. An empty `group` is the group of the operator, or of the kind's other versions; an empty
+    `version` is v1, of a kind that is new."""
+
+    kind: Annotated[str, "kind in CamelCase: Widget; with --from-crd one of several in a file"]
+    plural: Annotated[str, "plural of the kind in lower case: widgets"]
+    version: Annotated[str, "v1, v1beta1, v2alpha1 (default v1, for a new kind; with --from-crd all versions)"] = ""
+    cluster_scoped: Annotated[bool, "objects of the kind have no namespace"] = False
+    short_name: Annotated[list[str] | None, "short name for kubectl; repeat it, or separate several with commas"] = None
+    group: Annotated[str, "API group, if not the operator's own"] = ""
+
+    @property
+    def short_names(self) -> tuple[str, ...]:
+        return tuple(separated(self.short_name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewKind(NewApi):
+    """The options of gen-controller."""
+
+    kind: Annotated[str, "kind in CamelCase: Widget; with --for the name of the controller"]
+    for_: Annotated[str, "an existing kind, such as apps/v1/Deployment: add a controller for it, and no API"] = ""
+    finalizer: Annotated[bool, "add a finalizer: the controller cleans up before an object is deleted"] = False
+    bare: Annotated[bool, "leave out the example, which publishes a field in a ConfigMap"] = False
+    no_controller: Annotated[bool, "add only the API, a sample and a test, as gen-api does"] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalRun:
+    """The options of run-local."""
+
+    sandbox: Annotated[bool, "start a real API server on this machine for this run"] = False
+    reload: Annotated[bool, "restart the operator when a source file changes; the sandbox and its objects stay"] = False
+    apply_samples: Annotated[bool, "apply the objects in samples/ first"] = False
+    as_service_account: Annotated[bool, "run with the permissions of the manifest only, which shows missing ones"] = (
+        False
+    )
+    namespace: Annotated[str, "watch only this namespace (default: as operator.py says)"] = ""
+    context: KubeContext = ""
+
+
+def separated(flags: Iterable[str] | None) -> list[str]:
+    """The names in a flag that may be given several times, and name several with commas. invoke makes None a list."""
+    return [name.strip() for flag in flags or () for name in flag.split(",")]
