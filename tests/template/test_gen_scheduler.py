@@ -95,7 +95,7 @@ def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
 def test_a_scheduler_named_like_a_word_of_python_gets_an_importable_module(project: Path) -> None:
     texts = plan_scheduler(Project.at(project), "class").texts
 
-    assert project / "src/widgets_operator/controllers/class_.py" in texts
+    assert "src/widgets_operator/controllers/class_.py" in texts
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_a_file_that_a_person_changed_is_never_written(project: Path, planned: P
 def test_one_file_that_cannot_be_written_leaves_none(project: Path, planned: Planned) -> None:
     """Whichever it is: the folder that it is in is a file."""
     for name in planned(Project.at(project)).texts:
-        folder = name.parent
+        folder = (project / name).parent
         aside = folder.with_name(f"{folder.name}.aside")
         if folder.exists():
             folder.rename(aside)

@@ -71,7 +71,7 @@ def _port(c: Context, source: str, new: NewKind, *, dry_run: bool) -> int:
             port.plan_port(project, crd, text, version=new.version, controller=not new.no_controller), dry_run=dry_run
         )
         return 0
-    kept = port.kept(project, crd).relative_to(project.root)
+    kept = port.kept(crd)
     if changes:
         print(f"{source} differs from {kept}, and nothing was changed:", *(f"  {each}" for each in changes), sep="\n")
         print(f"Next: put it in the place of {kept}, and change the classes until `invoke test --unit` passes.")

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from bonny.errors import UsageError
 
 from ..project import Project
-from .survey import ApiVersion, api_versions_in, assignments
+from .survey import ApiVersion, api_versions, assignments
 
 # A successor is not deprecated because its predecessor is.
 NOT_COPIED: Final = ("deprecated", "deprecation_warning")
@@ -47,21 +47,20 @@ def hub_of(project: Project, versions: Sequence[ApiVersion]) -> ApiVersion:
             f"no version of {versions[0].kind} says hub = True, so it is not clear which one to begin with: "
             f"set it on one of {names}"
         )
-    where = hub.path.relative_to(project.root)
-    neighbours = api_versions_in(hub.path, ast.parse(hub.path.read_text(encoding="utf-8")))
-    if len(neighbours) > 1 or hub.path.parent.parent != project.source / "api":
+    neighbours = [version for version in api_versions(project) if version.path == hub.path]
+    if len(neighbours) > 1 or project.root / hub.path.parent.parent != project.source / "api":
         raise UsageError(
-            f"{hub.kind} {hub.version} is not alone in a module api/VERSION/NAME.py ({where}), so it cannot be copied: "
-            "move it to one of its own"
+            f"{hub.kind} {hub.version} is not alone in a module api/VERSION/NAME.py ({hub.path}), so it cannot be "
+            "copied: move it to one of its own"
         )
     if missing := [name for name in ("hub", "storage") if name not in hub.lines]:
         raise UsageError(
-            f"{hub.kind} {hub.version} ({where}) does not say {missing[0]}: add the line {missing[0]} = False"
+            f"{hub.kind} {hub.version} ({hub.path}) does not say {missing[0]}: add the line {missing[0]} = False"
         )
     return hub
 
 
-def copied_sample(path: Path, hub: ApiVersion, version: str, *, group: str) -> str:
+def copied_sample(path: Path, hub: ApiVersion, version: str) -> str:
     """The hub's sample under another version and name: applied to one cluster, the two are two objects.
 
     Raises: `UsageError` when there is none.
@@ -70,8 +69,8 @@ def copied_sample(path: Path, hub: ApiVersion, version: str, *, group: str) -> s
         text = path.read_text(encoding="utf-8")
     except OSError:
         text = ""
-    given = f"{group}/{hub.version}"
-    copied, objects = re.subn(rf"(?<![\w.-]){re.escape(given)}\b", f"{group}/{version}", text)
+    given = f"{hub.group}/{hub.version}"
+    copied, objects = re.subn(rf"(?<![\w.-]){re.escape(given)}\b", f"{hub.group}/{version}", text)
     if not objects:
         raise UsageError(
             f"{path} has no object of {given}, and the sample of {version} would be made from it: write one there"
@@ -79,9 +78,9 @@ def copied_sample(path: Path, hub: ApiVersion, version: str, *, group: str) -> s
     return NAME.sub(lambda match: f"{match[1]}{match[2].removesuffix(f'-{hub.version}')}-{version}", copied)
 
 
-def copied_module(hub: ApiVersion, version: str) -> str:
+def copied_module(project: Project, hub: ApiVersion, version: str) -> str:
     """The source of the hub's module as that of `version`: neither hub nor stored, with functions for conversion."""
-    module = _Module(hub.path.read_text(encoding="utf-8"))
+    module = _Module((project.root / hub.path).read_text(encoding="utf-8"))
     declared = next(
         node
         for node in ast.walk(module.tree)

@@ -9,6 +9,7 @@ import re
 import tomllib
 from typing import Final
 
+PROJECT: Final = "pyproject.toml"
 CRYPTOGRAPHY: Final = '"cryptography>=46,<51"'
 _EXTRAS: Final = re.compile(r"^\[tool\.bonny\]\n(?:[^\[\n].*\n)*?extras = \[", re.MULTILINE)
 

@@ -21,7 +21,7 @@ from ..naming import snake_case
 from ..project import Project
 from .another_version import copied_module, copied_sample, hub_of
 from .options import NewKind
-from .plan import Plan, check_finalizes, check_free, formatted, rendered
+from .plan import API, CONTROLLER, SAMPLE, Plan, check_finalizes, check_free, formatted, rendered
 from .survey import ApiVersion, api_versions, api_versions_in, group_of_operator
 
 FIRST_VERSION: Final = "v1"
@@ -35,16 +35,16 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
     operator_group = group_of_operator(project)
     existing = api_versions(project)
     siblings = [version for version in existing if version.kind == request.kind]
-    request = replace(request, version=request.version or _first_version(project, siblings))
+    request = replace(request, version=request.version or _first_version(siblings))
     _check_names(request)
     # All versions of a kind agree.
     like = siblings[0] if siblings else request
     group = request.group or like.group or operator_group
     for other in existing:
         if other.kind == request.kind:
-            _check_sibling(project, other, request, group=group, others_group=other.group or operator_group)
-        elif (other.group or operator_group) == group:
-            _check_neighbour(project, other, request, group=group)
+            _check_sibling(other, request, group=group)
+        elif other.group == group:
+            _check_neighbour(other, request)
     same = next((version for version in siblings if version.version == request.version), None)
     others = [version for version in siblings if version is not same]
     values = {
@@ -65,19 +65,19 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
         plan = _further(project, request, others, values)
     if same is not None and plan.edited():
         raise UsageError(
-            f"{request.kind} {request.version} exists already ({same.path.relative_to(project.root)}) and is not as it "
+            f"{request.kind} {request.version} exists already ({same.path}) and is not as it "
             "was generated, so nothing was written: edit that file, or choose another --version"
         )
     return plan
 
 
-def _first_version(project: Project, siblings: Sequence[ApiVersion]) -> str:
+def _first_version(siblings: Sequence[ApiVersion]) -> str:
     """The version of a new kind. Raises: `UsageError` when the kind exists, and only in other versions."""
     names = [version.version for version in siblings]
     if siblings and FIRST_VERSION not in names:
-        kind, where = siblings[0].kind, siblings[0].path.relative_to(project.root)
         raise UsageError(
-            f"{kind} exists already, in version {', '.join(names)}: edit {where}, or add a version of it with --version"
+            f"{siblings[0].kind} exists already, in version {', '.join(names)}: edit {siblings[0].path}, or add a "
+            "version of it with --version"
         )
     return FIRST_VERSION
 
@@ -96,27 +96,27 @@ def _check_names(request: NewKind) -> None:
         check_group(request.group)
 
 
-def _check_neighbour(project: Project, other: ApiVersion, request: NewKind, *, group: str) -> None:
+def _check_neighbour(other: ApiVersion, request: NewKind) -> None:
     """Refuse a name that another kind of the group has."""
     if shared := sorted(_served_names(other) & _served_names(request)):
         raise UsageError(
-            f"{request.kind} and {other.kind} ({other.path.relative_to(project.root)}) would share the name "
-            f"{shared[-1]} in {group}: choose another kind, plural or short name"
+            f"{request.kind} and {other.kind} ({other.path}) would share the name "
+            f"{shared[-1]} in {other.group}: choose another kind, plural or short name"
         )
 
 
-def _check_sibling(project: Project, other: ApiVersion, request: NewKind, *, group: str, others_group: str) -> None:
+def _check_sibling(other: ApiVersion, request: NewKind, *, group: str) -> None:
     """Refuse options that differ from another version of the kind, where all versions must agree."""
     for option, fits, value in (
         ("plural", request.plural == other.plural, other.plural),
-        ("group", group == others_group, others_group),
+        ("group", group == other.group, other.group),
         ("scope", other.cluster_scoped or not request.cluster_scoped, "Namespaced"),
         ("short names", set(request.short_names) in (set(), set(other.short_names)), ", ".join(other.short_names)),
     ):
         if not fits:
             raise UsageError(
                 f"{other.kind} has the {option} {value or 'none'} in all its versions "
-                f"({other.path.relative_to(project.root)}): give the same, or choose another kind"
+                f"({other.path}): give the same, or choose another kind"
             )
 
 
@@ -127,21 +127,18 @@ def _served_names(of: ApiVersion | NewKind) -> set[str]:
 
 def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Plan:
     """API, sample and tests of a kind, and its controller if it is wanted."""
-    module, tests = values["module"], project.root / "tests"
-    api = project.source / "api" / request.version / f"{module}.py"
-    controller = project.source / "controllers" / f"{module}.py"
-    templates = {api: "api.py.j2", _sample(project, values, request.version): "sample.yaml.j2"}
-    unit, integration = (tests / level / f"test_{module}.py" for level in ("unit", "integration"))
+    templates = {API: "api.py.j2", SAMPLE: "sample.yaml.j2"}
     if request.no_controller:
-        templates[unit] = "test_sample.py.j2"
+        templates["tests/unit/test_{module}.py"] = "test_sample.py.j2"
     else:
         suffix = "_bare" if request.bare else ""
-        templates[controller] = f"controller{suffix}.py.j2"
-        templates |= {unit: f"test_unit{suffix}.py.j2", integration: f"test_integration{suffix}.py.j2"}
-    texts = rendered(templates, values)
+        templates[CONTROLLER] = f"controller{suffix}.py.j2"
+        templates["tests/unit/test_{module}.py"] = f"test_unit{suffix}.py.j2"
+        templates["tests/integration/test_{module}.py"] = f"test_integration{suffix}.py.j2"
+    texts = rendered(project, templates, values)
     check_free(request.kind, "a kind", texts)
-    handler = "" if request.no_controller else f"\n  and the handler in {controller.relative_to(project.root)}"
-    note = f"Next: edit the fields in {api.relative_to(project.root)}{handler}; `invoke test` runs their tests."
+    handler = "" if request.no_controller else f"\n  and the handler in {CONTROLLER}"
+    note = f"Next: edit the fields in {API}{handler}; `invoke test` runs their tests.".format_map(values)
     return Plan(root=project.root, texts={**package_of_version(project, request.version), **texts}, notes=(note,))
 
 
@@ -152,37 +149,30 @@ def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], v
             f"{request.kind} has its controller already: write `async def finalize` in it, and leave out --finalizer"
         )
     hub = hub_of(project, others)
-    module, version = values["module"], request.version
-    tests, name = project.root / "tests", f"test_{values['module']}_{version}.py"
-    api = project.source / "api" / version / f"{module}.py"
+    version, former = request.version, {**values, "version": hub.version}
+    api, sample, old = API.format_map(values), SAMPLE.format_map(values), SAMPLE.format_map(former)
     values = {**values, "hub": hub.version, "hub_module": hub.path.stem, "hub_package": hub.path.parent.name}
-    templates = {tests / "unit" / name: "test_conversion.py.j2"}
+    templates = {"tests/unit/test_{module}_{version}.py": "test_conversion.py.j2"}
     if not request.no_controller:
-        templates[tests / "integration" / name] = "test_version.py.j2"
-    texts = rendered(templates, values)
-    texts[api] = formatted(copied_module(hub, version), api, package=project.package)
-    old = _sample(project, values, hub.version)
-    sample = _sample(project, values, version)
-    texts[sample] = copied_sample(old, hub, version, group=values["group"])
-    (new,) = api_versions_in(api, ast.parse(texts[api]))
+        templates["tests/integration/test_{module}_{version}.py"] = "test_version.py.j2"
+    texts = rendered(project, templates, values)
+    texts[api] = formatted(project, copied_module(project, hub, version), api)
+    texts[sample] = copied_sample(project.root / old, hub, version)
+    (new,) = api_versions_in(Path(api), ast.parse(texts[api]), hub.group)
     stored = next((other for other in others if other.storage), hub)
     renamed = (
-        (f"api.{hub.path.parent.name}.{hub.path.stem} import", f"api.{version}.{module} import"),
-        (f'"{values["group"]}/{hub.version}"', f'"{values["group"]}/{version}"'),
-        (old.name, sample.name),
+        (f"api.{hub.path.parent.name}.{hub.path.stem} import", f"api.{version}.{values['module']} import"),
+        (f'"{hub.group}/{hub.version}"', f'"{hub.group}/{version}"'),
+        (Path(old).name, Path(sample).name),
     )
-    notes = tuple(_notes(project, hub, new, stored, renamed, module=module))
+    notes = tuple(_notes(project, hub, new, stored, renamed, module=values["module"]))
     return Plan(root=project.root, texts={**package_of_version(project, version), **texts}, notes=notes)
 
 
-def _sample(project: Project, values: Mapping[str, Any], version: str) -> Path:
-    return project.root / "samples" / f"{values['label']}-{version}.yaml"
-
-
-def package_of_version(project: Project, version: str) -> dict[Path, str]:
+def package_of_version(project: Project, version: str) -> dict[str, str]:
     """The package of an API version, if there is none."""
-    path = project.source / "api" / version / "__init__.py"
-    return {} if path.exists() else {path: f'"""API version {version}: one module a kind."""\n'}
+    name = f"src/{project.package}/api/{version}/__init__.py"
+    return {} if (project.root / name).exists() else {name: f'"""API version {version}: one module a kind."""\n'}
 
 
 def _notes(
@@ -201,7 +191,7 @@ def _notes(
     yield (
         f"{new.kind} {new.version} is served. {hub.version} stays the hub, which the controller works with; "
         f"{stored.version} stays the version that is stored. To change its fields, edit them, to_hub and from_hub in "
-        f"{new.path.relative_to(project.root)}, and set served = False there for one release."
+        f"{new.path}, and set served = False there for one release."
     )
     yield f"To put {new.version} in its place, in a release after it was served, change these lines:"
     for version, name, value in (
@@ -210,7 +200,7 @@ def _notes(
         (new, "storage", True),
         (new, "hub", True),
     ):
-        yield f"  {version.path.relative_to(project.root)}:{version.lines[name]}: {name} = {value}"
+        yield f"  {version.path}:{version.lines[name]}: {name} = {value}"
     controllers, tests = project.source / "controllers", project.root / "tests"
     imported, served, sample = renamed
     users = {controllers / f"{module}.py": (imported, served), tests / "unit" / f"test_{module}.py": (imported, served)}

@@ -12,7 +12,6 @@ import keyword
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -22,9 +21,9 @@ from bonny.naming import check_dns_label, check_kind, check_plural, module_to_ki
 
 from ..naming import snake_case
 from ..project import Project
-from .extras import with_webhooks
+from .extras import PROJECT, with_webhooks
 from .options import NewKind
-from .plan import Plan, check_finalizes, check_free, rendered
+from .plan import CONTROLLER, Plan, check_finalizes, check_free, rendered
 from .survey import api_versions, group_of_operator
 
 # As objects and their kinds are written: `v1/Pod`, `apps/v1/Deployment`.
@@ -66,9 +65,8 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
     if request.group or request.short_names:
         raise UsageError(f"--group and --short-name are for new kinds, and {kind} exists: leave them out")
     own = [version for version in api_versions(project) if version.kind == kind]
-    if own and api_version.rpartition("/")[0] == (own[0].group or group_of_operator(project)):
-        where = own[0].path.relative_to(project.root)
-        raise UsageError(f"{kind} is a kind of this operator ({where}): leave out --for, it has its controller")
+    if own and api_version.rpartition("/")[0] == own[0].group:
+        raise UsageError(f"{kind} is a kind of this operator ({own[0].path}): leave out --for, it has its controller")
     served = builtin(api_version, kind)
     if served is None and _is_of_kubernetes(api_version):
         raise UsageError(f"--for is {of}, which is not a kind of Kubernetes: {_suggestion(of)}")
@@ -122,7 +120,7 @@ def plan_scheduler(project: Project, name: str) -> Plan:
         raise UsageError(
             f"{name!r} cannot be a scheduler here: no class can be called {class_name}; use for example my-{name}"
         )
-    sample = {project.root / "samples" / f"{name}.yaml": "scheduler_sample.yaml.j2"}
+    sample = {"samples/{name}.yaml": "scheduler_sample.yaml.j2"}
     return _planned(project, name, "scheduler", {"class": class_name}, module=snake_case(class_name), more=sample)
 
 
@@ -140,8 +138,8 @@ def plan_webhook(project: Project, of: str) -> Plan:
         sample = f"{of.lower()}-{reviewed.version}.yaml"
         values: dict[str, Any] = {
             "kind": of,
-            "api": ".".join(reviewed.path.relative_to(project.source).with_suffix("").parts),
-            "api_version": f"{reviewed.group or group_of_operator(project)}/{reviewed.version}",
+            "api": ".".join(reviewed.path.relative_to(f"src/{project.package}").with_suffix("").parts),
+            "api_version": f"{reviewed.group}/{reviewed.version}",
             "sample": sample,
             "cluster_scoped": reviewed.cluster_scoped,
             "own": True,
@@ -161,14 +159,13 @@ def plan_webhook(project: Project, of: str) -> Plan:
             f"{values['plural']}: correct its Kind if that is wrong."
         )
         plan = replace(plan, notes=(note, *plan.notes))
-    path = project.root / "pyproject.toml"
-    before = path.read_bytes().decode("utf-8")
+    before = (project.root / PROJECT).read_bytes().decode("utf-8")
     text, left = with_webhooks(before)
     plan = replace(plan, notes=(*plan.notes, *left))
     if text == before:
         return plan
     lock = "Next: `uv sync`, or `pip install -e '.[dev]'`, and `invoke lock`: webhooks need the package cryptography."
-    return replace(plan, texts={**plan.texts, path: text}, edits=frozenset({path}), notes=(*plan.notes, lock))
+    return replace(plan, texts={**plan.texts, PROJECT: text}, edits=frozenset({PROJECT}), notes=(*plan.notes, lock))
 
 
 def _reviewed_kind(of: str) -> dict[str, Any]:
@@ -199,16 +196,15 @@ def _planned(
     *,
     module: str = "",
     tests: Sequence[str] = ("unit", "integration"),
-    more: Mapping[Path, str] = MappingProxyType({}),
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """A module in the folder of the controllers, its tests, and the files of `more` templates."""
     module = module or snake_case(name.replace("-", "_"))
-    path = project.source / "controllers" / f"{module}.py"
-    levels = {project.root / "tests" / level / f"test_{module}.py": f"test_{template}_{level}.py.j2" for level in tests}
+    levels = {f"tests/{level}/test_{module}.py": f"test_{template}_{level}.py.j2" for level in tests}
     # Another name for the module's function where a builtin or ruff (E743) does not allow this one.
     free = f"{module}_" if module == "l" or hasattr(builtins, module) else module
     values = {**values, "name": name, "label": name.lower(), "package": project.package, "module": module, "free": free}
-    texts = rendered({path: f"{template}.py.j2", **levels, **more}, values)
+    texts = rendered(project, {CONTROLLER: f"{template}.py.j2", **levels, **more}, values)
     check_free(name, f"a {template.partition('_')[0]}", texts)
-    note = f"Next: edit {path.relative_to(project.root)}; `invoke test` runs its tests."
+    note = f"Next: edit {CONTROLLER}; `invoke test` runs its tests.".format_map(values)
     return Plan(root=project.root, texts=texts, notes=(note,))

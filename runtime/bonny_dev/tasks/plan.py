@@ -17,42 +17,49 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bonny.errors import UsageError
 from bonny.naming import LABEL_LENGTH, kebab_case
 
+from ..project import Project
+
+# Where the parts of a kind are, with the names of values in braces.
+API: Final = "src/{package}/api/{version}/{module}.py"
+CONTROLLER: Final = "src/{package}/controllers/{module}.py"
+SAMPLE: Final = "samples/{label}-{version}.yaml"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The whole text of every file, the notes for the person who asked for them, and the root of the repository.
+    """The whole text of every file by its name in the repository, and the notes for the person who asked for them.
 
     `edits` are those among the files that exist and get a new text.
     """
 
     root: Path
-    texts: Mapping[Path, str]
+    texts: Mapping[str, str]
     notes: tuple[str, ...] = ()
-    edits: frozenset[Path] = frozenset()
+    edits: frozenset[str] = frozenset()
 
     def edited(self) -> tuple[str, ...]:
-        """The files that exist with different content, relative to the repository."""
-        return self._differing(lambda path: path.exists() and path not in self.edits)
+        """The files that exist with different content."""
+        return tuple(name for name in self._differing() if name not in self.edits and (self.root / name).exists())
 
     def missing(self) -> tuple[str, ...]:
-        """The files to write, relative to the repository. Raises: `UsageError` when one exists with other content."""
+        """The files to write. Raises: `UsageError` when one exists with other content."""
         if edited := self.edited():
             raise UsageError(
                 f"{', '.join(edited)}: exists with different content, so nothing was written; move it away or choose "
                 "another name"
             )
-        return self._differing(lambda _: True)
+        return self._differing()
 
     def diff(self) -> str:
         """The changes that `write` would make, as `git apply` reads them. Raises: as `missing`."""
@@ -61,28 +68,27 @@ class Plan:
     def write(self) -> tuple[str, ...]:
         """Write every missing file, or none; returns their names. Raises: as `missing`; when one cannot be written."""
         missing = self.missing()
-        _write_all({self.root / name: self.texts[self.root / name] for name in missing}, self.edits)
+        _write_all(self.root, {name: self.texts[name] for name in missing}, self.edits)
         return missing
 
     def _diff_of(self, name: str) -> Iterator[str]:
-        path = self.root / name
-        before = (_read(path) or "").splitlines(keepends=True)
+        before = (_read(self.root / name) or "").splitlines(keepends=True)
         yield f"diff --git a/{name} b/{name}\n" + ("" if before else "new file mode 100644\n")
-        after = self.texts[path].splitlines(keepends=True)
+        after = self.texts[name].splitlines(keepends=True)
         yield from difflib.unified_diff(before, after, f"a/{name}" if before else "/dev/null", f"b/{name}")
 
-    def _differing(self, chosen: Callable[[Path], bool]) -> tuple[str, ...]:
-        """The names of the chosen files whose text, if any, is not that of the plan."""
-        paths = (path for path, text in self.texts.items() if chosen(path) and _read(path) != text)
-        return tuple(sorted(path.relative_to(self.root).as_posix() for path in paths))
+    def _differing(self) -> tuple[str, ...]:
+        """The files whose text, if any, is not that of the plan."""
+        return tuple(sorted(name for name, text in self.texts.items() if _read(self.root / name) != text))
 
 
-def rendered(templates: Mapping[Path, str], values: Mapping[str, Any]) -> dict[Path, str]:
-    """The text of each path, from its template in `bonny_dev.scaffold`."""
-    return {path: _rendered(template, values, path) for path, template in templates.items()}
+def rendered(project: Project, templates: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
+    """The text of each file from its template in `bonny_dev.scaffold`; both have `values` in them."""
+    names = {pattern.format_map(values): template for pattern, template in templates.items()}
+    return {name: _rendered(project, template, values, name) for name, template in names.items()}
 
 
-def _rendered(template: str, values: Mapping[str, Any], path: Path) -> str:
+def _rendered(project: Project, template: str, values: Mapping[str, Any], name: str) -> str:
     loader = PackageLoader("bonny_dev", "scaffold")
     environment = Environment(  # noqa: S701  (Python and YAML, not HTML)
         loader=loader, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
@@ -90,37 +96,37 @@ def _rendered(template: str, values: Mapping[str, Any], path: Path) -> str:
     text = environment.get_template(template).render(values)
     # A kind may be called I or O, which ruff refuses because they look like digits.
     text = re.sub(r"^(class [IO]\b.*)$", r"\1  # noqa: E742", text, flags=re.MULTILINE)
-    return formatted(text, path, package=values["package"]) if path.suffix == ".py" else text
+    return formatted(project, text, name) if name.endswith(".py") else text
 
 
-def formatted(text: str, path: Path, *, package: str) -> str:
+def formatted(project: Project, text: str, name: str) -> str:
     """`text` with imports and lines as the repository's formatter wants them; unchanged where ruff is not installed."""
     # ruff finds first-party packages by their files, which do not exist yet.
-    own = f"lint.isort.known-first-party=[{package!r}]"
+    own = f"lint.isort.known-first-party=[{project.package!r}]"
     for command in (("check", "--select=I", "--fix-only", "--exit-zero", "--config", own), ("format",)):
-        done = _ruff(command, text, path)
+        done = _ruff(project, command, text, name)
         text = done.stdout if done.returncode == 0 else text
     return text
 
 
-def complaints(text: str, path: Path) -> set[str]:
-    """The codes of the rules that the linter of `path`'s repository finds broken in `text`; none without ruff."""
-    done = _ruff(("check", "--output-format=json"), text, path)
+def complaints(project: Project, text: str, name: str) -> set[str]:
+    """The codes of the rules that the repository's linter finds broken in `text`; none where ruff is not installed."""
+    done = _ruff(project, ("check", "--output-format=json"), text, name)
     return {str(each["code"]) for each in json.loads(done.stdout or "[]")}
 
 
-def _ruff(command: Sequence[str], text: str, path: Path) -> subprocess.CompletedProcess[str]:
-    """Run ruff on `text` as the content of `path`; it fails, with an empty output, where ruff is not installed."""
-    line = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(path), "-"]
+def _ruff(project: Project, command: Sequence[str], text: str, name: str) -> subprocess.CompletedProcess[str]:
+    """Run ruff on `text` as that of the file `name`; it fails, with an empty output, where ruff is not installed."""
+    line = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(project.root / name), "-"]
     return subprocess.run(line, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
-def check_free(name: str, what: str, texts: Mapping[Path, str]) -> None:
+def check_free(name: str, what: str, texts: Mapping[str, str]) -> None:
     """Refuse a `name` that Python or a generated module uses for something else.
 
     Raises: `UsageError`, in which `what` names the purpose: `a kind`.
     """
-    modules = [ast.parse(text) for path, text in texts.items() if path.suffix == ".py"]
+    modules = [ast.parse(text) for file, text in texts.items() if file.endswith(".py")]
     bound = [item for module in modules for item in Counter(_bound(module)).items()]
     if any(times > 1 or hasattr(builtins, defined) for defined, times in bound):
         longer = f"My{name}" if name[:1].isupper() else f"my-{name}"
@@ -159,20 +165,21 @@ def _read(path: Path) -> str | None:
         return None  # a folder, or not text: not written by a generator
 
 
-def _write_all(texts: Mapping[Path, str], edits: Collection[Path]) -> None:
+def _write_all(root: Path, texts: Mapping[str, str], edits: Collection[str]) -> None:
     """Write every file, or none: when one fails, remove the others again. An edit keeps the permissions of its file."""
     try:
         with ExitStack() as undo:
-            for path, text in texts.items():
+            for name, text in texts.items():
+                path = root / name
                 for folder in reversed([path.parent, *path.parent.parents]):
                     if not folder.exists():
                         folder.mkdir()
                         undo.callback(folder.rmdir)
-                if path in edits:
+                if name in edits:
                     undo.callback(path.write_bytes, path.read_bytes())
                 # x: never over a file that just appeared
-                with path.open("w" if path in edits else "x", encoding="utf-8", newline="\n") as file:
-                    if path not in edits:
+                with path.open("w" if name in edits else "x", encoding="utf-8", newline="\n") as file:
+                    if name not in edits:
                         undo.callback(path.unlink)
                     file.write(text)
             undo.pop_all()

@@ -22,7 +22,7 @@ from ..from_crd.sample import sample
 from ..naming import snake_case
 from ..project import Project
 from .generate import package_of_version
-from .plan import Plan, complaints, formatted, rendered
+from .plan import API, CONTROLLER, SAMPLE, Plan, complaints, formatted, rendered
 from .survey import api_versions, group_of_operator
 
 
@@ -33,56 +33,58 @@ def plan_port(project: Project, crd: Resource, text: str, *, version: str, contr
     """
     kind, group = crd["spec"]["names"]["kind"], group_of_operator(project)
     if existing := [each for each in api_versions(project) if each.kind == kind]:
-        where = existing[0].path.relative_to(project.root)
-        raise UsageError(f"{kind} exists already ({where}), so nothing was written: move it away, and try again")
+        raise UsageError(
+            f"{kind} exists already ({existing[0].path}), so nothing was written: move it away, and try again"
+        )
     ported = port(crd, group=group, version=version, formatted=lambda source: _formatted(project, source))
     resource, problem = sample(ported.hub_class, group)
-    file = f"{kind.lower()}-{ported.hub}.yaml"
     values = {
         "kind": kind,
         "name": crd["metadata"]["name"],
         "module": snake_case(kind),
+        "label": kind.lower(),
         "package": project.package,
         "version": ported.hub,
         "versions": sorted(ported.modules),
         "group": group,
         "differences": repr(list(ported.differences)),
-        "sample": "" if problem else file,
     }
-    texts = {kept(project, crd): text}
+    example = SAMPLE.format_map(values)
+    values["sample"] = "" if problem else Path(example).name
+    texts = {kept(crd): text}
     for name, source in ported.modules.items():
         texts |= package_of_version(project, name)
-        texts[project.source / "api" / name / f"{values['module']}.py"] = source
+        texts[API.format_map({**values, "version": name})] = source
     if not problem:
-        texts[project.root / "samples" / file] = yaml.safe_dump(resource, sort_keys=False)
-    templates = {project.root / "tests" / "unit" / f"test_{values['module']}_crd.py": "test_from_crd.py.j2"}
+        texts[example] = yaml.safe_dump(resource, sort_keys=False)
+    templates = {"tests/unit/test_{module}_crd.py": "test_from_crd.py.j2"}
     if controller:
-        templates[project.source / "controllers" / f"{values['module']}.py"] = "controller_from_crd.py.j2"
+        templates[CONTROLLER] = "controller_from_crd.py.j2"
     return Plan(
         root=project.root,
-        texts=texts | rendered(templates, values),
+        texts=texts | rendered(project, templates, values),
         notes=tuple(_notes(kind, ported, problem, controller=controller)),
     )
 
 
 def changes(project: Project, crd: Resource) -> list[str] | None:
     """How `crd` differs from the definition that the classes were made from; None when they were not made yet."""
-    path = kept(project, crd)
+    path = project.root / kept(crd)
     if not path.exists():
         return None
     return differences(parse_crd(str(path), path.read_text(encoding="utf-8"))[0], crd)
 
 
-def kept(project: Project, crd: Resource) -> Path:
+def kept(crd: Resource) -> str:
     """The file of a definition in the repository."""
-    return project.root / "tests" / "crds" / f"{crd['metadata']['name']}.yaml"
+    return f"tests/crds/{crd['metadata']['name']}.yaml"
 
 
 def _formatted(project: Project, source: str) -> str:
     """As the repository's formatter wants it; what its linter says of names and texts in a definition is silenced."""
-    path = project.source / "kind.py"
-    text = formatted(source, path, package=project.package)
-    codes = ", ".join(sorted(complaints(text, path)))
+    name = f"src/{project.package}/kind.py"
+    text = formatted(project, source, name)
+    codes = ", ".join(sorted(complaints(project, text, name)))
     return f"# ruff: noqa: {codes}\n{text}" if codes else text
 
 

@@ -21,13 +21,13 @@ from ..project import Project
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersion:
-    """One class of the `api` package. `group` None is the operator's own; `lines` has the line of each assignment."""
+    """One class of the `api` package, in the file `path` of the repository; `lines` has the line of each assignment."""
 
     path: Path
     kind: str
     plural: str
     version: str
-    group: str | None
+    group: str
     cluster_scoped: bool
     hub: bool
     storage: bool
@@ -37,14 +37,15 @@ class ApiVersion:
 
 def api_versions(project: Project) -> tuple[ApiVersion, ...]:
     """Every class below `api/` that names a kind and a version, in the order of their paths."""
-    paths = sorted((project.source / "api").rglob("*.py"))
-    return tuple(version for path in paths for version in api_versions_in(path, _parsed(path)))
+    group = group_of_operator(project)
+    modules = {path.relative_to(project.root): _parsed(path) for path in sorted((project.source / "api").rglob("*.py"))}
+    return tuple(version for path, module in modules.items() for version in api_versions_in(path, module, group))
 
 
-def api_versions_in(path: Path, module: ast.Module) -> tuple[ApiVersion, ...]:
-    """The versions in one module, whether or not it is written already."""
+def api_versions_in(path: Path, module: ast.Module, group: str) -> tuple[ApiVersion, ...]:
+    """The versions in one module, whether or not it is written already; `group` is that of the operator."""
     classes = [node for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
-    return tuple(version for node in classes if (version := _api_version(path, node)) is not None)
+    return tuple(version for node in classes if (version := _api_version(path, node, group)) is not None)
 
 
 def group_of_operator(project: Project) -> str:
@@ -76,7 +77,7 @@ def _parsed(path: Path) -> ast.Module:
         raise UsageError(f"{path} is not valid Python ({error}): correct it and try again") from error
 
 
-def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:
+def _api_version(path: Path, node: ast.ClassDef, group: str) -> ApiVersion | None:
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
     for statement, name, value in assignments(node):
@@ -96,7 +97,7 @@ def _api_version(path: Path, node: ast.ClassDef) -> ApiVersion | None:
         kind=values["kind"],
         plural=values.get("plural") or names_of(values["kind"]).plural,
         version=values["version"],
-        group=values.get("group"),
+        group=values.get("group") or group,
         cluster_scoped=str(values.get("scope", "")).upper() == "CLUSTER",
         hub=values.get("hub") is True,
         storage=values.get("storage") is True,
