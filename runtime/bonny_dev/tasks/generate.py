@@ -149,23 +149,18 @@ def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], v
             f"{request.kind} has its controller already: write `async def finalize` in it, and leave out --finalizer"
         )
     hub = hub_of(project, others)
-    version, former = request.version, {**values, "version": hub.version}
-    api, sample, old = API.format_map(values), SAMPLE.format_map(values), SAMPLE.format_map(former)
+    version, api = request.version, API.format_map(values)
     values = {**values, "hub": hub.version, "hub_module": hub.path.stem, "hub_package": hub.path.parent.name}
     templates = {"tests/unit/test_{module}_{version}.py": "test_conversion.py.j2"}
     if not request.no_controller:
         templates["tests/integration/test_{module}_{version}.py"] = "test_version.py.j2"
     texts = rendered(project, templates, values)
     texts[api] = formatted(project, copied_module(project, hub, version), api)
-    texts[sample] = copied_sample(project.root / old, hub, version)
+    sample = project.root / SAMPLE.format_map({**values, "version": hub.version})
+    texts[SAMPLE.format_map(values)] = copied_sample(sample, hub, version)
     (new,) = api_versions_in(Path(api), ast.parse(texts[api]), hub.group)
     stored = next((other for other in others if other.storage), hub)
-    renamed = (
-        (f"api.{hub.path.parent.name}.{hub.path.stem} import", f"api.{version}.{values['module']} import"),
-        (f'"{hub.group}/{hub.version}"', f'"{hub.group}/{version}"'),
-        (Path(old).name, Path(sample).name),
-    )
-    notes = tuple(_notes(project, hub, new, stored, renamed, module=values["module"]))
+    notes = tuple(_notes(project, hub, new, stored))
     return Plan(root=project.root, texts={**package_of_version(project, version), **texts}, notes=notes)
 
 
@@ -175,19 +170,8 @@ def package_of_version(project: Project, version: str) -> dict[str, str]:
     return {} if (project.root / name).exists() else {name: f'"""API version {version}: one module a kind."""\n'}
 
 
-def _notes(
-    project: Project,
-    hub: ApiVersion,
-    new: ApiVersion,
-    stored: ApiVersion,
-    renamed: tuple[tuple[str, str], tuple[str, str], tuple[str, str]],
-    *,
-    module: str,
-) -> Iterator[str]:
-    """Which version is the hub and stored, and the lines to change so that the new one takes its place.
-
-    `renamed` are what the import, the API version and the sample are called before and after.
-    """
+def _notes(project: Project, hub: ApiVersion, new: ApiVersion, stored: ApiVersion) -> Iterator[str]:
+    """Which version is the hub and stored, and the lines to change so that the new one takes its place."""
     yield (
         f"{new.kind} {new.version} is served. {hub.version} stays the hub, which the controller works with; "
         f"{stored.version} stays the version that is stored. To change its fields, edit them, to_hub and from_hub in "
@@ -201,9 +185,10 @@ def _notes(
         (new, "hub", True),
     ):
         yield f"  {version.path}:{version.lines[name]}: {name} = {value}"
+    imported, served, sample = zip(_references(hub), _references(new), strict=True)
     controllers, tests = project.source / "controllers", project.root / "tests"
-    imported, served, sample = renamed
-    users = {controllers / f"{module}.py": (imported, served), tests / "unit" / f"test_{module}.py": (imported, served)}
+    module = f"{new.path.stem}.py"
+    users = {controllers / module: (imported, served), tests / "unit" / f"test_{module}": (imported, served)}
     for path in sorted(controllers.rglob("*.py")):
         # Webhooks, too, review objects in the version that they import.
         if path not in users and imported[0] in path.read_text(encoding="utf-8"):
@@ -217,3 +202,12 @@ def _notes(
                 changed = changed.replace(before, after)
             if changed != line.strip():
                 yield f"  {path.relative_to(project.root)}:{number}: {changed}"
+
+
+def _references(to: ApiVersion) -> tuple[str, str, str]:
+    """How code refers to a version: the import, the API version of its objects, and the name of the sample."""
+    return (
+        f"api.{to.path.parent.name}.{to.path.stem} import",
+        f'"{to.group}/{to.version}"',
+        f"{to.kind.lower()}-{to.version}.yaml",
+    )

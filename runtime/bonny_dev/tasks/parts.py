@@ -74,16 +74,8 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
         raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: say that in place of {request.plural}")
     if served and request.cluster_scoped and served[1] is Scope.NAMESPACED:
         raise UsageError(f"{kind} ({api_version}) is namespaced: leave out --cluster-scoped")
-    scope = Scope.CLUSTER if request.cluster_scoped else Scope.NAMESPACED
-    return _values_of(match, custom=(request.plural, scope))
-
-
-def _values_of(match: re.Match[str], *, custom: tuple[str, Scope]) -> dict[str, Any]:
-    """The values for a kind that `OF` matches; `custom` are the plural and scope of one that is not Kubernetes' own."""
-    served = builtin(match["api_version"], match["kind"])
-    plural, scope = served or custom
-    cluster_scoped = scope is Scope.CLUSTER
-    return {**match.groupdict(), "builtin": served is not None, "plural": plural, "cluster_scoped": cluster_scoped}
+    cluster_scoped = request.cluster_scoped or (served is not None and served[1] is Scope.CLUSTER)
+    return {**match.groupdict(), "builtin": bool(served), "plural": request.plural, "cluster_scoped": cluster_scoped}
 
 
 def _is_of_kubernetes(api_version: str) -> bool:
@@ -180,7 +172,10 @@ def _reviewed_kind(of: str) -> dict[str, Any]:
             f"{of} is neither a kind of this operator nor of Kubernetes: {_suggestion(of)}, or add it by "
             "`invoke gen-controller`"
         )
-    return _values_of(match, custom=(names_of(match["kind"]).plural, Scope.NAMESPACED))
+    served = builtin(match["api_version"], match["kind"])
+    plural, scope = served or (names_of(match["kind"]).plural, Scope.NAMESPACED)
+    cluster_scoped = scope is Scope.CLUSTER
+    return {**match.groupdict(), "builtin": bool(served), "plural": plural, "cluster_scoped": cluster_scoped}
 
 
 def _selector(project: Project, name: str) -> str:
