@@ -122,7 +122,7 @@ def example(c: Context, name: str) -> None:
     """Run an example on a real API server of its own; Ctrl-C ends it."""
     from bonny.errors import UsageError  # noqa: PLC0415  for the tasks that need it
     from bonny_dev.tasks import run_local  # noqa: PLC0415
-    from bonny_dev.tasks.failure import in_one_sentence  # noqa: PLC0415
+    from bonny_dev.tasks.declaring import in_one_sentence  # noqa: PLC0415
     from bonny_dev.tasks.options import LocalRun  # noqa: PLC0415
 
     with in_one_sentence():

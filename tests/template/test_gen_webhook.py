@@ -11,10 +11,10 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.project import Project
-from bonny_dev.tasks.extras import CRYPTOGRAPHY, with_webhooks
 from bonny_dev.tasks.generate import plan_kind
 from bonny_dev.tasks.options import NewKind
 from bonny_dev.tasks.parts import plan_webhook
+from bonny_dev.tasks.pyproject import CRYPTOGRAPHY, with_webhooks
 from tests.support.generating import run_task, state
 
 FILES = (

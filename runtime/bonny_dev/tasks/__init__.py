@@ -18,9 +18,8 @@ from bonny.errors import UsageError
 from ..project import Project
 from . import sandbox as sandbox
 from .command_line import check_command_line as check_command_line
-from .declaring import task
+from .declaring import FromCrd, task
 from .options import Definition, DryRun, KubeContext, LocalRun, NewApi, NewKind, separated
-from .positional import FromCrd
 from .shipping import image as image
 from .shipping import install as install
 from .shipping import lock as lock

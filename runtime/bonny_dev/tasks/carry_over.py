@@ -7,16 +7,14 @@ template or a generator wrote is replaced; `bonny` forwards what else names them
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from bonny.errors import UsageError
 
-from .imports import normal_name
+from .pyproject import PROJECT, with_requirements
 
-PROJECT: Final = "pyproject.toml"
 FILES: Final = (PROJECT, ".gitattributes", ".dockerignore", "Dockerfile", ".github/workflows/ci.yml", ".gitlab-ci.yml",
                 "tasks.py", "tests/**/*.py")  # fmt: skip
 # The text that the template wrote, and the text that it writes now.
@@ -28,7 +26,6 @@ EDITS: Final = {
     r"^!vendor$": "!vendor/bonny",
     r"^COPY vendor vendor$": "COPY vendor/bonny vendor/bonny",
 }
-DEPENDENCIES: Final = re.compile(r"^dependencies = \[$", re.MULTILINE)
 
 
 class Carried(NamedTuple):
@@ -48,7 +45,7 @@ def carry_over(root: Path, requirements: Sequence[str]) -> Carried:
     for path in (path for name in FILES for path in sorted(root.glob(name)) if path.is_file()):
         before = text = _text(path)
         if path.name == PROJECT:
-            text, left = _with_requirements(before, requirements)
+            text, left = with_requirements(before, requirements)
         else:
             for former, now in EDITS.items():
                 text = re.sub(former, now, text, flags=re.MULTILINE)
@@ -63,20 +60,3 @@ def _text(path: Path) -> str:
         return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 ({error}): correct it and try again") from error
-
-
-def _with_requirements(text: str, requirements: Sequence[str]) -> tuple[str, list[str]]:
-    """Add the requirements whose packages are not among the dependencies; another specifier is the user's decision."""
-    try:
-        dependencies = tomllib.loads(text).get("project", {}).get("dependencies", [])
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"pyproject.toml is not valid TOML ({error}): correct it and try again") from error
-    asked, wanted = ({normal_name(line): line for line in lines} for lines in (dependencies, requirements))
-    differing = [(asked[name], line) for name, line in wanted.items() if asked.get(name, line) != line]
-    left = [f"it asks for {theirs}, and the runtime for {line}" for theirs, line in differing]
-    missing = [line for name, line in wanted.items() if name not in asked]
-    added = "".join(f'\n    "{line}",' for line in missing)
-    text, found = DEPENDENCIES.subn(lambda match: match[0] + added, text, count=1)
-    if missing and not found:
-        left.append(f"add {', '.join(missing)} to the dependencies")
-    return text, left

@@ -4,29 +4,34 @@
     def greet(c: Context, name: Annotated[str, "whom to greet"], loud: Annotated[bool, "in capitals"] = False) -> None:
 
 You need it to declare a task: use its `task` instead of invoke's. A parameter whose type is a dataclass stands for its
-fields: the task has an option for each, and the function gets them as one value, which it can hand on.
+fields: the task has an option for each, and the function gets them as one value, which it can hand on. An error of the
+function is shown in one sentence, which is written where the error is raised: on stderr, with an exit code, and never
+with a traceback.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, TypeAlias, cast, get_origin
 
 import invoke.tasks
 from invoke.exceptions import Exit
+from invoke.parser.argument import Argument
+from invoke.tasks import Task
 
-from .failure import in_one_sentence
+from bonny.errors import ApiError, UsageError
 
 Body: TypeAlias = Callable[..., int | None]
 
 
-def task(**options: Any) -> Callable[[Body], invoke.tasks.Task[Any]]:
+def task(**options: Any) -> Callable[[Body], Task[Any]]:
     """As `invoke.task`; a function may also return the exit code, and its errors are shown in one sentence."""
 
-    def decorated(body: Body) -> invoke.tasks.Task[Any]:
+    def decorated(body: Body) -> Task[Any]:
         declared = inspect.signature(body, eval_str=True).parameters.values()
         groups: dict[str, Any] = {each.name: each.annotation for each in declared if is_dataclass(each.annotation)}
         signature = inspect.Signature([*_flat(body)])
@@ -44,7 +49,7 @@ def task(**options: Any) -> Callable[[Body], invoke.tasks.Task[Any]]:
         vars(run)["__signature__"] = signature
         explained = [each for each in signature.parameters.values() if get_origin(each.annotation) is Annotated]
         texts = {each.name: each.annotation.__metadata__[0] for each in explained}
-        return cast("invoke.tasks.Task[Any]", invoke.tasks.task(run, help=texts, **options))
+        return cast("Task[Any]", invoke.tasks.task(run, help=texts, **options))
 
     return decorated
 
@@ -56,3 +61,50 @@ def _flat(function: Callable[..., Any]) -> Iterator[inspect.Parameter]:
             yield from _flat(cast("type", each.annotation))
         else:
             yield each.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@contextmanager
+def in_one_sentence() -> Iterator[None]:
+    """Turn a `UsageError`, an `ApiError` or a package that is not installed into invoke's `Exit` with code 2."""
+    try:
+        yield
+    except (UsageError, ApiError) as error:
+        raise Exit(f"{error}", code=2) from error
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in {"", "bonny", "bonny_dev"}:
+            raise
+        sentence = (
+            f"{missing} is not installed here: run `uv sync`, or `pip install -e '.[dev]'`, and try again; if that "
+            "does not help, add it to pyproject.toml, or correct its name"
+        )
+        raise Exit(sentence, code=2) from error
+
+
+class FromCrd(Task[Any]):
+    """A task that demands no positional argument where `--from-crd` is given: the definition names the kind.
+
+    invoke itself demands every positional argument, or takes none of them by position.
+    """
+
+    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
+        arguments = super().get_arguments(ignore_unknown_help)
+        positional = [each for each in arguments if each.positional]
+        return [_Instead(each, positional) if each.name == "from_crd" else each for each in arguments]
+
+
+class _Instead(Argument):
+    """An option that gives the empty text to each of the `others` that has no value yet."""
+
+    def __init__(self, option: Argument, others: Sequence[Argument]) -> None:
+        super().__init__(
+            names=option.names, kind=option.kind, default=option.default, help=option.help, attr_name=option.attr_name
+        )
+        self.others = others
+
+    def set_value(self, value: Any, cast: bool = True) -> None:
+        super().set_value(value, cast)
+        for other in self.others:
+            if not other.got_value:
+                other.set_value("")
+                other.raw_value = None  # so that it can still be given as an option

@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from ..project import Project
+from .pyproject import PROJECT, normal_name
 
 
 def lacking(project: Project) -> list[str]:
@@ -23,7 +24,7 @@ def lacking(project: Project) -> list[str]:
     A package that comes with a declared one is not lacking; neither is one that is not installed here, which other
     checks report. While a declared one is not installed, nothing is known.
     """
-    table = tomllib.loads((project.root / "pyproject.toml").read_text("utf-8"))
+    table = tomllib.loads((project.root / PROJECT).read_text("utf-8"))
     optional: dict[str, list[str]] = table["project"].get("optional-dependencies", {})
     declared = list(table["project"].get("dependencies", ()))
     declared += [each for name in project.extras for each in optional.get(name, ())]
@@ -74,9 +75,3 @@ def _with_their_own(requirements: Iterable[str]) -> set[str]:
             inner = ()
         todo += [each for each in inner if has_extras or not re.search(r"\bextra\s*==", each)]
     return {name for name, _ in seen}
-
-
-def normal_name(requirement: str) -> str:
-    """The name of a requirement, as `PyYAML` and `pyyaml` are compared (Python packaging, "Name normalization")."""
-    name = re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]
-    return re.sub(r"[-_.]+", "-", name).lower()

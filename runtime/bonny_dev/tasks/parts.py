@@ -21,9 +21,9 @@ from bonny.naming import check_dns_label, check_kind, check_plural, module_to_ki
 
 from ..naming import snake_case
 from ..project import Project
-from .extras import PROJECT, with_webhooks
 from .options import NewKind
 from .plan import CONTROLLER, Plan, check_finalizes, check_free, rendered
+from .pyproject import PROJECT, with_webhooks
 from .survey import api_versions, group_of_operator
 
 # As objects and their kinds are written: `v1/Pod`, `apps/v1/Deployment`.
