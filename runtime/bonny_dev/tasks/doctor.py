@@ -57,6 +57,12 @@ MANIFEST: Final = "apply what `invoke manifest` writes"
 SLICE: Final = Kind("discovery.k8s.io/v1", "EndpointSlice")
 # The operator renews a certificate that is valid for less than a third of a year.
 FEW_DAYS: Final = 30
+# To the person whose check the API server refuses.
+ADVICE: Final[Mapping[type[ApiError], str]] = {
+    Unauthorized: "log in again",
+    Forbidden: "ask an administrator to run this",
+    Invalid: "fix it in the code",
+}
 GREEN, RED, DIM, PLAIN = "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 
@@ -75,7 +81,7 @@ class Finding:
     """More lines, such as a difference."""
 
 
-class _Wrong(Exception):
+class _Wrong(UsageError):
     """A check failed: a sentence, and lines that belong to it."""
 
     def __init__(self, text: str, *detail: str) -> None:
@@ -130,38 +136,29 @@ async def examine(
             return
         yield await _look("version", _supported(client))
         if installs:
-            yield await _look("manifest", _installed(client, operator))
+            yield await _look("manifest", _installed(client, operator), wrong=UsageError)
         for crd in with_conversion(operator, namespace, crds(operator.crds, operator.group)):
-            yield await _look("crd", _crd_as_declared(client, crd))
+            yield await _look("crd", _crd_as_declared(client, crd), wrong=UsageError)
         yield await _look("permissions", _granted(client, operator, namespace))
         # The API server of a sandbox cannot reach a Service.
         if operator.has_webhooks and not installs:
             yield await _look("webhook", _answered(client, operator, namespace))
             yield await _look("webhook", _certified(client, operator, namespace))
         for file, text in samples.items():
-            yield await _look("sample", _accepted(client, kinds_of(operator), file, text))
+            yield await _look("sample", _accepted(client, kinds_of(operator), file, text), wrong=UsageError)
 
 
-async def _look(part: str, check: Awaitable[str]) -> Finding:
+async def _look(part: str, check: Awaitable[str], *, wrong: type[UsageError] = _Wrong) -> Finding:
+    """The finding of a check that fails with an error of the class `wrong`, or because the API server refuses it."""
     try:
         return Finding(part, True, await check)
-    except _Wrong as wrong:
-        return Finding(part, False, str(wrong), wrong.detail)
+    except wrong as error:
+        return Finding(part, False, str(error), getattr(error, "detail", ()))
     except ApiError as error:
         # A rule in CEL is refused with several lines that show it.
         first, *others = str(error).splitlines()
-        return Finding(part, False, f"{first}: {_advice(error)}", tuple(others))
-
-
-def _advice(error: ApiError) -> str:
-    match error:
-        case Unauthorized():
-            return "log in again"
-        case Forbidden():
-            return "ask an administrator to run this"
-        case Invalid():
-            return "fix it in the code"
-    return "check that the API server runs and can be reached from here"
+        advice = ADVICE.get(type(error), "check that the API server runs and can be reached from here")
+        return Finding(part, False, f"{first}: {advice}", tuple(others))
 
 
 async def _reached(client: Client) -> str:
@@ -184,10 +181,7 @@ async def _supported(client: Client) -> str:
 
 async def _installed(client: Client, operator: Operator) -> str:
     documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
-    try:
-        await install(client, documents, manager="doctor")
-    except UsageError as error:
-        raise _Wrong(str(error)) from error
+    await install(client, documents, manager="doctor")
     return "is accepted by the sandbox"
 
 
@@ -207,8 +201,6 @@ async def _crd_as_declared(client: Client, crd: Resource) -> str:
     except NotFound:
         await _asked(client, "POST", path_of(CRD), "create", name, body=crd)
         raise _Wrong(f"{name} is not installed: {MANIFEST}") from None
-    except UsageError as error:
-        raise _Wrong(str(error)) from None
     conditions = {each["type"]: each["status"] for each in (live.get("status") or {}).get("conditions") or ()}
     if conditions.get("Established") != "True":
         raise _Wrong(f"{name} is not served: kubectl describe crd {name}")
@@ -302,8 +294,6 @@ async def _accepted(client: Client, kinds: list[Kind], file: str, text: bytes) -
         raise _Wrong(f"{file}: {served}: {MANIFEST}") from None
     except ApiError as error:
         raise _Wrong(f"{file}: {error}: fix it") from None
-    except UsageError as error:
-        raise _Wrong(str(error)) from None
     return f"{file}: {', '.join(map(identify, accepted)) or 'nothing in it'} would be accepted"
 
 
