@@ -72,14 +72,12 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
         await _drop_authorities(client, others)
         await apply_all(client, others, manager="bonny-install", applied=applied)
         await _unregister(client, others, configurations)
-        for deployment in others if configurations else ():
-            if deployment["kind"] == "Deployment":
-                name = deployment["metadata"]["name"]
-                print(f"waiting for a ready replica of {name}, which answers its webhooks", flush=True)
-                advice = (
-                    f"`kubectl describe deployment {name}` says why; its webhooks are registered by the next install"
-                )
-                await _until(client, deployment, _is_rolled_out, f"has no ready replica: {advice}", wait=wait)
+        deployments = [each for each in others if each["kind"] == "Deployment"]
+        for deployment in deployments if configurations else ():
+            name = deployment["metadata"]["name"]
+            print(f"waiting for a ready replica of {name}, which answers its webhooks", flush=True)
+            advice = f"`kubectl describe deployment {name}` says why; its webhooks are registered by the next install"
+            await _until(client, deployment, _is_rolled_out, f"has no ready replica: {advice}", wait=wait)
         await apply_all(client, configurations, manager="bonny-install", applied=applied)
         for configuration in configurations:
             problem = "has no caBundle, so no write of its kinds is allowed: the operator's log says why"
@@ -187,9 +185,8 @@ async def uninstall(
             await _delete(client, kind_of(each), each)
         for crd in await stop_converting(client, converting):
             print(f"{identify(crd)} no longer asks for conversions", flush=True)
-        await _delete_custom_resources(
-            client, defined, within, left, wait=wait, again=(Forbidden, Invalid, ServerError) if admission else ()
-        )
+        again = (Forbidden, Invalid, ServerError) if admission else ()
+        await _delete_custom_resources(client, defined, within, wait=wait, again=again)
         for document in reversed(documents):
             kind = kind_of(document)
             try:
@@ -222,20 +219,15 @@ def _is_shared(document: Resource, namespace: str) -> bool:
 
 
 async def _delete_custom_resources(
-    client: Client,
-    defined: Sequence[str],
-    within: str | None,
-    left: list[tuple[Kind, Resource]],
-    *,
-    wait: float,
-    again: tuple[type[ApiError], ...],
+    client: Client, defined: Sequence[str], within: str | None, *, wait: float, again: tuple[type[ApiError], ...]
 ) -> None:
-    """Delete what is `left`, and wait until it is gone.
+    """Delete the objects of these kinds, and wait until they are gone.
 
     Refusals of the classes `again` are tried again: a policy or a webhook stays in force for some seconds after it was
     deleted.
     """
     ends = asyncio.get_running_loop().time() + wait
+    left = await _objects(client, defined, within)
     while left:
         refusal: ApiError | None = None
         for kind, resource in left:
