@@ -176,11 +176,8 @@ async def uninstall(
         print(f"uninstalling from {cluster.source}", flush=True)
         # The guard holds the operator's permissions to what they are for, so it stays for as long as those do.
         guard = f"{own}-{serving.GUARD}."
-        admission = [
-            each
-            for each in reversed(documents)
-            if each["apiVersion"] == policies.API_VERSION and not each["metadata"]["name"].startswith(guard)
-        ]
+        called = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]
+        admission = [each for each in called if not each["metadata"]["name"].startswith(guard)]
         for each in admission:
             await _delete(client, kind_of(each), each)
         for crd in await stop_converting(client, converting):

@@ -178,12 +178,8 @@ def _notes(project: Project, hub: ApiVersion, new: ApiVersion, stored: ApiVersio
         f"{new.path}, and set served = False there for one release."
     )
     yield f"To put {new.version} in its place, in a release after it was served, change these lines:"
-    for version, name, value in (
-        (stored, "storage", False),
-        (hub, "hub", False),
-        (new, "storage", True),
-        (new, "hub", True),
-    ):
+    attributes = ((stored, "storage", False), (hub, "hub", False), (new, "storage", True), (new, "hub", True))
+    for version, name, value in attributes:
         yield f"  {version.path}:{version.lines[name]}: {name} = {value}"
     imported, served, sample = zip(_references(hub), _references(new), strict=True)
     controllers, tests = project.source / "controllers", project.root / "tests"

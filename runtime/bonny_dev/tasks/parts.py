@@ -39,20 +39,14 @@ def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
     check_plural(request.plural)
     if request.finalizer:
         check_finalizes(request.kind)
-    values = {
-        **_existing_kind(project, request, of),
-        "finalizer": request.finalizer,
-        "selector": _selector(project, request.kind),
-    }
+    values = {**_existing_kind(project, request, of), "finalizer": request.finalizer}
     # There is no integration test: the required fields of an object of this kind are not known here.
     plan = _planned(project, request.kind, "controller_of", values, tests=("unit",))
     if values["builtin"]:
         return plan
-    note = (
-        f"{values['kind']} is not a kind of Kubernetes itself, and is taken to be "
-        f"{'cluster-scoped' if values['cluster_scoped'] else 'namespaced'}. The operator is ready where its CRD is "
-        "installed."
-    )
+    scope = "cluster-scoped" if values["cluster_scoped"] else "namespaced"
+    taken = f"is taken to be {scope}. The operator is ready where its CRD is installed."
+    note = f"{values['kind']} is not a kind of Kubernetes itself, and {taken}"
     return replace(plan, notes=(note, *plan.notes))
 
 
@@ -99,7 +93,7 @@ def plan_task(project: Project, name: str) -> Plan:
 def plan_reconciler(project: Project, name: str) -> Plan:
     """A reconciler. Raises: `UsageError` when the name cannot be used."""
     check_kind(name, "name of a reconciler", example="ConfigMapCounter")
-    return _planned(project, name, "reconciler", {"selector": _selector(project, name)})
+    return _planned(project, name, "reconciler", {})
 
 
 def plan_scheduler(project: Project, name: str) -> Plan:
@@ -113,7 +107,8 @@ def plan_scheduler(project: Project, name: str) -> Plan:
             f"{name!r} cannot be a scheduler here: no class can be called {class_name}; use for example my-{name}"
         )
     sample = {"samples/{name}.yaml": "scheduler_sample.yaml.j2"}
-    return _planned(project, name, "scheduler", {"class": class_name}, module=snake_case(class_name), more=sample)
+    values = {"class": class_name, "module": snake_case(class_name)}
+    return _planned(project, name, "scheduler", values, more=sample)
 
 
 def plan_webhook(project: Project, of: str) -> Plan:
@@ -140,24 +135,21 @@ def plan_webhook(project: Project, of: str) -> Plan:
             raise UsageError(f"samples/{sample} is missing: write it, the tests of a webhook begin with a valid object")
     else:
         values = {**_reviewed_kind(of), "own": False}
-        values["selector"] = _selector(project, values["kind"])
-    values["tier"] = f"{group_of_operator(project)}/tier"
     # The required fields of an object of another kind are not known here.
     tests = ("unit", "integration") if own else ("unit",)
     plan = _planned(project, f"{values['kind']}Admission", "webhook", values, tests=tests)
-    if not (own or values["builtin"]):
-        note = (
-            f"{values['kind']} is not a kind of Kubernetes itself, and is taken to be namespaced, with the plural "
-            f"{values['plural']}: correct its Kind if that is wrong."
-        )
-        plan = replace(plan, notes=(note, *plan.notes))
     before = (project.root / PROJECT).read_bytes().decode("utf-8")
     text, left = with_webhooks(before)
-    plan = replace(plan, notes=(*plan.notes, *left))
+    notes = [*plan.notes, *left]
+    if not (own or values["builtin"]):
+        taken = f"is taken to be namespaced, with the plural {values['plural']}: correct its Kind if that is wrong."
+        notes.insert(0, f"{values['kind']} is not a kind of Kubernetes itself, and {taken}")
     if text == before:
-        return plan
-    lock = "Next: `uv sync`, or `pip install -e '.[dev]'`, and `invoke lock`: webhooks need the package cryptography."
-    return replace(plan, texts={**plan.texts, PROJECT: text}, edits=frozenset({PROJECT}), notes=(*plan.notes, lock))
+        return replace(plan, notes=tuple(notes))
+    notes.append(
+        "Next: `uv sync`, or `pip install -e '.[dev]'`, and `invoke lock`: webhooks need the package cryptography."
+    )
+    return replace(plan, texts={**plan.texts, PROJECT: text}, edits=frozenset({PROJECT}), notes=tuple(notes))
 
 
 def _reviewed_kind(of: str) -> dict[str, Any]:
@@ -178,27 +170,25 @@ def _reviewed_kind(of: str) -> dict[str, Any]:
     return {**match.groupdict(), "builtin": bool(served), "plural": plural, "cluster_scoped": cluster_scoped}
 
 
-def _selector(project: Project, name: str) -> str:
-    """A label of the operator's own: generated code must not touch every object of a cluster."""
-    return f"{group_of_operator(project)}/{name.lower()}"
-
-
 def _planned(
     project: Project,
     name: str,
     template: str,
     values: Mapping[str, Any],
     *,
-    module: str = "",
     tests: Sequence[str] = ("unit", "integration"),
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
-    """A module in the folder of the controllers, its tests, and the files of `more` templates."""
-    module = module or snake_case(name.replace("-", "_"))
+    """A module in the folder of the controllers, its tests, and the files of `more` templates.
+
+    Its objects have a label in the operator's group: generated code must not touch every object of a cluster.
+    """
+    module = values.get("module") or snake_case(name.replace("-", "_"))
     levels = {f"tests/{level}/test_{module}.py": f"test_{template}_{level}.py.j2" for level in tests}
     # Another name for the module's function where a builtin or ruff (E743) does not allow this one.
     free = f"{module}_" if module == "l" or hasattr(builtins, module) else module
-    values = {**values, "name": name, "label": name.lower(), "package": project.package, "module": module, "free": free}
+    values = {**values, "name": name, "label": name.lower(), "module": module, "free": free}
+    values |= {"package": project.package, "group": group_of_operator(project)}
     texts = rendered(project, {CONTROLLER: f"{template}.py.j2", **levels, **more}, values)
     check_free(name, f"a {template.partition('_')[0]}", texts)
     note = f"Next: edit {CONTROLLER}; `invoke test` runs its tests.".format_map(values)

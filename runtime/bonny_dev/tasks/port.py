@@ -60,11 +60,8 @@ def plan_port(project: Project, crd: Resource, text: str, *, version: str, contr
     templates = {"tests/unit/test_{module}_crd.py": "test_from_crd.py.j2"}
     if controller:
         templates[CONTROLLER] = "controller_from_crd.py.j2"
-    return Plan(
-        root=project.root,
-        texts=texts | rendered(project, templates, values),
-        notes=tuple(_notes(kind, ported, problem, controller=controller)),
-    )
+    texts |= rendered(project, templates, values)
+    return Plan(root=project.root, texts=texts, notes=tuple(_notes(kind, ported, problem, controller=controller)))
 
 
 def changes(project: Project, crd: Resource) -> list[str] | None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -46,6 +46,8 @@ SUMMED_IN: Final = "RUN_LOCAL_PERMISSIONS"
 CALLED_IN: Final = "RUN_LOCAL_WEBHOOKS"
 # The server is usually there after half a second.
 POLL_SECONDS: Final = 0.1
+
+Loopbacks: TypeAlias = tuple[Loopback | None, Loopback | None]
 
 
 def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -> None:
@@ -83,9 +85,7 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
 
 
 @contextmanager
-def _webhooks(
-    operator: Operator, options: LocalRun, cluster: Cluster
-) -> Iterator[tuple[Loopback | None, Loopback | None]]:
+def _webhooks(operator: Operator, options: LocalRun, cluster: Cluster) -> Iterator[Loopbacks]:
     """The port and certificate to serve the operator's webhooks with, and the same if the cluster is to call it."""
     if not operator.has_webhooks:
         yield None, None

@@ -221,9 +221,8 @@ def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[tuple[Path, str]]
         tags = _git("tag", "--list", "v*", "--sort=-version:refname", cwd=clone).split()
         # A release candidate is taken only if it is named.
         ref = ref or next((tag for tag in tags if re.fullmatch(r"v\d+(\.\d+)*", tag)), "HEAD")
-        commits = [
-            name for name in (ref, f"origin/{ref}") if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)
-        ]
+        names = (ref, f"origin/{ref}")
+        commits = [name for name in names if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)]
         if not commits:
             raise UsageError(f"{public} has no tag, branch or commit {ref!r}: name another one by --ref")
         # Some systems do not allow the names of the template's other folders.
