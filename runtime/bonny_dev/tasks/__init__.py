@@ -279,10 +279,8 @@ def update_vendored(
     for name, changed in report.kept:
         advice = "; the new version changed it, too: compare them" if changed else ""
         print(f"kept vendor/{name}, which was edited here{advice}")
-    for name in report.edited:
-        print(f"edited {name}")
-    for sentence in report.left:
-        print(sentence)
+    for line in (*(f"edited {name}" for name in report.edited), *report.left):
+        print(line)
     first = "pip install -e '.[dev]', invoke lock, " if "pyproject.toml" in report.edited else ""
     print(f"next: {first}invoke test, and commit")
 

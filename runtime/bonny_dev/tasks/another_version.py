@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
@@ -81,16 +81,10 @@ def copied_sample(path: Path, hub: ApiVersion, version: str) -> str:
 def copied_module(project: Project, hub: ApiVersion, version: str) -> str:
     """The source of the hub's module as that of `version`: neither hub nor stored, with functions for conversion."""
     module = _Module((project.root / hub.path).read_text(encoding="utf-8"))
-    declared = next(
-        node
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef) and node.lineno <= hub.lines["hub"] <= (node.end_lineno or 0)
-    )
-    edits = [
-        *_elsewhere(module, hub, version),
-        *_attributes(module, declared, {"version": f'"{version}"', "hub": "False", "storage": "False"}),
-        *_conversions(module, declared),
-    ]
+    classes = [node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+    declared = next(node for node in classes if hub.lines["hub"] in {value.lineno for *_, value in assignments(node)})
+    edits = [*_elsewhere(module, hub, version), *_attributes(module, declared, version)]
+    edits += _conversions(module, declared)
     source = module.source
     # From the end, so that what is replaced does not move what comes before it.
     for edit in sorted(edits, reverse=True):
@@ -128,7 +122,8 @@ def _elsewhere(module: _Module, hub: ApiVersion, version: str) -> Iterator[Edit]
             yield module.replaced(node, r"^from\s+\.\s*", way)
 
 
-def _attributes(module: _Module, declared: ast.ClassDef, values: Mapping[str, str]) -> Iterator[Edit]:
+def _attributes(module: _Module, declared: ast.ClassDef, version: str) -> Iterator[Edit]:
+    values = {"version": f'"{version}"', "hub": "False", "storage": "False"}
     for statement, name, value in assignments(declared):
         if name in values:
             yield Edit(*module.span(value), values[name])

@@ -71,7 +71,8 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
         def prepare() -> None:
             if called:
                 asyncio.run(register_webhooks(operator, cluster, called, namespace=namespace))
-            _apply_samples(operator, options, config, cluster, samples)
+            if options.apply_samples and samples is not None:
+                _apply_samples(operator, config, cluster, samples)
 
         with _once_it_answers(called, prepare):
             if operator.deploy.secure_metrics:
@@ -185,15 +186,12 @@ def _provision(operator: Operator, options: LocalRun, cluster: Cluster, definiti
     return account
 
 
-def _apply_samples(
-    operator: Operator, options: LocalRun, config: Config, cluster: Cluster, samples: Path | None
-) -> None:
-    if options.apply_samples and samples is not None:
-        namespace = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
-        applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=namespace))
-        print(f"applied {', '.join(applied) or f'nothing: {samples.name}/ holds no YAML'}")
-        if applied:
-            print(f"to change a sample yourself: kubectl apply --server-side --filename {samples.name}/", flush=True)
+def _apply_samples(operator: Operator, config: Config, cluster: Cluster, samples: Path) -> None:
+    namespace = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
+    applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=namespace))
+    print(f"applied {', '.join(applied) or f'nothing: {samples.name}/ holds no YAML'}")
+    if applied:
+        print(f"to change a sample yourself: kubectl apply --server-side --filename {samples.name}/", flush=True)
 
 
 def configured(options: LocalRun, base: Config) -> Config:
@@ -220,8 +218,6 @@ def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
     with Sandbox() as sandbox:
         for name in config.watch_namespaces or ():
             sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        print(
-            f"it is ready; in another terminal:\n  export KUBECONFIG={sandbox.kubeconfig}\n  kubectl get crds\n",
-            flush=True,
-        )
+        commands = f"  export KUBECONFIG={sandbox.kubeconfig}\n  kubectl get crds\n"
+        print(f"it is ready; in another terminal:\n{commands}", flush=True)
         yield Kubeconfig(str(sandbox.kubeconfig))
