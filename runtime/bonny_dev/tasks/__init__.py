@@ -66,9 +66,7 @@ def _port(c: Context, source: str, new: NewKind, *, dry_run: bool) -> int:
     crd, text = read_crd(source, kind=new.kind)
     changes = port.changes(project, crd)
     if changes is None:
-        _carry_out(
-            port.plan_port(project, crd, text, version=new.version, controller=not new.no_controller), dry_run=dry_run
-        )
+        _carry_out(port.plan_port(project, crd, text, new), dry_run=dry_run)
         return 0
     kept = port.kept(crd)
     if changes:

@@ -22,12 +22,13 @@ from ..from_crd.sample import sample
 from ..naming import snake_case
 from ..project import Project
 from .generate import package_of_version
+from .options import NewKind
 from .plan import API, CONTROLLER, SAMPLE, Plan, complaints, formatted, rendered
 from .survey import api_versions, group_of_operator
 
 
-def plan_port(project: Project, crd: Resource, text: str, *, version: str, controller: bool) -> Plan:
-    """The files for the definition `crd`, whose YAML is `text`. An empty `version` is all of them.
+def plan_port(project: Project, crd: Resource, text: str, new: NewKind) -> Plan:
+    """The files for the definition `crd`, whose YAML is `text`. An empty `version` of `new` is all of them.
 
     Raises: `UsageError` when the kind exists, or cannot be declared as it is.
     """
@@ -36,7 +37,7 @@ def plan_port(project: Project, crd: Resource, text: str, *, version: str, contr
         raise UsageError(
             f"{kind} exists already ({existing[0].path}), so nothing was written: move it away, and try again"
         )
-    ported = port(crd, group=group, version=version, formatted=lambda source: _formatted(project, source))
+    ported = port(crd, group=group, version=new.version, formatted=lambda source: _formatted(project, source))
     resource, problem = sample(ported.hub_class, group)
     values = {
         "kind": kind,
@@ -58,10 +59,10 @@ def plan_port(project: Project, crd: Resource, text: str, *, version: str, contr
     if not problem:
         texts[example] = yaml.safe_dump(resource, sort_keys=False)
     templates = {"tests/unit/test_{module}_crd.py": "test_from_crd.py.j2"}
-    if controller:
+    if not new.no_controller:
         templates[CONTROLLER] = "controller_from_crd.py.j2"
     texts |= rendered(project, templates, values)
-    return Plan(root=project.root, texts=texts, notes=tuple(_notes(kind, ported, problem, controller=controller)))
+    return Plan(root=project.root, texts=texts, notes=tuple(_notes(new, kind, ported, problem)))
 
 
 def changes(project: Project, crd: Resource) -> list[str] | None:
@@ -85,7 +86,7 @@ def _formatted(project: Project, source: str) -> str:
     return f"# ruff: noqa: {codes}\n{text}" if codes else text
 
 
-def _notes(kind: str, ported: Port, problem: str, *, controller: bool) -> Iterator[str]:
+def _notes(new: NewKind, kind: str, ported: Port, problem: str) -> Iterator[str]:
     if ported.differences:
         yield f"The classes say everything in the definition of {kind} but this:"
         yield from (f"  {each}" for each in ported.differences)
@@ -93,5 +94,5 @@ def _notes(kind: str, ported: Port, problem: str, *, controller: bool) -> Iterat
         yield f"The classes say everything in the definition of {kind}."
     if problem:
         yield f"No sample was written: a {kind} with the required fields alone is refused ({problem}). Write one."
-    handler = "write the handler; " if controller else ""
+    handler = "" if new.no_controller else "write the handler; "
     yield f"Next: {handler}`invoke test --unit` compares the classes with the definition."
