@@ -98,8 +98,7 @@ class _Module:
     def __init__(self, text: str) -> None:
         self.source = text.encode()
         self.tree = ast.parse(self.source)
-        lengths = map(len, self.source.splitlines(keepends=True))
-        self.starts = [0, *accumulate(lengths)]
+        self.starts = [0, *accumulate(map(len, self.source.splitlines(keepends=True)))]
         """Where each line begins."""
 
     def span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:

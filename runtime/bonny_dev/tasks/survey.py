@@ -69,12 +69,9 @@ def _parsed(path: Path) -> ast.Module:
         return ast.parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}): restore it and try again") from error
-    except SyntaxError as error:
-        raise UsageError(
-            f"{path}:{error.lineno} is not valid Python ({error.msg}): correct it and try again"
-        ) from error
-    except ValueError as error:
-        raise UsageError(f"{path} is not valid Python ({error}): correct it and try again") from error
+    except (SyntaxError, ValueError) as error:
+        where, why = (f"{path}:{error.lineno}", error.msg) if isinstance(error, SyntaxError) else (path, error)
+        raise UsageError(f"{where} is not valid Python ({why}): correct it and try again") from error
 
 
 def _api_version(path: Path, node: ast.ClassDef, group: str) -> ApiVersion | None:
