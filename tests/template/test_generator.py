@@ -321,6 +321,15 @@ def test_a_misspelt_task_is_answered_with_what_comes_close(project: Path, argume
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
+def test_the_help_of_a_task_explains_its_arguments(project: Path) -> None:
+    command = [sys.executable, "-m", "invoke", "--help", "gen-controller"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "kind in CamelCase: Widget" in done.stdout
+    assert "objects of the kind have no namespace" in done.stdout
+
+
 def test_tasks_can_be_imported_by_other_programs(project: Path) -> None:
     """What is on their command line is none of our business."""
     command = [sys.executable, "-c", "import tasks; print(tasks.ns.name)", "no-such-task"]

@@ -10,6 +10,7 @@ import difflib
 import re
 import sys
 from collections.abc import Iterable
+from copy import deepcopy
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +34,8 @@ def check_command_line(ns: Collection) -> None:
     if program.stem not in PROGRAMS and program.parent.name != "invoke":
         return  # tasks.py was imported by something else
     core = Parser(initial=Program().initial_context, ignore_unknown=True).parse_argv(sys.argv[1:])
-    parser = Parser(initial=Program().initial_context, contexts=ns.to_contexts())
+    contexts = deepcopy(ns).to_contexts()  # invoke removes the help texts that it reads: leave them to --help
+    parser = Parser(initial=Program().initial_context, contexts=contexts)
     wanted = core[0].args["help"].value
     if isinstance(wanted, str) and wanted not in parser.contexts:
         raise Exit(_no_task(wanted, parser), code=2)
