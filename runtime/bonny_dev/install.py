@@ -33,6 +33,12 @@ def kinds_of(operator: Operator) -> list[Kind]:
     return handled + [version.as_kind(operator.group) for version in operator.crds]
 
 
+def is_served(operator: Operator, document: Resource) -> bool:
+    """Whether clients can use the API version of a document: not if its version class says `served = False`."""
+    hidden = [version.as_kind(operator.group) for version in operator.crds if not version.served]
+    return all((each.api_version, each.kind) != (document["apiVersion"], document["kind"]) for each in hidden)
+
+
 def kind_of(document: Resource, kinds: Iterable[Kind] = ()) -> Kind:
     """The kind of a document: one of `kinds`, or one of Kubernetes; of any other the plural is the regular one."""
     api_version, kind = document["apiVersion"], document["kind"]

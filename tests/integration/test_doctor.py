@@ -16,13 +16,17 @@ import pytest
 
 from bonny import Admission, Axn, Controller, Field, Operator, Owned, Review, Status
 from bonny.api import Rule, Spec, Version
+from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
+from bonny.resource import Resource
 from bonny.webhooks import certificates
 from bonny.webhooks.names import host_names
 from bonny_dev.manifest import bundle
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.sandbox import Sandbox, versions
+from bonny_dev.tasks.doctor import examine
 from bonny_dev.tasks.doctor import run as examine_and_tell
+from bonny_dev.tasks.provision import apply_samples, sample_files
 from bonny_dev.testing.faults import Fault, FaultProxy, Respond, is_any
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
@@ -196,6 +200,45 @@ def test_a_version_that_is_not_supported_is_named(
     assert version in line
     assert line.endswith(said)
     assert line.startswith("FAIL" if said else "ok")
+
+
+class HiddenGateSpec(Spec):
+    """The fields of a version that is not served yet."""
+
+    metres: int = 1
+
+
+class HiddenGate(Version):
+    """A wide door, in metres."""
+
+    kind = "Gate"
+    version = "v2"
+    served = False
+    spec: HiddenGateSpec = HiddenGateSpec()
+    status: GateStatus
+
+    @staticmethod
+    def to_hub(resource: Resource) -> Resource:
+        """Not called in these tests."""
+        return resource
+
+    from_hub = to_hub
+
+
+async def test_regression_a_version_that_is_not_served_yet_fails_no_check_in_a_sandbox(
+    sandbox: Sandbox, installed: list[dict[str, Any]], samples: Path
+) -> None:
+    """The manifest for a sandbox grants nothing for webhooks, and the sample of the new version cannot be applied."""
+    converting = Operator(name=NAME, group="gates.example.com", controllers=[GateController], crds=[Gate, HiddenGate])
+    (samples / "gate-v2.yaml").write_text(SAMPLE.replace("v1", "v2").replace("width", "metres"), "utf-8")
+    cluster = Kubeconfig(str(sandbox.kubeconfig))
+
+    assert converting.has_webhooks
+    findings = examine(converting, cluster, namespace=NAME, samples=sample_files(samples), installs=True)
+    assert [each.text async for each in findings if not each.ok or "v2" in each.text] == [
+        "gate-v2.yaml: has no object of a served version"
+    ]
+    assert await apply_samples(converting, cluster, samples, namespace="default") == ["Gate default/front"]
 
 
 # --- CRDs -------------------------------------------------------------------------------------------------------------

@@ -163,6 +163,8 @@ def test_the_lines_to_change_put_it_in_the_place_of_the_hub(project: Path) -> No
     assert [name for name, version in versions_served(project).items() if version["storage"]] == ["v1"]
     command = [sys.executable, "-m", "pytest", "-q", "tests/unit"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    on_a_server = (project / "tests/integration/test_widget.py").read_text(encoding="utf-8")
+    assert '"widget-v1.yaml"' in on_a_server, "regression: it failed as soon as the old version was no longer served"
     admission = (project / "src/widgets_operator/controllers/widget_admission.py").read_text(encoding="utf-8")
     assert "api.v1.widget import Widget" in admission, "regression: it went on reviewing the old version"
     assert (done.returncode, "8 passed" in done.stdout) == (0, True), done.stdout
@@ -200,6 +202,18 @@ def test_versions_whose_fields_differ_are_converted_by_the_functions_or_refused_
     (sentence,) = done.stderr.splitlines()
     page = (TEMPLATE / "docs/how-to/add-a-version.md").read_text("utf-8")
     assert sentence in page.replace("\n> ", " ")
+
+
+@pytest.mark.parametrize("hidden", [V1, V2])
+def test_regression_a_version_that_is_not_served_is_not_read_on_a_server(project: Path, hidden: str) -> None:
+    add(project, "v2alpha1")
+    add(project, "v1")
+    spoiled(project, hidden, '    kind = "Widget"\n', '    kind = "Widget"\n    served = False\n')
+
+    command = [sys.executable, "-m", "pytest", "-q", "tests/integration/test_widget_v1.py"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, "1 skipped" in done.stdout) == (0, True), done.stdout
 
 
 def spoiled(project: Path, name: str, old: str, new: str) -> None:

@@ -37,7 +37,7 @@ from bonny.run.reviews import refused
 from bonny.webhooks import names
 
 from ..crd.definition import crds
-from ..install import CRD, install, kind_of, kinds_of, read_documents, read_each_version
+from ..install import CRD, install, is_served, kind_of, kinds_of, read_documents, read_each_version
 from ..manifest import bundle
 from ..manifest.webhooks import webhooks, with_conversion
 from ..sandbox import Sandbox, versions
@@ -139,13 +139,13 @@ async def examine(
             yield await _look("manifest", _installed(client, operator), wrong=UsageError)
         for crd in with_conversion(operator, namespace, crds(operator.crds, operator.group)):
             yield await _look("crd", _crd_as_declared(client, crd), wrong=UsageError)
-        yield await _look("permissions", _granted(client, operator, namespace))
-        # The API server of a sandbox cannot reach a Service.
+        # The API server of a sandbox cannot reach a Service, so the manifest for it has no webhooks.
+        yield await _look("permissions", _granted(client, operator, namespace, deployed=not installs))
         if operator.has_webhooks and not installs:
             yield await _look("webhook", _answered(client, operator, namespace))
             yield await _look("webhook", _certified(client, operator, namespace))
         for file, text in samples.items():
-            yield await _look("sample", _accepted(client, kinds_of(operator), file, text), wrong=UsageError)
+            yield await _look("sample", _accepted(client, operator, file, text), wrong=UsageError)
 
 
 async def _look(part: str, check: Awaitable[str], *, wrong: type[UsageError] = _Wrong) -> Finding:
@@ -263,9 +263,9 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
     return f"the certificate in Secret {namespace}/{name} is trusted, and ends in {days} days"
 
 
-async def _granted(client: Client, operator: Operator, namespace: str) -> str:
+async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:
     account = f"ServiceAccount {namespace}/{operator.name}"
-    needed = set(permissions(grants(operator, namespace=namespace)))
+    needed = set(permissions(grants(operator, namespace=namespace, deployed=deployed)))
     for seconds in ROLE_SECONDS:
         missing = await refused(client, needed, service_account=(namespace, operator.name))
         if not missing:
@@ -280,12 +280,14 @@ async def _granted(client: Client, operator: Operator, namespace: str) -> str:
     return f"{account} has all {len(needed)} permissions that it needs"
 
 
-async def _accepted(client: Client, kinds: list[Kind], file: str, text: bytes) -> str:
+async def _accepted(client: Client, operator: Operator, file: str, text: bytes) -> str:
     """A dry run of applying each object in it, to the namespace `default` where it names none."""
     accepted = []
     try:
         for document in read_documents(file, text):
-            kind = kind_of(document, kinds)
+            if not is_served(operator, document):
+                continue
+            kind = kind_of(document, kinds_of(operator))
             metadata = {**({"namespace": "default"} if kind.namespaced else {}), **document["metadata"]}
             stored, _ = await client.apply(kind, {**document, "metadata": metadata}, manager="doctor", dry_run=True)
             accepted.append(stored)
@@ -294,7 +296,9 @@ async def _accepted(client: Client, kinds: list[Kind], file: str, text: bytes) -
         raise _Wrong(f"{file}: {served}: {MANIFEST}") from None
     except ApiError as error:
         raise _Wrong(f"{file}: {error}: fix it") from None
-    return f"{file}: {', '.join(map(identify, accepted)) or 'nothing in it'} would be accepted"
+    if not accepted:
+        return f"{file}: has no object of a served version"
+    return f"{file}: {', '.join(map(identify, accepted))} would be accepted"
 
 
 async def _asked(

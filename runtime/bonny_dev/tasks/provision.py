@@ -18,7 +18,7 @@ from bonny.kinds import Kind, builtin
 from bonny.operator import Operator
 from bonny.resource import Resource, identify
 
-from ..install import CRD, install, kind_of, kinds_of, read_documents
+from ..install import CRD, install, is_served, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 from ..webhooks import Loopback
 
@@ -63,11 +63,16 @@ async def register_webhooks(operator: Operator, cluster: Cluster, loopback: Loop
 async def apply_samples(operator: Operator, cluster: Cluster, folder: Path, *, namespace: str) -> list[str]:
     """Apply every YAML file of `folder`; objects without a namespace go to `namespace`. Returns: what was applied.
 
+    Objects of versions that are not served are left out.
+
     Raises: `UsageError` when a file cannot be read or is refused, and as `install_crds`.
     """
     kinds = kinds_of(operator)
     texts = {f"{folder.name}/{name}": text for name, text in sample_files(folder).items()}
-    samples = {name: read_documents(name, text) for name, text in texts.items()}
+    samples = {
+        name: [document for document in read_documents(name, text) if is_served(operator, document)]
+        for name, text in texts.items()
+    }
     for name, documents in samples.items():
         for document in documents:
             if kind_of(document, kinds).namespaced:
