@@ -184,8 +184,11 @@ def _notes(project: Project, hub: ApiVersion, new: ApiVersion, stored: ApiVersio
     imported, served, sample = zip(_references(hub), _references(new), strict=True)
     controllers, tests = project.source / "controllers", project.root / "tests"
     module = f"{new.path.stem}.py"
-    users = {controllers / module: (imported, served), tests / "unit" / f"test_{module}": (imported, served)}
-    users[tests / "integration" / f"test_{module}"] = (sample,)
+    users: dict[Path, tuple[tuple[str, str], ...]] = {
+        controllers / module: (imported, served),
+        tests / "unit" / f"test_{module}": (imported, served),
+        tests / "integration" / f"test_{module}": (sample,),
+    }
     for path in sorted(controllers.rglob("*.py")):
         # Webhooks, too, review objects in the version that they import.
         if path not in users and imported[0] in path.read_text(encoding="utf-8"):
