@@ -485,6 +485,12 @@ def test_webhooks_that_nobody_answers_or_trusts_are_named(
         "ok    webhook      Service gates/gates-webhook has ready endpoints (1)",
         f"ok    webhook      the certificate in Secret gates/{secret} is trusted, and ends in 89 days",
     ]
+    # Regression: the reason was left out, and "fix it" was the advice.
+    refused = Sandbox.eventually(
+        lambda: [of("sample", lines) for lines in [examined(guarded)] if lines[-1][:4] == "FAIL"]
+    )
+    assert 'failed calling webhook "gate-admission.gates.example.com"' in refused[0]
+    assert refused[0].endswith(": see the checks of webhooks")
 
     other = b64encode(certificates.issue(["example.com"]).ca).decode()
     hook["clientConfig"]["caBundle"] = other

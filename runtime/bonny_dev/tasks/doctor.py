@@ -24,7 +24,18 @@ import msgspec
 
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig
-from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, Throttled, Unauthorized, refusal
+from bonny.client.errors import (
+    Forbidden,
+    Invalid,
+    NotFound,
+    NotServed,
+    ServerError,
+    Throttled,
+    Unauthorized,
+    log_text_of,
+    refusal,
+    shows_values,
+)
 from bonny.core.objects import decode_failure
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
@@ -107,6 +118,7 @@ def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, con
 
 
 async def _report(findings: AsyncIterator[Finding]) -> bool:
+    shows_values.set(True)  # the reader wrote the samples
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")  # https://no-color.org
     green, red, dim, plain = (GREEN, RED, DIM, PLAIN) if colour else ("",) * 4
     checks = wrong = 0
@@ -157,8 +169,13 @@ async def _look(part: str, check: Awaitable[str], *, wrong: type[UsageError] = _
     except ApiError as error:
         # A rule in CEL is refused with several lines that show it.
         first, *others = str(error).splitlines()
-        advice = ADVICE.get(type(error), "check that the API server runs and can be reached from here")
-        return Finding(part, False, f"{first}: {advice}", tuple(others))
+        return Finding(part, False, f"{first}: {_advice(error)}", tuple(others))
+
+
+def _advice(error: ApiError) -> str:
+    if isinstance(error, ServerError) and "webhook" in log_text_of(error):
+        return "see the checks of webhooks"
+    return ADVICE.get(type(error), "check that the API server runs and can be reached from here")
 
 
 async def _reached(client: Client) -> str:
@@ -295,7 +312,8 @@ async def _accepted(client: Client, operator: Operator, file: str, text: bytes) 
         served = f"{document['kind']} of {document['apiVersion']} is not served"
         raise _Wrong(f"{file}: {served}: {MANIFEST}") from None
     except ApiError as error:
-        raise _Wrong(f"{file}: {error}: fix it") from None
+        advice = _advice(error) if isinstance(error, ServerError) else "fix it"
+        raise _Wrong(f"{file}: {log_text_of(error)}: {advice}") from None
     if not accepted:
         return f"{file}: has no object of a served version"
     return f"{file}: {', '.join(map(identify, accepted))} would be accepted"
