@@ -425,7 +425,7 @@ class Axn(Generic[V_co]):
         After a conflict it is called again with a newer status, so it must have no side effects.
 
         Raises: `AlreadyApplied`; `InvalidObject` with the fields when a status object does not fit the schema;
-        `OptionError` when it is the status of another kind. RBAC: patch <plural>/status, granted for your own kinds.
+        `OptionError` when it is the status of another kind, or a mapping. RBAC: patch <plural>/status, granted for your own kinds.
         """
         self._may_change(State.STATUS_APPLIED)
         if isinstance(change, Status):
@@ -434,6 +434,8 @@ class Axn(Generic[V_co]):
                 wanted = f"a {model.__name__}" if model else "no status"
                 raise OptionError(f"update_status got a {type(change).__name__}, and a {self.kind.kind} has {wanted}")
             change = change_by(change)
+        elif not callable(change):
+            raise OptionError(f"update_status got a {type(change).__name__}: pass a status object or a function")
         self._status_changes.append(change)
 
     def set_condition(

@@ -80,7 +80,7 @@ class Operator:
         **moved: Never,
     ) -> None:
         _refuse_moved(moved)
-        self.name: str = check_dns_label(name, "operator name")
+        self.name: str = check_dns_label(name, "valid operator name")
         """Name of the Deployment, the Lease and the field managers: a DNS label."""
 
         self.group: str = check_group(group)

@@ -181,6 +181,11 @@ def test_the_status_of_another_kind_is_refused(version: type[Version], sentence:
         token_of(claim(), version=version).update_status(OtherStatus())
 
 
+def test_regression_a_mapping_is_refused_in_the_line_that_registers_it() -> None:
+    with pytest.raises(OptionError, match=r"^update_status got a dict: pass a status object or a function$"):
+        token_of(claim(), version=Claim).update_status({"phase": "Running"})  # type: ignore[arg-type]
+
+
 def test_a_kind_without_a_version_class_takes_any_status() -> None:
     axn = token_of(claim(), version=None)
     axn.update_status(OtherStatus(phase="Running"))
