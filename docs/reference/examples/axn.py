@@ -121,9 +121,9 @@ async def children() -> None:
     labels = {"labels": {"tier": "web"}}
     live = [{**config_map("a", size="1"), "metadata": {"name": "a", **labels}}, config_map("b")]
     observed = [testing.child_of(widget(), child) for child in live]
-    token = await testing.handle(Counts, widget(), observed=observed)
-    testing.assert_status(token, size=1)
-    testing.assert_descendant(token, "ConfigMap", "a", data={"size": "1"})
+    axn = await testing.handle(Counts, widget(), observed=observed)
+    testing.assert_status(axn, size=1)
+    testing.assert_descendant(axn, "ConfigMap", "a", data={"size": "1"})
 
 
 async def related() -> None:
@@ -146,8 +146,8 @@ async def related() -> None:
         metadata = {"name": name, "namespace": "default", "labels": labels}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n1"}}
 
-    token = await testing.handle(Serving, widget("w1", size=1), observed=[pod("a", widget="w1"), pod("b")])
-    testing.assert_condition(token, "Ready", True, message="2 pods on the first node")
+    axn = await testing.handle(Serving, widget("w1", size=1), observed=[pod("a", widget="w1"), pod("b")])
+    testing.assert_condition(axn, "Ready", True, message="2 pods on the first node")
 
 
 def identifier() -> None:
@@ -164,8 +164,8 @@ async def call() -> None:
             size = axn.call(size_in_a_database())
             axn.update_status(lambda status: {**status, "size": size})
 
-    token = await testing.handle(InAThread, widget())
-    testing.assert_status(token, size=3)
+    axn = await testing.handle(InAThread, widget())
+    testing.assert_status(axn, size=3)
 
 
 # --- what shall be so -------------------------------------------------------------------------------------------------
@@ -182,8 +182,8 @@ async def register_descendant() -> None:
             axn.register_descendant(namespace, group=-1)  # applied before
             axn.register_descendant(config_map("kept"), omit_owner_ref=True)
 
-    token = await testing.handle(Homes, widget())
-    assert [child["metadata"]["name"] for child in token.descendants] == ["my-ns", "size", "kept"]
+    axn = await testing.handle(Homes, widget())
+    assert [child["metadata"]["name"] for child in axn.descendants] == ["my-ns", "size", "kept"]
 
     class Ordered(Controller[Widget]):
         owns = (Owned("batch/v1", "Job"), Owned("v1", "ConfigMap"))
@@ -193,8 +193,8 @@ async def register_descendant() -> None:
             axn.register_descendant(migration)
             axn.register_descendant(config_map("app"), after=migration, when=is_ready)
 
-    token = await testing.handle(Ordered, widget())
-    assert token.waiting == "waiting for Job default/migration"
+    axn = await testing.handle(Ordered, widget())
+    assert axn.waiting == "waiting for Job default/migration"
 
 
 async def keep_descendant() -> None:
@@ -210,9 +210,9 @@ async def keep_descendant() -> None:
             axn.register_descendant(config_map(f"{axn.key.name}-{generation}", size=str(axn.spec.size)))
 
     earlier = [testing.child_of(widget("w1"), config_map(f"w1-{number}")) for number in range(-2, 1)]
-    token = await testing.handle(Snapshots, widget("w1"), observed=earlier)
-    testing.assert_descendant(token, "ConfigMap", "w1-1")
-    testing.assert_pruned(token, "ConfigMap", "w1--1")
+    axn = await testing.handle(Snapshots, widget("w1"), observed=earlier)
+    testing.assert_descendant(axn, "ConfigMap", "w1-1")
+    testing.assert_pruned(axn, "ConfigMap", "w1--1")
 
 
 def descendants() -> None:
@@ -247,9 +247,9 @@ async def stage() -> None:
             with axn.stage("SchemaReady"):
                 ...
 
-    token = await testing.handle(SetUp, widget())
-    testing.assert_condition(token, "DatabaseReady", False, reason="Waiting", message="the database is starting")
-    testing.assert_condition(token, "SchemaReady", None, reason="WaitingForDatabaseReady")
+    axn = await testing.handle(SetUp, widget())
+    testing.assert_condition(axn, "DatabaseReady", False, reason="Waiting", message="the database is starting")
+    testing.assert_condition(axn, "SchemaReady", None, reason="WaitingForDatabaseReady")
 
 
 async def unfinished() -> None:
@@ -257,8 +257,8 @@ async def unfinished() -> None:
         async def reconcile(self, axn: Axn[Widget]) -> None:
             raise Wait("not yet")
 
-    token = await testing.handle(Waits, widget())
-    assert token.unfinished == ReconcileFailure("Waiting", "not yet")
+    axn = await testing.handle(Waits, widget())
+    assert axn.unfinished == ReconcileFailure("Waiting", "not yet")
 
 
 def status() -> None:
@@ -278,8 +278,8 @@ async def requeue_after() -> None:
         async def reconcile(self, axn: Axn[Widget]) -> None:
             axn.requeue_after(30.0)
 
-    token = await testing.handle(Polls, widget())
-    assert testing.assert_requeued(token) == 30.0
+    axn = await testing.handle(Polls, widget())
+    assert testing.assert_requeued(axn) == 30.0
 
 
 async def requeue_at() -> None:
@@ -289,8 +289,8 @@ async def requeue_at() -> None:
             axn.requeue_at(midnight + timedelta(days=1))
 
     evening = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
-    token = await testing.handle(Nightly, widget(), now=evening)
-    testing.assert_requeued(token, at=datetime(2026, 3, 2, tzinfo=UTC))
+    axn = await testing.handle(Nightly, widget(), now=evening)
+    testing.assert_requeued(axn, at=datetime(2026, 3, 2, tzinfo=UTC))
 
 
 async def halt() -> None:
@@ -360,8 +360,8 @@ async def apply_descendants() -> None:
             await axn.apply_descendants(create_events=False)
             axn.set_condition("Applied", True)
 
-    token = await testing.handle(InTwoSteps, widget())
-    assert token.states == {State.DESCENDANTS_APPLIED}
+    axn = await testing.handle(InTwoSteps, widget())
+    assert axn.states == {State.DESCENDANTS_APPLIED}
 
 
 async def apply_status() -> None:
@@ -379,8 +379,8 @@ async def safe_apply_status() -> None:
             await axn.safe_apply_status()  # a person sees it now; the object may be gone meanwhile
             axn.success_event(reason="Started")
 
-    token = await testing.handle(Long, widget())
-    assert State.STATUS_APPLIED in token.states
+    axn = await testing.handle(Long, widget())
+    assert State.STATUS_APPLIED in axn.states
 
 
 # --- hooks ------------------------------------------------------------------------------------------------------------

@@ -55,8 +55,8 @@ async def controller() -> None:
         "metadata": {"name": "web", "namespace": "default", "uid": "u-1", "labels": {"app": "web"}},
         "spec": {},
     }
-    token = await testing.handle(PodController, pod)
-    testing.assert_descendant(token, "ConfigMap", "web-labels", data={"app": "web"})
+    axn = await testing.handle(PodController, pod)
+    testing.assert_descendant(axn, "ConfigMap", "web-labels", data={"app": "web"})
 
 
 # --- what users define ------------------------------------------------------------------------------------------------
@@ -70,8 +70,8 @@ async def reconcile() -> None:
             axn.register_descendant(config_map("size", size=str(axn.spec.size)))
 
     for action in ("add", "modify", "reconcile"):
-        token = await testing.handle(Publishes, widget(size=3), action=action)
-        testing.assert_descendant(token, "ConfigMap", "size", data={"size": "3"})
+        axn = await testing.handle(Publishes, widget(size=3), action=action)
+        testing.assert_descendant(axn, "ConfigMap", "size", data={"size": "3"})
 
 
 async def add() -> None:
@@ -159,9 +159,9 @@ async def owned() -> None:
 
     claim: Resource = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
     observed = [testing.child_of(widget(), child) for child in (claim, config_map("former"))]
-    token = await testing.handle(Backups, widget(), observed=observed)
-    testing.assert_pruned(token, "ConfigMap", "former")
-    testing.assert_pruned(token, "PersistentVolumeClaim")
+    axn = await testing.handle(Backups, widget(), observed=observed)
+    testing.assert_pruned(axn, "ConfigMap", "former")
+    testing.assert_pruned(axn, "PersistentVolumeClaim")
 
 
 def related(sandbox: Sandbox) -> None:
@@ -198,9 +198,9 @@ async def wait() -> None:
             if axn.spec.size > 50:
                 raise Wait("the disk is being enlarged", after=10.0)
 
-    token = await testing.handle(Waits, widget(size=60))
-    assert token.waiting == "the disk is being enlarged"
-    testing.assert_requeued(token, after=10.0)
+    axn = await testing.handle(Waits, widget(size=60))
+    assert axn.waiting == "the disk is being enlarged"
+    testing.assert_requeued(axn, after=10.0)
 
 
 def is_ready() -> None:

@@ -96,8 +96,8 @@ def finalizer(sandbox: Sandbox) -> None:
 
 
 async def delegate_to_controller() -> None:
-    token = await testing.handle(Publishes, widget("w1", size=3))  # passes through this step
-    testing.assert_descendant(token, "ConfigMap", "w1-size", data={"size": "3"})
+    axn = await testing.handle(Publishes, widget("w1", size=3))  # passes through this step
+    testing.assert_descendant(axn, "ConfigMap", "w1-size", data={"size": "3"})
 
 
 def apply_descendants(sandbox: Sandbox) -> None:

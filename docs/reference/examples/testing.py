@@ -30,7 +30,7 @@ from docs.reference.examples.widgets import Publishes, Widget, applied, config_m
 
 
 def axn() -> None:
-    token = testing.axn(
+    axn = testing.axn(
         widget("w1", size=3),
         version=Widget,
         action="reconcile",
@@ -38,34 +38,34 @@ def axn() -> None:
         observed=[config_map("w1-size", size="2")],
         options={"greeting": "hello"},
     )
-    assert token.spec.size == 3
-    live = token.observed(config_map("w1-size")) or {}
+    assert axn.spec.size == 3
+    live = axn.observed(config_map("w1-size")) or {}
     assert live["data"] == {"size": "2"}
-    assert token.options["greeting"] == "hello"
+    assert axn.options["greeting"] == "hello"
 
 
 async def handle() -> None:
-    token = await testing.handle(Publishes, widget("w1", size=3))
-    testing.assert_descendant(token, "ConfigMap", "w1-size", data={"size": "3"})
-    testing.assert_condition(token, "Ready", message="the size is 3")
+    axn = await testing.handle(Publishes, widget("w1", size=3))
+    testing.assert_descendant(axn, "ConfigMap", "w1-size", data={"size": "3"})
+    testing.assert_condition(axn, "Ready", message="the size is 3")
 
 
 async def assert_descendant() -> None:
-    token = await testing.handle(Publishes, widget("w1", size=3))
-    found = testing.assert_descendant(token, "ConfigMap", "w1-size", data={"size": "3"})
+    axn = await testing.handle(Publishes, widget("w1", size=3))
+    found = testing.assert_descendant(axn, "ConfigMap", "w1-size", data={"size": "3"})
     assert "namespace" not in found["metadata"]
 
 
 async def assert_no_descendant() -> None:
-    token = await testing.handle(Publishes, widget("w1"))
-    testing.assert_no_descendant(token, "Secret")
-    testing.assert_no_descendant(token, "ConfigMap", "w2-size")
+    axn = await testing.handle(Publishes, widget("w1"))
+    testing.assert_no_descendant(axn, "Secret")
+    testing.assert_no_descendant(axn, "ConfigMap", "w2-size")
 
 
 async def assert_pruned() -> None:
     children = [testing.child_of(widget("w1"), config_map(name)) for name in ("w1-size", "w1-former")]
-    token = await testing.handle(Publishes, widget("w1"), observed=children)
-    testing.assert_pruned(token, "ConfigMap", "w1-former")
+    axn = await testing.handle(Publishes, widget("w1"), observed=children)
+    testing.assert_pruned(axn, "ConfigMap", "w1-former")
 
 
 def child_of() -> None:
@@ -75,27 +75,27 @@ def child_of() -> None:
 
 
 def assert_status() -> None:
-    token = testing.axn(widget(), version=Widget)
-    token.update_status(lambda status: {**status, "size": 3})
-    testing.assert_status(token, size=3)
+    axn = testing.axn(widget(), version=Widget)
+    axn.update_status(lambda status: {**status, "size": 3})
+    testing.assert_status(axn, size=3)
 
 
 def assert_condition() -> None:
-    token = testing.axn(widget(), version=Widget)
-    token.set_condition("Ready", False, reason="Starting")
-    testing.assert_condition(token, "Ready", False, reason="Starting")
+    axn = testing.axn(widget(), version=Widget)
+    axn.set_condition("Ready", False, reason="Starting")
+    testing.assert_condition(axn, "Ready", False, reason="Starting")
 
 
 def assert_event() -> None:
-    token = testing.axn(widget(), version=Widget)
-    token.failure_event(reason="NoBackup", message="there is none")
-    event = testing.assert_event(token, "NoBackup", type="Warning")
+    axn = testing.axn(widget(), version=Widget)
+    axn.failure_event(reason="NoBackup", message="there is none")
+    event = testing.assert_event(axn, "NoBackup", type="Warning")
     assert event.message == "there is none"
 
 
 async def assert_no_event() -> None:
-    token = await testing.handle(Publishes, widget())
-    testing.assert_no_event(token)
+    axn = await testing.handle(Publishes, widget())
+    testing.assert_no_event(axn)
 
 
 async def assert_requeued() -> None:
@@ -124,9 +124,9 @@ async def answers() -> None:
                 await axn.client.create(Kind("v1", "ConfigMap"), memory)
 
     missing = {"get configmaps default/memory": NotFound, "create configmaps default/memory": None}
-    token = await testing.handle(Remembers, widget(), answers=missing)
-    assert [request.verb for request in token.requests] == ["get", "create"]
-    assert token.requests[-1].body["kind"] == "ConfigMap"
+    axn = await testing.handle(Remembers, widget(), answers=missing)
+    assert [request.verb for request in axn.requests] == ["get", "create"]
+    assert axn.requests[-1].body["kind"] == "ConfigMap"
 
 
 async def run_task() -> None:
