@@ -1,4 +1,4 @@
-"""The operator as a whole, without a server: what it would install, and the samples that it promises to take."""
+"""The operator as a whole, without a server: its manifest and its samples."""
 
 from pathlib import Path
 from typing import Any
