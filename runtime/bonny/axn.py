@@ -425,7 +425,8 @@ class Axn(Generic[V_co]):
         After a conflict it is called again with a newer status, so it must have no side effects.
 
         Raises: `AlreadyApplied`; `InvalidObject` with the fields when a status object does not fit the schema;
-        `OptionError` when it is the status of another kind, or a mapping. RBAC: patch <plural>/status, granted for your own kinds.
+        `OptionError` when it is the status of another kind, or a mapping.
+        RBAC: patch <plural>/status, granted for your own kinds.
         """
         self._may_change(State.STATUS_APPLIED)
         if isinstance(change, Status):
