@@ -24,7 +24,7 @@ from bench.harness.run import Run
 from bench.harness.traffic import PATH
 from bench.pipeline.workloads import percentiles
 from bonny.resource import Resource
-from bonny.webhooks.certificates import issue
+from bonny.tls.certificates import issue
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.ports import free_ports
 

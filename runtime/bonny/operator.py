@@ -167,6 +167,14 @@ class Operator:
         """Whether the API server calls this operator."""
         return bool(self.admissions or self.converted)
 
+    def outside(self, name: str, namespace: str) -> str:
+        """The name of an object that is not in the `namespace` of the operator.
+
+        An operator with `watch="namespace"` may be installed once in each namespace, so the name has the namespace in
+        it.
+        """
+        return name if self.watch == "all" else f"{name}.{namespace}"
+
     def finalizers(self, controller: type[Controller[Any]]) -> tuple[str, ...]:
         """The finalizers that it keeps on the objects of that controller."""
         return finalizers_of(controller, self.steps, operator=self.name, group=self.group)

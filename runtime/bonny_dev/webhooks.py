@@ -23,7 +23,7 @@ from bonny.errors import UsageError
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource, key_of
-from bonny.webhooks import names
+from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 
 from . import files
 from .crd.definition import crds
@@ -56,14 +56,10 @@ class Loopback:
         Raises: `UsageError` when the package `cryptography` is not installed.
         """
         if not (folder / PORT).exists():
-            from bonny.webhooks import certificates  # noqa: PLC0415  which most operators do not need
+            from bonny.tls import certificates  # noqa: PLC0415  which most operators do not need
 
             made = certificates.issue(["localhost"], [LOOPBACK])
-            for name, pem in (
-                (names.CERTIFICATE, made.certificate),
-                (names.KEY, made.key),
-                (names.BUNDLE, made.ca),
-            ):
+            for name, pem in ((CERTIFICATE, made.certificate), (KEY, made.key), (BUNDLE, made.ca)):
                 files.write(folder / name, pem.decode())
             files.write(folder / PORT, str(free_ports(1)[0]))
         return cls(port=int((folder / PORT).read_text("utf-8")), folder=folder)
@@ -84,7 +80,7 @@ class Loopback:
 
     def _called(self, webhook: Resource) -> Resource:
         path = webhook["clientConfig"]["service"]["path"]
-        authority = b64encode((self.folder / names.BUNDLE).read_bytes()).decode()
+        authority = b64encode((self.folder / BUNDLE).read_bytes()).decode()
         return {
             **webhook,
             "clientConfig": {"url": f"https://{LOOPBACK}:{self.port}{path}", "caBundle": authority},
@@ -92,7 +88,7 @@ class Loopback:
 
     def answers(self) -> bool:
         """Whether a server is there that the API server would trust."""
-        context = ssl.create_default_context(cafile=self.folder / names.BUNDLE)
+        context = ssl.create_default_context(cafile=self.folder / BUNDLE)
         with (
             suppress(OSError),
             socket.create_connection((LOOPBACK, self.port), timeout=1) as plain,

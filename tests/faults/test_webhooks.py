@@ -16,7 +16,8 @@ from typing import Any, Final
 import pytest
 
 from bonny.resource import Resource
-from bonny.webhooks import certificates, names
+from bonny.tls import certificates
+from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.sandbox import Sandbox
@@ -58,15 +59,15 @@ class Reviewed:
         self.valid = certificates.issue(["localhost"], ["127.0.0.1"])
         self.expired = certificates.issue(["localhost"], ["127.0.0.1"], days=-0.01)
         self.certify(self.valid)
-        (folder / names.BUNDLE).write_bytes(self.valid.ca + self.expired.ca)
+        (folder / BUNDLE).write_bytes(self.valid.ca + self.expired.ca)
         loopback = Loopback(port=relay.port, folder=folder)
         sandbox.apply(loopback.crds(operator, "operators"))
         sandbox.apply([loopback.called(each) for each in webhooks(operator, "operators")])
 
     def certify(self, issued: certificates.Issued) -> None:
         """Give the replicas this certificate."""
-        (self.folder / names.CERTIFICATE).write_bytes(issued.certificate)
-        (self.folder / names.KEY).write_bytes(issued.key)
+        (self.folder / CERTIFICATE).write_bytes(issued.certificate)
+        (self.folder / KEY).write_bytes(issued.key)
 
     def join(self, **settings: str) -> tuple[OperatorProcess, int]:
         """One more replica, ready, and its port; it gets no connections yet."""
@@ -188,7 +189,7 @@ def test_w13_clients_that_send_garbage_or_nothing_hold_up_no_review(reviewed: Re
     for sent in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(600), bytes(100_000)):
         with socket.create_connection(address) as garbage, suppress(OSError):
             garbage.sendall(sent)
-    context = ssl.create_default_context(cafile=reviewed.folder / names.BUNDLE)
+    context = ssl.create_default_context(cafile=reviewed.folder / BUNDLE)
     with context.wrap_socket(socket.create_connection(address), server_hostname="localhost") as client:
         client.sendall(b"POST /validate/box-admission HTTP/1.1\r\nhost: x\r\ncontent-length: 8\r\n\r\n{}[]{}[]")
         assert client.recv(12) == b"HTTP/1.1 400"

@@ -19,8 +19,8 @@ from bonny.api import Rule, Spec, Version
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
 from bonny.resource import Resource
-from bonny.webhooks import certificates
-from bonny.webhooks.names import host_names
+from bonny.tls import certificates
+from bonny.webhooks import names
 from bonny_dev.manifest import bundle
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.sandbox import Sandbox, versions
@@ -452,7 +452,7 @@ def test_webhooks_that_nobody_answers_or_trusts_are_named(
     sandbox: Sandbox, installed: list[dict[str, Any]], examined: Doctor
 ) -> None:
     secret, slices = f"{NAME}-webhook-tls", "/apis/discovery.k8s.io/v1/namespaces/gates/endpointslices"
-    issued = certificates.issue(host_names(NAME, NAME), days=90)
+    issued = certificates.issue(names.secret(operator, NAME).hosts, days=90)
     parts = {"tls.crt": issued.certificate, "tls.key": issued.key, "ca.crt": issued.ca}
     data = {name: b64encode(pem).decode() for name, pem in parts.items()}
 

@@ -16,12 +16,11 @@ import pytest
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
-from bonny.run.scrapers import Scrapers
-from bonny.webhooks import names
-from bonny.webhooks.issuer import Issuer
-from bonny.webhooks.names import metrics_rules
-from bonny.webhooks.rotation import Rotation, Step
-from bonny.webhooks.serving import ServingCertificate
+from bonny.run.scrapers import Scrapers, metrics_rules, metrics_secret
+from bonny.tls.issuer import Issuer
+from bonny.tls.rotation import Step
+from bonny.tls.secret import BUNDLE
+from bonny.tls.serving import ServingCertificate
 from bonny_dev.manifest.bundle import documents
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing import record_permissions
@@ -32,7 +31,7 @@ from tests.support.processes import OperatorProcess, requests
 from tests.support.scraped import NAME, operator
 from tests.support.waiting import running, until
 
-SECRET = names.secret(NAME, "metrics")
+SECRET = metrics_secret(operator, NAME).key.name
 HOST = f"{NAME}.{NAME}.svc"
 REVIEWS = (("POST", "tokenreviews", ""), ("POST", "subjectaccessreviews", ""))
 
@@ -100,7 +99,7 @@ def test_who_may_read_the_metrics_reads_them_from_each_replica_and_nobody_else_d
         sandbox.eventually(lambda each=each: each.wait_ready().lines("certificate loaded"), within_seconds=30.0)
     made = sandbox.get("v1", "Secret", SECRET, namespace=NAME)
     assert made is not None
-    trust = ssl.create_default_context(cadata=b64decode(made["data"][names.BUNDLE]).decode())
+    trust = ssl.create_default_context(cadata=b64decode(made["data"][BUNDLE]).decode())
     tokens = {name: f"Bearer {sandbox.service_account_token(NAME, name)}" for name in ("prometheus", "other")}
     before = requests(sandbox)
 
@@ -140,9 +139,9 @@ async def test_certificate_and_reviews_use_exactly_their_permissions(sandbox: Sa
     token = sandbox.service_account_token(NAME, NAME)
     with FaultProxy(sandbox, token=token) as proxy, record_permissions() as recorder:
         async with Client(Kubeconfig(str(proxy.kubeconfig)), user_agent="test") as client:
-            rotation = Rotation(names.host_names(NAME, NAME, "metrics"), spread=0.1)
-            issuer = Issuer(client, operator, namespace=NAME, rotation=rotation, purpose="metrics")
-            certificate = ServingCertificate(client, operator, namespace=NAME, purpose="metrics")
+            secret = metrics_secret(operator, NAME)
+            issuer = Issuer(client, secret, spread=0.1)
+            certificate = ServingCertificate(client, secret, operator.watch_options)
             async with running(issuer.run), running(certificate.run):
                 sandbox.request(
                     "PATCH",

@@ -20,8 +20,9 @@ from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.run import webhooks as webhooks_of_a_process
+from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
+from bonny.tls.serving import ServingCertificate
 from bonny.webhooks import Admission, Denied, Review, names
-from bonny.webhooks.serving import ServingCertificate
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing.faults import FaultProxy
 from tests.support.certificates import Authority, Pair
@@ -51,7 +52,7 @@ class ConfigMaps(Controller[Any]):
 
 
 OPERATOR = Operator(name="serves", group="example.com", controllers=[Frozen, ConfigMaps])
-SECRET = names.secret(OPERATOR.name)
+SECRET = names.secret(OPERATOR, "default").key.name
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +61,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def secret(pair: Pair | None) -> Resource:
-    data = {names.CERTIFICATE: b"", names.KEY: b""}
+    data = {CERTIFICATE: b"", KEY: b""}
     if pair is not None:
-        data = {names.CERTIFICATE: pair.certificate.read_bytes(), names.KEY: pair.key.read_bytes()}
+        data = {CERTIFICATE: pair.certificate.read_bytes(), KEY: pair.key.read_bytes()}
     encoded = {name: b64encode(value).decode() for name, value in data.items()}
     metadata = {"name": SECRET, "namespace": "default"}
     return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata, "data": encoded}
@@ -99,7 +100,7 @@ async def test_the_certificate_follows_its_secret_whatever_happens_to_it(
     sandbox: Sandbox, limited: Client, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = authority.issue("first"), authority.issue("second")
-    certificate = ServingCertificate(limited, OPERATOR, namespace="default")
+    certificate = ServingCertificate(limited, names.secret(OPERATOR, "default"), OPERATOR.watch_options)
 
     async def apply(made: Resource) -> None:
         await asyncio.to_thread(sandbox.apply, made)
@@ -113,7 +114,7 @@ async def test_the_certificate_follows_its_secret_whatever_happens_to_it(
         await until(lambda: certificate.ready and not certificate.problem)
         served, end = certificate._current, certificate.not_after
 
-        garbage = secret(first) | {"data": {names.CERTIFICATE: "Z2FyYmFnZQ==", names.KEY: "Z2FyYmFnZQ=="}}
+        garbage = secret(first) | {"data": {CERTIFICATE: "Z2FyYmFnZQ==", KEY: "Z2FyYmFnZQ=="}}
         await apply(garbage)
         await until(lambda: certificate.problem)
         await asyncio.to_thread(sandbox.delete, "v1", "Secret", SECRET)
@@ -142,8 +143,8 @@ def held(sandbox: Sandbox) -> Iterator[None]:
 @pytest.mark.usefixtures("held")
 def test_a_standby_answers_reviews_and_reads_for_them(sandbox: Sandbox, authority: Authority, tmp_path: Path) -> None:
     pair = authority.issue("standby")
-    (tmp_path / names.CERTIFICATE).write_bytes(pair.certificate.read_bytes())
-    (tmp_path / names.KEY).write_bytes(pair.key.read_bytes())
+    (tmp_path / CERTIFICATE).write_bytes(pair.certificate.read_bytes())
+    (tmp_path / KEY).write_bytes(pair.key.read_bytes())
     registration = names.configuration(OPERATOR, "default")
     kinds = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
     sandbox.apply(config_map("frozen", name="ice"))
@@ -188,9 +189,9 @@ def test_a_new_installation_makes_its_certificate_and_is_ready_with_it(sandbox: 
         assert webhooks is not None
         made = sandbox.get("v1", "Secret", SECRET)
         assert made is not None
-        trust = ssl.create_default_context(cadata=b64decode(made["data"][names.BUNDLE]).decode())
+        trust = ssl.create_default_context(cadata=b64decode(made["data"][BUNDLE]).decode())
         address = "127.0.0.1", webhooks.server.port
-        host = names.host_names(alone.name, "default")[0]
+        host = names.secret(alone, "default").hosts[0]
         with socket.create_connection(address, 10) as raw, trust.wrap_socket(raw, server_hostname=host) as verified:
             assert verified.version() == "TLSv1.3"
         scraped = running_.process.exposition()[0].decode()

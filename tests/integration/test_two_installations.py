@@ -14,9 +14,10 @@ from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
 from bonny.resource import Resource
+from bonny.tls.issuer import Issuer
+from bonny.tls.rotation import Step
 from bonny.webhooks import Admission, Review, names
-from bonny.webhooks.issuer import Issuer
-from bonny.webhooks.rotation import Rotation, Step
+from bonny.webhooks.ca_bundles import CaBundles
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks import deploy, doctor
@@ -161,8 +162,8 @@ async def test_a_kind_has_one_converter(
     kinds = ("Namespace", "Secret", "ServiceAccount", "Deployment", "ValidatingWebhookConfiguration")
     sandbox.apply([each for each in other if each["kind"] in kinds])
     async with Client(cluster, user_agent="test") as client:
-        rotation = Rotation(names.host_names(NAME, OTHER), spread=0.1)
-        issuer = Issuer(client, operator(OldLamp), namespace=OTHER, rotation=rotation)
+        registry = CaBundles(client, operator(OldLamp), namespace=OTHER)
+        issuer = Issuer(client, names.secret(operator(OldLamp), OTHER), spread=0.1, registry=registry)
         async with running(issuer.run):
             await until(lambda: issuer.decision and issuer.decision.step is Step.REST and issuer.decision.leaf)
     webhooks = stored(sandbox, other[-1])

@@ -22,10 +22,12 @@ from bonny import Operator, Spec, Version
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
+from bonny.tls.issuer import Issuer
+from bonny.tls.rotation import NEXT_CERTIFICATE, Step
+from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY, TlsSecret
+from bonny.tls.serving import ServingCertificate
 from bonny.webhooks import Admission, Review, names
-from bonny.webhooks.issuer import Issuer
-from bonny.webhooks.rotation import NEXT_CERTIFICATE, Rotation, Step
-from bonny.webhooks.serving import ServingCertificate
+from bonny.webhooks.ca_bundles import CaBundles
 from bonny_dev.manifest.bundle import documents
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection
@@ -152,6 +154,20 @@ class Reviews:
             self.failures.append(repr(error))
 
 
+class Secret(TlsSecret):
+    """That of a server which is also called at localhost."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return (*super().hosts, "localhost")
+
+
+def issuer_of(client: Client) -> Issuer:
+    """A leader that has just begun, and does not wait for API servers to see its changes."""
+    secret = Secret(*names.secret(OPERATOR, NAME))
+    return Issuer(client, secret, spread=0.0, registry=CaBundles(client, OPERATOR, namespace=NAME))
+
+
 class Place:
     """A server of webhooks with the production certificate, and writes that need it."""
 
@@ -165,7 +181,7 @@ class Place:
         self.follower = await stack.enter_async_context(
             Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="follows/1.0")
         )
-        self.certificate = ServingCertificate(self.follower, OPERATOR, namespace=NAME)
+        self.certificate = ServingCertificate(self.follower, names.secret(OPERATOR, NAME), OPERATOR.watch_options)
         server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=self.certificate.context)
         stack.callback(server.close)
         port = server.sockets[0].getsockname()[1]
@@ -215,8 +231,7 @@ class Place:
 
     async def step(self) -> Step:
         """One step of a leader that has just begun, and dies after it; then some writes."""
-        rotation = Rotation((*names.host_names(NAME, NAME), "localhost"), spread=0.0)
-        issuer = Issuer(self.client, OPERATOR, namespace=NAME, rotation=rotation)
+        issuer = issuer_of(self.client)
         await issuer._step()
         await self.used()
         assert issuer.decision is not None
@@ -256,7 +271,7 @@ class Place:
     async def serves(self, certificate: str) -> None:
         """Wait until the replica serves what is in the Secret."""
         ends = time.monotonic() + SECONDS
-        expected = base64.b64decode(certificate), base64.b64decode((await self.live("Secret"))["data"][names.KEY])
+        expected = base64.b64decode(certificate), base64.b64decode((await self.live("Secret"))["data"][KEY])
         while self.certificate._read != expected or not self.certificate.ready:
             assert time.monotonic() < ends, self.certificate.problem
             await asyncio.sleep(0.01)
@@ -316,31 +331,31 @@ async def fill_and_rotate(place: Place) -> None:
     assert (await place.write()).status == 500
     assert [await place.step() for _ in range(4)] == [Step.BUNDLE, Step.INJECT, Step.LEAF, Step.REST]
     first = (await place.live("Secret"))["data"]
-    assert set(first) == {names.CERTIFICATE, names.KEY, names.BUNDLE}
+    assert set(first) == {CERTIFICATE, KEY, BUNDLE}
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "CustomResourceDefinition"):
-        assert {each["caBundle"] for each in clients(await place.live(kind))} == {first[names.BUNDLE]}
-    await place.serves(first[names.CERTIFICATE])
+        assert {each["caBundle"] for each in clients(await place.live(kind))} == {first[BUNDLE]}
+    await place.serves(first[CERTIFICATE])
 
     began = time.monotonic()
     await place.begin_writing()
     await place.edit({"data": {NEXT_CERTIFICATE: ""}})
     assert [await place.step() for _ in range(3)] == [Step.BUNDLE, Step.INJECT, Step.LEAF]
     rotated = (await place.live("Secret"))["data"]
-    assert rotated[names.CERTIFICATE] != first[names.CERTIFICATE]
-    await place.serves(rotated[names.CERTIFICATE])
+    assert rotated[CERTIFICATE] != first[CERTIFICATE]
+    await place.serves(rotated[CERTIFICATE])
     await place.used()
 
     await place.edit({"data": dict.fromkeys(rotated)})
     assert [await place.step() for _ in range(3)] == [Step.BUNDLE, Step.INJECT, Step.LEAF]
     filled = (await place.live("Secret"))["data"]
-    assert filled[names.CERTIFICATE] not in (first[names.CERTIFICATE], rotated[names.CERTIFICATE])
-    await place.serves(filled[names.CERTIFICATE])
+    assert filled[CERTIFICATE] not in (first[CERTIFICATE], rotated[CERTIFICATE])
+    await place.serves(filled[CERTIFICATE])
     await place.used()
-    await place.edit({"data": {names.KEY: "bm9uc2Vuc2U="}})
+    await place.edit({"data": {KEY: "bm9uc2Vuc2U="}})
     assert [await place.step() for _ in range(3)] == [Step.BUNDLE, Step.INJECT, Step.LEAF]
     await place.edit({"data": first})
     assert [await place.step() for _ in range(2)] == [Step.BUNDLE, Step.REST]
-    await place.serves(first[names.CERTIFICATE])
+    await place.serves(first[CERTIFICATE])
     await place.used()
     await place.end_writing()
     assert (place.refused, place.reviews.failures) == ([], [])
@@ -350,7 +365,7 @@ async def fill_and_rotate(place: Place) -> None:
 
 async def say_what_is_missing(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """Without a permission there is one line in the log, with the rule to add."""
-    issuer = Issuer(place.client, OPERATOR, namespace="default")
+    issuer = Issuer(place.client, names.secret(OPERATOR, "default"), spread=0.0)
     running = asyncio.create_task(issuer.run())
     ends = time.monotonic() + SECONDS
     while not issuer.error:
@@ -358,7 +373,7 @@ async def say_what_is_missing(place: Place, caplog: pytest.LogCaptureFixture) ->
         await asyncio.sleep(0.01)
     issuer.stop()
     await running
-    (record,) = (each for each in caplog.records if each.name == "bonny.webhooks.issuer" and each.levelname == "ERROR")
+    (record,) = (each for each in caplog.records if each.name == "bonny.tls.issuer" and each.levelname == "ERROR")
     assert 'missing rule: {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}' in vars(record)["error"]
 
 
@@ -367,8 +382,7 @@ async def repair(place: Place) -> None:
 
     A manifest that is applied again keeps the caBundle, also when it has one webhook less; a PUT removes it.
     """
-    rotation = Rotation((*names.host_names(NAME, NAME), "localhost"), spread=0.0)
-    issuer = Issuer(place.client, OPERATOR, namespace=NAME, rotation=rotation)
+    issuer = issuer_of(place.client)
     await place.edit({"data": {NEXT_CERTIFICATE: ""}})
     running = asyncio.create_task(issuer.run())
     ends = time.monotonic() + SECONDS

@@ -15,10 +15,12 @@ from bonny.api import Model
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
+from bonny.tls.issuer import Issuer as CertificateIssuer
+from bonny.tls.rotation import Step
+from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
+from bonny.tls.serving import ServingCertificate
 from bonny.webhooks import Admission, Review, names
-from bonny.webhooks.issuer import Issuer as CertificateIssuer
-from bonny.webhooks.rotation import Rotation, Step
-from bonny.webhooks.serving import ServingCertificate
+from bonny.webhooks.ca_bundles import CaBundles
 from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.bundle import documents, to_yaml
 from bonny_dev.sandbox import Sandbox
@@ -143,9 +145,9 @@ async def test_the_maker_and_the_server_of_the_certificate_use_exactly_their_per
     token = sandbox.service_account_token(NAME, NAME)
     with FaultProxy(sandbox, token=token) as proxy, record_permissions() as recorder:
         async with Client(Kubeconfig(str(proxy.kubeconfig)), user_agent="test") as client:
-            rotation = Rotation(names.host_names(NAME, NAME), spread=0.1)
-            issuer = CertificateIssuer(client, declared, namespace=NAME, rotation=rotation)
-            certificate = ServingCertificate(client, declared, namespace=NAME)
+            secret = names.secret(declared, NAME)
+            issuer = CertificateIssuer(client, secret, spread=0.1, registry=CaBundles(client, declared, namespace=NAME))
+            certificate = ServingCertificate(client, secret, declared.watch_options)
             async with running(issuer.run), running(certificate.run):
                 await until(lambda: certificate.ready and issuer.decision and issuer.decision.step is Step.REST)
     compared = recorder.compared_with(names.certificate_rules(declared, namespace=NAME))
@@ -227,7 +229,7 @@ def test_of_a_definition_the_operator_changes_nothing_else(server: Administrator
 
 
 def test_an_apply_keeps_the_content_of_the_secret(server: Administrator, bundle: str) -> None:
-    data = dict.fromkeys((names.CERTIFICATE, names.KEY, names.BUNDLE), bundle)
+    data = dict.fromkeys((CERTIFICATE, KEY, BUNDLE), bundle)
     assert change(server, secret(), {"data": data}, dry_run=False).status == 200
 
     assert server.apply(secret()).body["data"] == data

@@ -21,7 +21,7 @@ operator = Operator(
 
 
 if __name__ == "__main__":
-    from bonny.webhooks import rotation
+    from bonny.tls import rotation
 
     # So long a leader waits before it serves its first certificate.
     rotation.URGENT_SECONDS = 0.1

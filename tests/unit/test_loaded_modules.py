@@ -1,4 +1,4 @@
-"""What a running operator loads: no scheduler and no webhooks unless it has some, no second HTTP client, no tools."""
+"""What a running operator loads: no scheduler, webhooks and TLS unless it has some, no second HTTP client, no tools."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ NOT_LOADED = (
         "bonny.scheduler",
         "bonny.tasks",
         "bonny.testing",
+        "bonny.tls",
         "bonny.webhooks",
     ),
     *("cryptography", "invoke", "jinja2", "pytest"),
@@ -29,8 +30,8 @@ NOT_LOADED = (
 
 # Its server does not answer: it goes on trying to connect, until what was loaded is printed.
 PROGRAM = """
-import os, sys, threading
-from bonny import Controller, Kind, Operator
+import importlib, os, sys, threading, time
+from bonny import Controller, Deploy, Kind, Operator
 from bonny.main import main
 {more}
 
@@ -40,10 +41,14 @@ class Pods(Controller):
     async def reconcile(self, axn): ...
 
 def report():
+    waits_for = os.environ.get("WAITS_FOR", "bonny")
+    while waits_for not in sys.modules:
+        time.sleep(0.02)
+    importlib.import_module(waits_for)  # waits for the end of its import
     print(*sys.modules, sep="\\n", flush=True)
     os._exit(0)
 
-operator = Operator(name="example", group="example.com", controllers=[Pods{part}])
+operator = Operator(name="example", group="example.com", controllers=[Pods{part}], deploy=Deploy(certificates="cert-manager"))
 threading.Timer(0.5, report).start()
 main(operator, ["run"])
 """
@@ -52,6 +57,12 @@ from bonny import Scheduler
 class First(Scheduler):
     name = "first"
     def select_node_for_pod(self, pod, nodes): return None
+"""
+ADMISSION = """
+from bonny import Admission
+class First(Admission):
+    resource = Kind("v1", "Pod")
+    def validate(self, review): ...
 """
 KUBECONFIG = """\
 apiVersion: v1
@@ -63,16 +74,17 @@ users: [{name: nobody, user: {}}]
 """
 
 
-def loaded_by(program: str, folder: Path) -> set[str]:
+def loaded_by(program: str, folder: Path, **settings: str) -> set[str]:
     """The modules that an operator loads until it connects."""
     (folder / "kubeconfig").write_text(KUBECONFIG, "utf-8")
     environment = {**os.environ, "PYTHONPATH": str(RUNTIME), "KUBECONFIG": str(folder / "kubeconfig")}
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**environment, "BONNY_HTTP_PORT": "0"},
+        env={**environment, "BONNY_HTTP_PORT": "0", **settings},
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
@@ -90,6 +102,24 @@ def test_an_operator_with_a_scheduler_loads_it_and_no_tools(tmp_path: Path) -> N
 
     assert {"bonny.run.process", "bonny.scheduler.scheduler"} <= loaded
     assert sorted(name for name in loaded if name.startswith(NOT_LOADED) and "scheduler" not in name) == []
+
+
+def test_an_operator_with_webhooks_loads_their_tls_and_nothing_of_metrics(tmp_path: Path) -> None:
+    program, waits_for = PROGRAM.format(more=ADMISSION, part=", First"), "bonny.run.webhooks"
+    loaded = loaded_by(program, tmp_path, BONNY_WEBHOOK_PORT="0", WAITS_FOR=waits_for)
+
+    used = ("bonny.run.webhooks", "bonny.tls", "bonny.webhooks")
+    assert {"bonny.run.webhooks", "bonny.tls.serving", "bonny.webhooks.app"} <= loaded
+    assert sorted(name for name in loaded if name.startswith(NOT_LOADED) and not name.startswith(used)) == []
+
+
+def test_an_operator_with_metrics_over_tls_loads_nothing_of_webhooks(tmp_path: Path) -> None:
+    program, waits_for = PROGRAM.format(more="", part=""), "bonny.run.secure_metrics"
+    loaded = loaded_by(program, tmp_path, BONNY_SECURE_METRICS_PORT="0", WAITS_FOR=waits_for)
+
+    used = ("bonny.run.scrapers", "bonny.run.secure_metrics", "bonny.tls")
+    assert {"bonny.run.secure_metrics", "bonny.tls.serving"} <= loaded
+    assert sorted(name for name in loaded if name.startswith(NOT_LOADED) and not name.startswith(used)) == []
 
 
 # As in a pod: with the files of a ServiceAccount. Both probes and /metrics are asked before what was loaded is printed.

@@ -17,7 +17,7 @@ import pytest
 from bonny import Admission, Operator, Review, Spec, Version
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
-from bonny.webhooks import names
+from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny_dev.manifest.recorder import NOT_RECORDED
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.tasks.options import LocalRun
@@ -61,7 +61,7 @@ CONVERTED: Resource = {
 
 
 def authority(loopback: Loopback) -> str:
-    return base64.b64encode((loopback.folder / names.BUNDLE).read_bytes()).decode()
+    return base64.b64encode((loopback.folder / BUNDLE).read_bytes()).decode()
 
 
 def test_the_service_becomes_a_url_of_this_machine_and_all_else_stays(tmp_path: Path) -> None:
@@ -91,18 +91,18 @@ def test_a_conversion_by_webhook_is_asked_for_here_and_another_document_stays(tm
 def test_the_next_run_has_the_same_port_and_certificate(tmp_path: Path) -> None:
     """Else what the API server knows would be wrong after a reload."""
     first = Loopback.at(tmp_path)
-    certificate = (tmp_path / names.CERTIFICATE).read_bytes()
+    certificate = (tmp_path / CERTIFICATE).read_bytes()
 
     assert Loopback.at(tmp_path) == first
-    assert (tmp_path / names.CERTIFICATE).read_bytes() == certificate
-    assert (tmp_path / names.KEY).stat().st_mode & 0o077 == 0
+    assert (tmp_path / CERTIFICATE).read_bytes() == certificate
+    assert (tmp_path / KEY).stat().st_mode & 0o077 == 0
 
 
 @contextmanager
 def served(loopback: Loopback, folder: Path) -> Iterator[None]:
     """A server at the port of `loopback`, with the certificate in `folder`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / names.CERTIFICATE, folder / names.KEY)
+    context.load_cert_chain(folder / CERTIFICATE, folder / KEY)
     server = socket.create_server(("127.0.0.1", loopback.port))
 
     def serve() -> None:

@@ -16,9 +16,8 @@ from bonny.client.config import Connection
 from bonny.run.config import Config
 from bonny.run.process import Process
 from bonny.run.rbac import CLUSTER
-from bonny.run.scrapers import Scrapers
+from bonny.run.scrapers import Scrapers, metrics_secret
 from bonny.run.secure_metrics import SecureMetrics
-from bonny.webhooks import names
 from tests.support.certificates import Authority
 from tests.support.waiting import until
 
@@ -164,7 +163,7 @@ def test_a_process_asks_for_the_permissions_of_what_it_serves(port: int | None, 
     process = Process(OPERATOR, Config(secure_metrics_port=port), Nowhere())
     needed = process._permissions._needs()
     secrets = [rule.get("resourceNames") for rule in needed.get("default", ())]
-    assert ([names.secret("op", "metrics")] in secrets) == asked
+    assert ([metrics_secret(OPERATOR, "default").key.name] in secrets) == asked
     assert any("tokenreviews" in rule["resources"] for rule in needed[CLUSTER]) == asked
 
 

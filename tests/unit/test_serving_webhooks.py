@@ -32,9 +32,9 @@ from bonny.client.config import Connection
 from bonny.errors import UsageError
 from bonny.run.config import Config
 from bonny.run.process import Process
-from bonny.webhooks import Admission, Denied, Review
-from bonny.webhooks import serving as serving_module
-from bonny.webhooks.serving import ServingCertificate, end_of
+from bonny.tls import serving as serving_module
+from bonny.tls.serving import ServingCertificate, end_of
+from bonny.webhooks import Admission, Denied, Review, names
 from tests.support.certificates import Authority, Pair
 from tests.support.waiting import running, until
 
@@ -63,7 +63,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def certificate_of(client: Any = None, *, folder: Path | None = None) -> ServingCertificate:
-    return ServingCertificate(client, OPERATOR, namespace="default", folder=folder and str(folder))
+    return ServingCertificate(
+        client, names.secret(OPERATOR, "default"), OPERATOR.watch_options, folder=folder and str(folder)
+    )
 
 
 def offer(certificate: ServingCertificate, pair: Pair) -> None:

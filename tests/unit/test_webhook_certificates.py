@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bonny.webhooks.certificates import DAYS, Issued, issue, read, split
+from bonny.tls.certificates import DAYS, Issued, issue, read, split
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -139,7 +139,7 @@ import sys
 sys.modules["cryptography"] = None
 from bonny.errors import UsageError
 try:
-    import bonny.webhooks.certificates
+    import bonny.tls.certificates
 except UsageError as error:
     print(error)
 """

@@ -13,7 +13,7 @@ An operator is granted exactly the requests that the runtime makes:
 - kinds in `related`: get, list, watch;
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
 - the operator's Lease in its own namespace: get, update, and create;
-- the certificates of webhooks and of /metrics, and reviews of who scrapes it: `webhooks.names`;
+- the certificates of webhooks and of /metrics, and reviews of who scrapes it: `webhooks.names`, `run.scrapers`;
 - `rules`, as they are written. A wildcard is refused: what it grants may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -106,7 +106,7 @@ def needs(
 
         wanted.update(permissions(certificate_rules(operator, namespace=namespace)))
     if secure_metrics:
-        from ..webhooks.names import metrics_rules  # noqa: PLC0415  loaded only where it is needed
+        from .scrapers import metrics_rules  # noqa: PLC0415  loaded only where it is needed
 
         wanted.update(permissions(metrics_rules(operator, namespace=namespace)))
     for who, where, rule in operator.rules():

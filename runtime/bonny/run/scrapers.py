@@ -7,7 +7,7 @@ Guarantees: without a yes to both nothing is shown, also while the API server do
 `SECONDS`, then it is asked for again. The API server is asked about `NEW_TOKENS` new tokens in a second at most,
 whatever clients send; about a token that was good before, once at a time. Tokens are not kept: only a digest is.
 
-RBAC: create of tokenreviews and subjectaccessreviews.
+RBAC: `metrics_rules`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from typing import Final, NamedTuple
 from ..client.api import Client
 from ..errors import ApiError, UsageError
 from ..kinds import Kind
+from ..operator import Operator
 from ..resource import Resource
+from ..tls.secret import TlsSecret
 from .rbac import CLUSTER, Permission
-from .reviews import is_granted
+from .reviews import ABOUT_OTHERS, is_granted
 
 TOKEN_REVIEW: Final = Kind("authentication.k8s.io/v1", "TokenReview")
 SCRAPE: Final = Permission(CLUSTER, "", "/metrics", (), "get")
@@ -49,6 +51,21 @@ NEW_TOKENS_OF_ONE_ADDRESS: Final = 3
 # Tokens that were good within this time pass a flood of new ones, which fills a tenth of what is kept.
 KNOWN_SECONDS: Final = 3600.0
 MOST_KEPT: Final = 500
+
+
+def metrics_secret(operator: Operator, namespace: str) -> TlsSecret:
+    """The Secret with the certificate that scrapers are shown, and with the CAs that they trust."""
+    return TlsSecret(operator.name, "metrics", operator.name, namespace)
+
+
+def metrics_rules(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
+    """The RBAC rules by namespace, empty for the ClusterRole: the Secret, and reviews of who scrapes."""
+    fills = operator.deploy.certificates == "own"
+    reviews: list[Resource] = [
+        {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["create"]}
+        for kind in (TOKEN_REVIEW, ABOUT_OTHERS)
+    ]
+    return {namespace: [metrics_secret(operator, namespace).rule(fills=fills)], CLUSTER: reviews}
 
 
 class Verdict(NamedTuple):

@@ -2,25 +2,26 @@
 
 Every replica serves it, whether it leads or not. Until the leader, or cert-manager, has made a certificate, handshakes
 fail; the operator works meanwhile.
-Elsewhere: who may read it (`run.scrapers`), what it says (`run.metrics`), the certificate (`webhooks.serving`).
+Elsewhere: who may read it (`run.scrapers`), what it says (`run.metrics`), the certificate (`tls.serving`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Final
 
 from ..client.api import Client
 from ..operator import Operator
-from ..webhooks.serving import ServingCertificate
+from ..tls.issuer import Issuer
+from ..tls.serving import ServingCertificate
 from .config import Config
 from .http_server import PROBES, HttpServer, Message, Send
 from .probes import Metrics, Pages, respond
-from .scrapers import Scrapers
+from .scrapers import Scrapers, metrics_secret
 
-if TYPE_CHECKING:
-    from ..webhooks.issuer import Issuer
+# prometheus-operator writes a new CA into files of Prometheus, where the kubelet puts them a minute or two later.
+SPREAD_SECONDS: Final = 600.0
 
 
 class SecureMetrics(HttpServer):
@@ -36,7 +37,8 @@ class SecureMetrics(HttpServer):
         *,
         namespace: str,
     ) -> None:
-        self.certificate = ServingCertificate(client, operator, namespace=namespace, purpose="metrics")
+        self._secret = metrics_secret(operator, namespace)
+        self.certificate = ServingCertificate(client, self._secret, operator.watch_options)
         variable, context = "BONNY_SECURE_METRICS_PORT", self.certificate.context
         host, port = config.http_host, config.secure_metrics_port or 0
         super().__init__(
@@ -44,15 +46,12 @@ class SecureMetrics(HttpServer):
         )
         self._pages = Pages({}, metrics)
         self._scrapers = Scrapers(asking)
-        self._operator, self._client, self._namespace = operator, client, namespace
+        self._client = client
+        self._own = operator.deploy.certificates == "own"
 
     def issuers(self) -> list[Issuer]:
         """The maker of the certificate for a new term of this replica, unless cert-manager makes it."""
-        if self._operator.deploy.certificates != "own":
-            return []
-        from ..webhooks.issuer import Issuer  # noqa: PLC0415  loaded only where it is needed
-
-        return [Issuer(self._client, self._operator, namespace=self._namespace, purpose="metrics")]
+        return [Issuer(self._client, self._secret, spread=SPREAD_SECONDS)] if self._own else []
 
     async def _serve(self, request: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
         if request["path"] == "/metrics":

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..client.api import Client
 from ..operator import Operator
+from ..tls.issuer import Issuer
+from ..tls.serving import ServingCertificate
+from ..webhooks import names
 from ..webhooks.app import WebhookApp
-from ..webhooks.serving import ServingCertificate
+from ..webhooks.ca_bundles import SPREAD_SECONDS, CaBundles
 from .config import Config
 from .http_server import WEBHOOKS, HttpServer
-
-if TYPE_CHECKING:
-    from ..webhooks.issuer import Issuer
 
 # A leader that makes certificates fills an empty Secret within 40 s. One of a release without webhooks never does, and
 # its pod stays until this replica is ready.
@@ -30,7 +30,8 @@ class Webhooks:
 
     def __init__(self, operator: Operator, config: Config, client: Client, *, namespace: str) -> None:
         self.app = WebhookApp(operator, client)
-        self.certificate = ServingCertificate(client, operator, namespace=namespace, folder=config.webhook_certificate)
+        self._secret, folder = names.secret(operator, namespace), config.webhook_certificate
+        self.certificate = ServingCertificate(client, self._secret, operator.watch_options, folder=folder)
         self.server = HttpServer(
             self.app,
             config.http_host,
@@ -42,8 +43,9 @@ class Webhooks:
         )
         self.draining = False
         self._seconds = config.drain
-        self._operator, self._client, self._namespace = operator, client, namespace
-        self._own = config.webhook_certificate is None and operator.deploy.certificates == "own"
+        self._client = client
+        self._bundles = CaBundles(client, operator, namespace=namespace)
+        self._own = folder is None and operator.deploy.certificates == "own"
         self._began = time.monotonic()
         self._led = False
 
@@ -51,10 +53,8 @@ class Webhooks:
         """The maker of the certificate for a new term of this replica, unless it is made elsewhere."""
         if not self._own:
             return []
-        from ..webhooks.issuer import Issuer  # noqa: PLC0415  loaded only where it is needed
-
         self._led = True
-        return [Issuer(self._client, self._operator, namespace=self._namespace)]
+        return [Issuer(self._client, self._secret, spread=SPREAD_SECONDS, registry=self._bundles)]
 
     @property
     def ready(self) -> bool:

@@ -19,7 +19,6 @@ from bonny.naming import check_dns_label
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import CLUSTER, grants
-from bonny.webhooks import names
 
 from ..crd.definition import crds
 from ..install import is_object
@@ -124,7 +123,7 @@ def _role(operator: Operator, rules: list[Resource], *, scope: str, namespace: s
     """A role with these rules, and its binding to the operator: for a namespace, or for the whole cluster."""
     kind = "ClusterRole" if scope == CLUSTER else "Role"
     role, binding = (read_object(name, operator, namespace, kind=kind) for name in ("role", "role-binding"))
-    name = operator.name if scope == namespace else names.outside(operator.name, operator, namespace)
+    name = operator.name if scope == namespace else operator.outside(operator.name, namespace)
     for each in (role, binding):
         each["metadata"] = {"name": name, **({} if scope == CLUSTER else {"namespace": scope})}
     binding["roleRef"]["name"] = name

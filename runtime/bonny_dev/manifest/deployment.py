@@ -8,7 +8,6 @@ from typing import Final
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import watched_namespaces
-from bonny.webhooks.names import METRICS_PORT, PORT
 
 from .labels import labels
 from .template import read_object
@@ -18,6 +17,12 @@ from .template import read_object
 STOP_SECONDS: Final = 4.5
 # The API server goes on for seconds to send reviews to a pod that is being deleted (kubernetes/kubernetes#127335).
 DRAIN_SECONDS: Final = 10
+
+PORT: Final = 10250
+"""The container's port of webhooks: a control plane behind a firewall often reaches 443 and 10250 only."""
+
+METRICS_PORT: Final = 8443
+"""The container's port of /metrics over TLS: that of kubebuilder's projects."""
 
 
 def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:

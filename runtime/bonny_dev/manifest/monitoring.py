@@ -13,7 +13,7 @@ import yaml
 
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.webhooks import names
+from bonny.run.scrapers import metrics_secret
 
 from .template import read_object
 
@@ -30,9 +30,9 @@ def service_monitor(operator: Operator, namespace: str) -> list[Resource]:
     """The scrape configuration, as prometheus-operator reads it."""
     if not operator.deploy.secure_metrics:
         return [read_object("service-monitor", operator, namespace)]
-    host, *_ = names.host_names(operator.name, namespace, "metrics")
-    secret = names.secret(operator.name, "metrics")
-    return [read_object("secure-service-monitor", operator, namespace, host=host, secret=secret)]
+    secret = metrics_secret(operator, namespace)
+    host, name = secret.hosts[0], secret.key.name
+    return [read_object("secure-service-monitor", operator, namespace, host=host, secret=name)]
 
 
 def alerts(operator: Operator, namespace: str) -> list[Resource]:

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, TypeAlias
 from bonny.errors import UsageError
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.webhooks.names import METRICS_PORT, PORT
 
+from .deployment import METRICS_PORT, PORT
 from .monitoring import alerts, dashboards, service_monitor
 from .roles import aggregated_roles
 from .template import read_object

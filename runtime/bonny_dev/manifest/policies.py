@@ -14,7 +14,6 @@ from bonny.api.version import Version
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.webhooks import names
 
 from .field_checks import check_fields, schemas_of
 from .policy_checks import check_policy
@@ -45,7 +44,7 @@ def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]
 
 
 def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Resource]:
-    name = names.outside(f"{policy.name}.{operator.group}", operator, namespace)
+    name = operator.outside(f"{policy.name}.{operator.group}", namespace)
     spec: Resource = {"matchConstraints": _constraints(policy, operator, namespace)}
     conditions = dict(policy.match_conditions)
     if {"CREATE", "UPDATE"} & set(policy.operations):

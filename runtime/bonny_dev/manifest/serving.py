@@ -12,6 +12,8 @@ from typing import Final
 
 from bonny.operator import Operator
 from bonny.resource import Resource
+from bonny.run.scrapers import metrics_secret
+from bonny.tls.secret import TlsSecret
 from bonny.webhooks import names
 
 from .policies import SINCE
@@ -25,14 +27,14 @@ def serving(operator: Operator, namespace: str) -> Iterator[Resource]:
     if operator.has_webhooks:
         yield from _called(operator, namespace)
     if operator.deploy.secure_metrics:
-        yield from _certificate(operator, namespace, "metrics")
-        reader = names.outside(f"{operator.name}-metrics-reader", operator, namespace)
+        yield from _certificate(operator, metrics_secret(operator, namespace))
+        reader = operator.outside(f"{operator.name}-metrics-reader", namespace)
         yield read_object("metrics-reader", operator, namespace, reader=reader)
 
 
 def _called(operator: Operator, namespace: str) -> Iterator[Resource]:
     """The objects that the API server needs to call the operator."""
-    yield from _certificate(operator, namespace, "webhook")
+    yield from _certificate(operator, names.secret(operator, namespace))
     if operator.deploy.certificates == "own":
         yield from _guard(operator, namespace)
     made = read_object("webhook-service", operator, namespace, service=names.service(operator.name))
@@ -42,20 +44,21 @@ def _called(operator: Operator, namespace: str) -> Iterator[Resource]:
     yield made
 
 
-def _certificate(operator: Operator, namespace: str, purpose: names.Purpose) -> Iterator[Resource]:
+def _certificate(operator: Operator, secret: TlsSecret) -> Iterator[Resource]:
     """The empty Secret that the operator fills, or what cert-manager makes it of."""
-    secret, name = names.secret(operator.name, purpose), f"{operator.name}-{purpose}"
+    namespace, name = secret.key
     if operator.deploy.certificates == "own":
-        yield read_object("certificate-secret", operator, namespace, secret=secret, purpose=purpose)
+        yield read_object("certificate-secret", operator, namespace, secret=name, purpose=secret.purpose)
         return
-    yield read_object("issuer", operator, namespace, issuer=name)
-    certificate = read_object("certificate", operator, namespace, certificate=name, secret=secret)
-    certificate["spec"]["dnsNames"] = list(names.host_names(operator.name, namespace, purpose))
+    issuer = f"{operator.name}-{secret.purpose}"
+    yield read_object("issuer", operator, namespace, issuer=issuer)
+    certificate = read_object("certificate", operator, namespace, certificate=issuer, secret=name)
+    certificate["spec"]["dnsNames"] = list(secret.hosts)
     yield certificate
 
 
 def _guard(operator: Operator, namespace: str) -> Iterator[Resource]:
-    guard = names.outside(f"{operator.name}-{GUARD}.{operator.group}", operator, namespace)
+    guard = operator.outside(f"{operator.name}-{GUARD}.{operator.group}", namespace)
     policy = read_object("webhook-guard", operator, namespace, guard=guard, since=SINCE)
     policy["spec"]["matchConstraints"]["resourceRules"] = [
         {

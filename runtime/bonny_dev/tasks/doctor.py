@@ -45,6 +45,7 @@ from bonny.resource import Resource, identify, key_of
 from bonny.run.permissions import missing_lines
 from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
+from bonny.tls.secret import CERTIFICATE, KEY, SECRET
 from bonny.webhooks import names
 
 from ..crd.definition import crds
@@ -256,11 +257,11 @@ async def _answered(client: Client, operator: Operator, namespace: str) -> str:
 
 async def _certified(client: Client, operator: Operator, namespace: str) -> str:
     """The certificate fits the Service, is valid for days to come, and is trusted wherever the operator is called."""
-    from bonny.webhooks import certificates
+    from bonny.tls import certificates
 
-    name, hosts = names.secret(operator.name), names.host_names(operator.name, namespace)
-    data = (await client.get(Kind("v1", "Secret"), name, namespace=namespace)).get("data") or {}
-    chain, key = (b64decode(data.get(part, "")) for part in (names.CERTIFICATE, names.KEY))
+    secret = names.secret(operator, namespace)
+    data = (await client.get(SECRET, secret.key)).get("data") or {}
+    chain, key = (b64decode(data.get(part, "")) for part in (CERTIFICATE, KEY))
     called = [await client.get(kind_of(each), key_of(each)) for each in webhooks(operator, namespace)]
     called += [await client.get(CRD, hub.as_kind(operator.group).resource) for hub in operator.converted]
     leaf = None
@@ -269,15 +270,15 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
         for webhook in each.get("webhooks") or filter(None, [conversion.get("webhook")]):
             authority = b64decode(webhook["clientConfig"].get("caBundle", ""))
             leaf = certificates.read(chain, key, certificates.split(authority))
-            if leaf is None or hosts[0] not in leaf.names:
+            if leaf is None or secret.hosts[0] not in leaf.names:
                 raise _Wrong(
-                    f"the caBundle of {identify(each)} does not fit the certificate in Secret {namespace}/{name}: "
+                    f"the caBundle of {identify(each)} does not fit the certificate in Secret {secret.key}: "
                     "the log of the operator that leads says why"
                 )
     days = (leaf.not_after - datetime.now(UTC)).days if leaf else 0
     if days < FEW_DAYS:
-        raise _Wrong(f"the certificate in Secret {namespace}/{name} ends in {days} days: see the log of the operator")
-    return f"the certificate in Secret {namespace}/{name} is trusted, and ends in {days} days"
+        raise _Wrong(f"the certificate in Secret {secret.key} ends in {days} days: see the log of the operator")
+    return f"the certificate in Secret {secret.key} is trusted, and ends in {days} days"
 
 
 async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:

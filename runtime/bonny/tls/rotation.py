@@ -1,23 +1,23 @@
-"""Rotation: decides which step brings the certificate of the webhooks forward; the shell around it is `issuer`.
+"""Rotation: decides which step brings the certificate of a server forward; the shell around it is `issuer`.
 
-The Secret holds the certificate that replicas serve (`tls.crt`, `tls.key`), all CAs that API servers shall trust
+The Secret holds the certificate that replicas serve (`tls.crt`, `tls.key`), all CAs that clients shall trust
 (`ca.crt`), and, while a rotation is pending, what replicas will serve next (`next.crt`, `next.key`). The steps:
 
 1. BUNDLE: a new certificate becomes the next one, and its CA is added to `ca.crt`.
-2. INJECT: each configuration and CRD gets `ca.crt` as its caBundle.
-3. After all have had it for `SPREAD_SECONDS`, LEAF: the next certificate becomes the served one.
+2. INJECT: everything that is registered, where clients find what they trust, gets `ca.crt` as its bundle.
+3. After all have had it for `spread` seconds, LEAF: the next certificate becomes the served one.
 
 A rotation begins after two thirds of the certificate's life; when it has expired, does not fit its key or its CAs, or
 lacks a name; and when a user adds the key `next.crt`. CAs leave `ca.crt` with a later BUNDLE, after they have
-expired: their keys are gone, so that one which is trusted for longer does no harm, and each change of a caBundle costs
-the API server all caches of a kind with conversion.
+expired: their keys are gone, so that one which is trusted for longer does no harm, and a change of a bundle may cost
+its clients much (a caBundle: all caches of a kind with conversion).
 
 Guarantees: a certificate is served only after all that is registered trusts it, and is trusted for as long as a replica
 may serve it. Nothing but the Secret and what is registered is remembered: every leader goes on where the last one
 stopped. A CA that is registered and not in the Secret, as after the Secret was emptied by hand, is taken back into it.
 
-Assumptions: clocks differ by at most an hour; an API server learns of a change within `SPREAD_SECONDS`; no user
-removes a CA from the Secret and from all that is registered while it is in use.
+Assumptions: clocks differ by at most an hour; each client learns of a change within `spread` seconds; no user removes
+a CA from the Secret and from all that is registered while it is in use.
 """
 
 from __future__ import annotations
@@ -29,17 +29,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from .certificates import DAYS, SKEW, Leaf, issue, read, split
-from .names import BUNDLE, CERTIFICATE, KEY
+from .certificates import SKEW, Leaf, issue, read, split
+from .secret import BUNDLE, CERTIFICATE, KEY
 
 NEXT_CERTIFICATE: Final = "next.crt"
 NEXT_KEY: Final = "next.key"
 
-SPREAD_SECONDS: Final = 60.0
-"""API servers learn of a change within a fraction of a second; one that is overloaded takes longer."""
-
 URGENT_SECONDS: Final = 5.0
-"""The same, while the Secret has nothing that can be served: a replica that starts now waits for it."""
+"""Waited instead of `spread` while the Secret has nothing that can be served: a replica that starts now needs it."""
 
 RENEWAL: Final = 2 / 3
 """The part of a certificate's life after which it is renewed."""
@@ -66,7 +63,7 @@ class Decision:
     """The data of the Secret as it is, or as BUNDLE and LEAF write it."""
 
     bundle: bytes
-    """The caBundle of all that is registered, as PEM."""
+    """The bundle that all that is registered shall have, as PEM."""
 
     leaf: Leaf | None
     """The certificate that is served; None when none can be."""
@@ -77,10 +74,9 @@ class Decision:
 class Rotation:
     """The rotation of one Secret, during one term of a leader."""
 
-    def __init__(self, names: Collection[str], *, days: float = DAYS, spread: float = SPREAD_SECONDS) -> None:
-        """`names` are the hosts in the certificate, `days` is its life, and `spread` are the seconds before LEAF."""
+    def __init__(self, names: Collection[str], *, spread: float) -> None:
+        """`names` are the hosts in the certificate, and `spread` are the seconds before LEAF."""
         self._names = names
-        self._days = days
         self._spread = spread
         self._bundle = b""
         self._since = 0.0
@@ -89,7 +85,7 @@ class Rotation:
     def decide(
         self, data: Mapping[str, bytes], registered: Collection[bytes], *, now: datetime, clock: float
     ) -> Decision:
-        """The next step. `registered` are the caBundles, empty where there is none; `clock` are monotonic seconds."""
+        """The next step. `registered` are the bundles, empty where there is none; `clock` are monotonic seconds."""
         stored = split(data.get(BUNDLE, b""))
         ends = stored | split(b"".join(registered))
         current = sorted((ca for ca, end in ends.items() if end + SKEW > now), key=ends.__getitem__)[-MOST_CAS:]
@@ -98,7 +94,7 @@ class Rotation:
         rotates = leaf is None or NEXT_CERTIFICATE in data or now >= leaf.not_before + RENEWAL * leaf.life
         bundle = b"".join(stored)
         if rotates and following is None:
-            issued = issue(self._names, days=self._days, now=now)
+            issued = issue(self._names, now=now)
             new = {NEXT_CERTIFICATE: issued.certificate, NEXT_KEY: issued.key, BUNDLE: b"".join((*current, issued.ca))}
             return Decision(Step.BUNDLE, {**data, **new}, bundle, leaf)
         if not stored.keys() >= set(current):

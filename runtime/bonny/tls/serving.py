@@ -15,18 +15,16 @@ import tempfile
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..client.api import Client
 from ..core.store import Delta
+from ..core.watch import WatchOptions
 from ..engine.stream import Stream
-from ..kinds import Kind
-from . import names
-
-if TYPE_CHECKING:
-    from ..operator import Operator
+from .secret import CERTIFICATE, KEY, SECRET, TlsSecret
 
 # Files of a folder are compared this often.
 FOLDER_SECONDS: Final = 2.0
@@ -35,27 +33,17 @@ FIRST: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICAT
 SEQUENCE, VERSION, UTC_TIME, GENERALIZED_TIME = 0x30, 0xA0, 0x17, 0x18
 SHORT: Final = 0x7F
 
-log = logging.getLogger("bonny.webhooks.serving")
+log = logging.getLogger("bonny.tls.serving")
 
 
 class ServingCertificate:
-    """The certificate in the Secret `names.secret` of `namespace`, or in the files tls.crt and tls.key of `folder`.
+    """The certificate in `secret`, which is watched with `options`, or in the files tls.crt and tls.key of `folder`.
 
     Guarantees: while the Secret is missing or holds something else, the last certificate is served.
     RBAC: list and watch secrets, by name.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        operator: Operator,
-        *,
-        namespace: str,
-        folder: str | None = None,
-        purpose: names.Purpose = "webhook",
-    ) -> None:
-        secret = names.secret(operator.name, purpose)
-        self._purpose = purpose
+    def __init__(self, client: Client, secret: TlsSecret, options: WatchOptions, *, folder: str | None = None) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         """For a server, with TLS 1.2 and later. Handshakes fail until there is a certificate."""
 
@@ -64,15 +52,12 @@ class ServingCertificate:
         self.not_after: datetime | None = None
         """The end of the certificate that is served; None while there is none."""
 
-        self.stream = Stream(
-            client,
-            Kind("v1", "Secret", field_selector=f"metadata.name={secret}"),
-            namespace=namespace,
-            options=operator.watch_options,
-        )
+        kind = replace(SECRET, field_selector=f"metadata.name={secret.key.name}")
+        self.stream = Stream(client, kind, namespace=secret.namespace, options=options)
         self.stream.subscribe(self)
+        self._purpose = secret.purpose
         self._folder = folder
-        self._source = folder or f"Secret {namespace}/{secret}"
+        self._source = folder or f"Secret {secret.key}"
         self._problem = "not read yet"
         self._read: tuple[bytes, bytes] | None = None
         self._current: ssl.SSLContext | None = None
@@ -96,7 +81,7 @@ class ServingCertificate:
         while self._folder is not None:
             try:
                 folder = Path(self._folder)
-                self._offer((folder / names.CERTIFICATE).read_bytes(), (folder / names.KEY).read_bytes())
+                self._offer((folder / CERTIFICATE).read_bytes(), (folder / KEY).read_bytes())
             except OSError:
                 self._offer()
             await asyncio.sleep(FOLDER_SECONDS)
@@ -111,7 +96,7 @@ class ServingCertificate:
     def advanced(self, stream: Stream) -> None:
         """Read the Secret again: it is the only object of its stream."""
         data = next((item.decode().get("data") for item in stream.store), None) or {}
-        self._offer(*(b64decode(data.get(key, "")) for key in (names.CERTIFICATE, names.KEY)))
+        self._offer(*(b64decode(data.get(key, "")) for key in (CERTIFICATE, KEY)))
 
     # --- swapping -----------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Certificates: makes and judges what a server needs to be trusted: a CA, a certificate and its key, as PEM.
 
-You need it for a throw-away CA in a test, and to rotate the operator's own (`bonny.webhooks.rotation`).
+You need it for a throw-away CA in a test, and to rotate the operator's own (`bonny.tls.rotation`).
 You do not need it to serve: that only reads. Import it within a function: it loads `cryptography`, 11 MB of memory.
 
 Raises on import: `UsageError` when the package `cryptography` is not installed.

@@ -1,0 +1,79 @@
+"""CA bundles: the `caBundle`s of webhook configurations and CRDs: they say which certificates API servers trust.
+
+The leader reads and writes them (`bonny.tls.issuer`), unless cert-manager does.
+
+Guarantees: of configurations and CRDs it writes nothing but a caBundle that differs.
+RBAC: get and patch of both webhook configurations, and of the CRDs with conversion: `names.certificate_rules`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode, b64encode
+from typing import TYPE_CHECKING, Any, Final
+
+from ..client.api import Client
+from ..client.errors import NotFound
+from ..kinds import Kind
+from ..resource import Resource
+from ..tls.issuer import Registry
+from .names import trusting
+
+if TYPE_CHECKING:
+    from ..operator import Operator
+
+SPREAD_SECONDS: Final = 60.0
+"""API servers learn of a change within a fraction of a second; one that is overloaded takes longer."""
+
+
+class CaBundles(Registry):
+    """The objects that register the webhooks of the operator in `namespace`."""
+
+    def __init__(self, client: Client, operator: Operator, *, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        trusted = trusting(operator, namespace=namespace)
+        self._names = [(kind, name) for kind, named in trusted.items() for name in named]
+        self._ours: list[tuple[Kind, Resource]] = []
+
+    async def read(self) -> list[bytes]:
+        self.missing, self._ours = False, []
+        for kind, name in self._names:
+            try:
+                live = await self._client.get(kind, name)
+            except NotFound:
+                live = {}
+            self.missing |= not _clients(live)
+            # A CRD may call the Service of another installation, whose certificate is another one.
+            services = [client["service"] for client in _clients(live).values() if "service" in client]
+            if all(service["namespace"] == self._namespace for service in services):
+                self._ours.append((kind, live))
+        return [b64decode(each.get("caBundle") or "") for _, live in self._ours for each in _clients(live).values()]
+
+    async def write(self, bundle: bytes) -> None:
+        encoded = b64encode(bundle).decode()
+        patches = [self._inject(kind, live, encoded) for kind, live in self._ours]
+        for result in await asyncio.gather(*patches, return_exceptions=True):
+            if result is not None:
+                raise result
+
+    async def _inject(self, kind: Kind, live: Resource, bundle: str) -> None:
+        """Set the caBundles of `live` that differ.
+
+        Not by server-side apply: that owns each webhook, so that none could be removed by a later manifest.
+        """
+        differs = [path for path, client in _clients(live).items() if client.get("caBundle") != bundle]
+        patch = [{"op": "add", "path": f"{path}/caBundle", "value": bundle} for path in differs]
+        if patch:
+            metadata = live["metadata"]
+            version = {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
+            await self._client.json_patch(kind, metadata["name"], [version, *patch])
+
+
+def _clients(live: Resource) -> dict[str, Any]:
+    """The `clientConfig` of each webhook in a configuration, or in a CRD that has one, by its JSON pointer."""
+    found = {f"/webhooks/{n}/clientConfig": each["clientConfig"] for n, each in enumerate(live.get("webhooks") or ())}
+    conversion = live.get("spec", {}).get("conversion", {})
+    if conversion.get("strategy") == "Webhook":
+        found["/spec/conversion/webhook/clientConfig"] = conversion["webhook"]["clientConfig"]
+    return found
