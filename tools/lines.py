@@ -31,8 +31,8 @@ BUDGETS: Final = {
     "transport": 545,
     "bonny": 9_999,
     "bonny.scheduler": 1_417,
-    "bonny.webhooks": 834,
-    "bonny.tls": 386,
+    "bonny.webhooks": 833,
+    "bonny.tls": 387,
     "bonny_dev": 6_971,
 }
 

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel
 
 from .api import Version
+from .api.handled import OfKinds
 from .api.reading import read
-from .api.version import version_in_brackets
 from .axn import Axn
 from .core.conditions import RECONCILED
 from .core.records import Action
@@ -56,7 +56,11 @@ class Restart(StrEnum):
     """Never. /readyz turns red when the controller failed."""
 
 
-class Controller(Generic[V_co]):
+def _is_camel_case(name: str) -> bool:
+    return name.isascii() and name.isalnum() and name[0].isupper()
+
+
+class Controller(OfKinds, Generic[V_co]):
     """Reconciles the objects of one or several kinds. One instance serves all of them.
 
     Guarantees: an object is never reconciled twice at the same time; a failed reconcile is retried with exponential
@@ -156,17 +160,7 @@ class Controller(Generic[V_co]):
 
     # --- what the runtime asks ----------------------------------------------------------------------------------------
 
-    version: ClassVar[type[Version] | None] = None
-    """The version class in brackets, if there is one."""
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        # Only this class's own brackets: __init_subclass__ ran for each base before.
-        if version := version_in_brackets(cls, Controller):
-            cls.version = version
-            if "resource" not in vars(cls):
-                cls.resource = version
-        cls._check()
+    _without_kinds = "handles nothing: write Controller[YourVersion]"
 
     @classmethod
     def _check(cls) -> None:
@@ -196,29 +190,8 @@ class Controller(Generic[V_co]):
             check_finalizer(cls.finalizer)
 
     @classmethod
-    def resources(cls) -> tuple[type[Version] | Kind, ...]:
-        """The kinds that it reconciles, always as a tuple. Raises: `OptionError` when nothing is named."""
-        resources = cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
-        if not resources:
-            raise OptionError(
-                f"{cls.__name__} handles nothing: write Controller[YourVersion], or set resource = Kind(...)"
-            )
-        return resources
-
-    @classmethod
-    def version_for(cls, group: str, version: str, kind: str, *, default_group: str = "") -> type[Version] | None:
-        """The version class for objects of this group, version (`v1`) and kind; None for kinds without one.
-
-        Without a `default_group`, classes without a group fit any.
-        """
-        wanted = group, version, kind
-        versions = (each for each in cls.resources() if isinstance(each, type))
-        return next((v for v in versions if (v.group or default_group or group, v.version, v.kind) == wanted), None)
-
-    @classmethod
     def kinds(cls, default_group: str) -> tuple[Kind, ...]:
-        """The kinds that it reconciles; versions without a group are in `default_group`."""
-        kinds = [each if isinstance(each, Kind) else each.as_kind(default_group) for each in cls.resources()]
+        kinds = super().kinds(default_group)
         return tuple(replace(kind, namespace=cls.namespace) if cls.namespace else kind for kind in kinds)
 
     @classmethod
@@ -260,10 +233,6 @@ class Controller(Generic[V_co]):
     def falls_back(cls, action: Action) -> bool:
         """Whether `action` is handled by `reconcile`."""
         return not _defined(cls, action.value)
-
-
-def _is_camel_case(name: str) -> bool:
-    return name.isascii() and name.isalnum() and name[0].isupper()
 
 
 def _defined(controller: type[Controller[Any]], name: str) -> bool:

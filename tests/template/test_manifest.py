@@ -68,3 +68,7 @@ def test_a_risk_is_said_beside_the_manifest(project: Path) -> None:
     assert line.startswith(
         "warning: the operator has one replica, and while it restarts all writes that gadget-admission."
     )
+    pyproject = project / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text("utf-8").replace('"webhooks", "fast"', '"fast"'), "utf-8")
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
+    assert done.stderr.startswith(f"{line}\nwarning: the certificates of webhooks and of secure metrics are made with ")

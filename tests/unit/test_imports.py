@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bonny import Admission, Deploy, Kind, Operator
 from bonny.errors import UsageError
 from bonny_dev.project import Project
 from bonny_dev.tasks import quality
-from bonny_dev.tasks.imports import lacking
+from bonny_dev.tasks.imports import lacking, lacking_for_certificates
 
 PYPROJECT = """\
 [project]
@@ -23,6 +25,13 @@ webhooks = ["cryptography>=46,<51"]
 package = "doors"
 extras = [EXTRAS]
 """
+
+
+class Reviews(Admission[Any]):
+    resource = Kind("v1", "ConfigMap")
+
+    def validate(self, review: object) -> None:
+        """Not called."""
 
 
 @pytest.fixture
@@ -74,6 +83,27 @@ def test_a_package_of_no_extra_goes_to_the_dependencies_by_its_own_name(root: Pa
 )
 def test_what_the_image_has_or_may_do_without_is_not_named(root: Path, code: str, options: dict[str, str]) -> None:
     assert found(root, code, **options) == []
+
+
+@pytest.mark.parametrize("parts", [[], [Reviews]])
+def test_an_image_that_cannot_make_the_certificates_of_its_servers_is_named(
+    root: Path, parts: list[type[Admission[Any]]]
+) -> None:
+    """Regression: with /metrics over TLS only the log of the leader said it, after the update of the Deployment."""
+
+    def lacking_with(deploy: Deploy, extras: str = "") -> list[str]:
+        (root / "pyproject.toml").write_text(PYPROJECT.replace("DEPENDENCIES", "").replace("EXTRAS", extras), "utf-8")
+        operator = Operator(name="doors-operator", group="example.com", controllers=parts, deploy=deploy)
+        return [*lacking_for_certificates(Project.at(root), operator)]
+
+    (sentence,) = lacking_with(Deploy(secure_metrics=True))
+    assert sentence == (
+        "the certificates of webhooks and of secure metrics are made with cryptography, which the image lacks: add "
+        '"webhooks" to extras in [tool.bonny] in pyproject.toml, or write Deploy(certificates="cert-manager")'
+    )
+    assert lacking_with(Deploy(secure_metrics=True), extras='"webhooks"') == []
+    assert lacking_with(Deploy(secure_metrics=True, certificates="cert-manager")) == []
+    assert len(lacking_with(Deploy())) == len(parts)
 
 
 def test_a_lock_that_would_lack_a_package_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

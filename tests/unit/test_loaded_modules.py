@@ -48,7 +48,8 @@ def report():
     print(*sys.modules, sep="\\n", flush=True)
     os._exit(0)
 
-operator = Operator(name="example", group="example.com", controllers=[Pods{part}], deploy=Deploy(certificates="cert-manager"))
+deploy = Deploy(certificates="cert-manager")
+operator = Operator(name="example", group="example.com", controllers=[Pods{part}], deploy=deploy)
 threading.Timer(0.5, report).start()
 main(operator, ["run"])
 """

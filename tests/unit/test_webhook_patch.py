@@ -17,7 +17,7 @@ from bonny.errors import InvalidObject, OptionError
 from bonny.resource import Resource
 from bonny.webhooks import Review, User
 from bonny.webhooks.patch import _fields, difference, patch
-from bonny.webhooks.request import ObjectKind, Request
+from bonny.webhooks.review import ObjectKind, Request
 from bonny_dev.testing.admission import _patched
 from tests.support.effort import examples
 from tests.support.schemas import specs_of_any_shape

@@ -55,17 +55,16 @@ MOST_KEPT: Final = 500
 
 def metrics_secret(operator: Operator, namespace: str) -> TlsSecret:
     """The Secret with the certificate that scrapers are shown, and with the CAs that they trust."""
-    return TlsSecret(operator.name, "metrics", operator.name, namespace)
+    return TlsSecret(operator.name, "metrics", operator.name, namespace, operator.deploy.certificates == "own")
 
 
 def metrics_rules(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
     """The RBAC rules by namespace, empty for the ClusterRole: the Secret, and reviews of who scrapes."""
-    fills = operator.deploy.certificates == "own"
     reviews: list[Resource] = [
         {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["create"]}
         for kind in (TOKEN_REVIEW, ABOUT_OTHERS)
     ]
-    return {namespace: [metrics_secret(operator, namespace).rule(fills=fills)], CLUSTER: reviews}
+    return {namespace: [metrics_secret(operator, namespace).rule()], CLUSTER: reviews}
 
 
 class Verdict(NamedTuple):

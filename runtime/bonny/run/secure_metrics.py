@@ -47,11 +47,10 @@ class SecureMetrics(HttpServer):
         self._pages = Pages({}, metrics)
         self._scrapers = Scrapers(asking)
         self._client = client
-        self._own = operator.deploy.certificates == "own"
 
     def issuers(self) -> list[Issuer]:
         """The maker of the certificate for a new term of this replica, unless cert-manager makes it."""
-        return [Issuer(self._client, self._secret, spread=SPREAD_SECONDS)] if self._own else []
+        return [Issuer(self._client, self._secret, spread=SPREAD_SECONDS)] if self._secret.own else []
 
     async def _serve(self, request: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
         if request["path"] == "/metrics":

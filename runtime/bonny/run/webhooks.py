@@ -45,7 +45,7 @@ class Webhooks:
         self._seconds = config.drain
         self._client = client
         self._bundles = CaBundles(client, operator, namespace=namespace)
-        self._own = folder is None and operator.deploy.certificates == "own"
+        self._own = folder is None and self._secret.own
         self._began = time.monotonic()
         self._led = False
 

@@ -31,6 +31,9 @@ class TlsSecret(NamedTuple):
     namespace: str
     """Of both."""
 
+    own: bool
+    """Whether the operator fills it; otherwise cert-manager does."""
+
     @property
     def key(self) -> Key:
         return Key(self.namespace, f"{self.operator}-{self.purpose}-tls")
@@ -41,7 +44,7 @@ class TlsSecret(NamedTuple):
         host = f"{self.service}.{self.namespace}"
         return f"{host}.svc", host, f"{host}.svc.cluster.local"
 
-    def rule(self, *, fills: bool) -> Resource:
-        """The RBAC rule to read the Secret, and to fill it."""
-        verbs = ["get", "list", "watch", *(["patch"] if fills else [])]
+    def rule(self) -> Resource:
+        """The RBAC rule to read the Secret, and to fill it if it is the operator's own."""
+        verbs = ["get", "list", "watch", *(["patch"] if self.own else [])]
         return {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [self.key.name], "verbs": verbs}

@@ -5,7 +5,6 @@ versions of a kind whose fields differ. It is loaded only by operators that have
 """
 
 from .admission import Admission
-from .request import User
-from .review import Denied, Review
+from .review import Denied, Review, User
 
 __all__ = ["Admission", "Denied", "Review", "User"]

@@ -22,23 +22,24 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, get_args
+from typing import ClassVar, Final, Generic, Literal, TypeAlias, get_args
 
+from ..api.handled import OfKinds
 from ..api.policies import Operation
-from ..api.version import Version, version_in_brackets
+from ..api.version import Version
 from ..errors import OptionError
 from ..kinds import Kind
 from ..naming import check_rules, check_tuple, kebab_case
 from ..resource import Resource
-from .review import Review
+from .review import Review, V_co
 
-V_co = TypeVar("V_co", covariant=True)
+Action: TypeAlias = Literal["mutate", "validate"]
 
 # The API server allows 30. A person waits, and so does every client that writes.
 LONGEST_SECONDS: Final = 10
 
 
-class Admission(Generic[V_co]):
+class Admission(OfKinds, Generic[V_co]):
     """Reviews the writes of one or several kinds. One instance serves all of them.
 
     Guarantees: writes of the operator itself, in its own namespace and in kube-system, and of objects that are being
@@ -106,16 +107,7 @@ class Admission(Generic[V_co]):
 
     # --- what the runtime asks ----------------------------------------------------------------------------------------
 
-    version: ClassVar[type[Version] | None] = None
-    """The version class in brackets, if there is one."""
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        if version := version_in_brackets(cls, Admission):
-            cls.version = version
-            if "resource" not in vars(cls):
-                cls.resource = version
-        cls._check()
+    _without_kinds = "reviews nothing: write Admission[YourVersion]"
 
     @classmethod
     def _check(cls) -> None:
@@ -139,48 +131,20 @@ class Admission(Generic[V_co]):
             )
 
     @classmethod
-    def resources(cls) -> tuple[type[Version] | Kind, ...]:
-        """The kinds that it reviews, always as a tuple. Raises: `OptionError` when nothing is named."""
-        if not cls.resource:
-            raise OptionError(
-                f"{cls.__name__} reviews nothing: write Admission[YourVersion], or set resource = Kind(...)"
-            )
-        return cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
-
-    @classmethod
-    def kinds(cls, default_group: str) -> tuple[Kind, ...]:
-        """The kinds that it reviews; versions without a group are in `default_group`."""
-        return tuple(each if isinstance(each, Kind) else each.as_kind(default_group) for each in cls.resources())
-
-    @classmethod
-    def version_for(cls, group: str, version: str, kind: str, *, default_group: str) -> type[Version] | None:
-        """The version class for objects of this group, version (`v1`) and kind; None for kinds without one."""
-        versions = (each for each in cls.resources() if isinstance(each, type))
-        wanted = group, version, kind
-        return next((v for v in versions if (v.group or default_group, v.version, v.kind) == wanted), None)
-
-    @classmethod
     def fails_closed(cls) -> bool:
         """Whether a write is refused when this webhook fails or does not answer."""
         own = all(isinstance(each, type) for each in cls.resources())
         return cls.failure_policy == "Fail" or (own and not cls.failure_policy)
 
     @classmethod
-    def mutates(cls) -> bool:
-        """Whether `default` is defined."""
-        return _defined(cls, "default")
+    def handlers(cls) -> dict[tuple[Action, Operation], str]:
+        """The methods that are defined, by the action and the operation of the reviews that they get."""
+        written = [each for each in cls.operations if each != "DELETE"]
+        names: dict[tuple[Action, Operation], str] = {("mutate", each): "default" for each in written}
+        names |= {("validate", each): "validate" for each in written} | {("validate", "DELETE"): "validate_delete"}
+        return {called: name for called, name in names.items() if getattr(cls, name) is not getattr(Admission, name)}
 
     @classmethod
-    def validated_operations(cls) -> tuple[Operation, ...]:
-        """The operations that `validate` and `validate_delete` are called for."""
-        written = tuple(each for each in cls.operations if each != "DELETE") if _defined(cls, "validate") else ()
-        return (*written, "DELETE") if _defined(cls, "validate_delete") else written
-
-    @classmethod
-    def path(cls, action: Literal["mutate", "validate"]) -> str:
+    def path(cls, action: Action) -> str:
         """The path of its reviews on the server."""
         return f"/{action}/{kebab_case(cls.__name__)}"
-
-
-def _defined(admission: type[Admission[Any]], name: str) -> bool:
-    return getattr(admission, name) is not getattr(Admission, name)

@@ -23,8 +23,7 @@ from ..resource import Key, Resource
 from ..telemetry.logging import about
 from .admission import Admission
 from .patch import patch
-from .request import API_VERSION, NotAReview, Request, read
-from .review import Denied, Review
+from .review import API_VERSION, Denied, NotAReview, Request, Review, read
 
 # For what the API server and we do besides calling the handler.
 SPARE_SECONDS: Final = 0.5
@@ -48,21 +47,17 @@ class Reviewer:
         self._name = type(admission).__name__
         self._operator, self._group = operator, group
         self._client = client
-        self._mutates = admission.path("mutate")
-        written = admission.operations if admission.mutates() else ()
         self._handlers: dict[tuple[str, Operation], Callable[[Review[Any]], object]] = {
-            (self._mutates, each): admission.default for each in written if each != "DELETE"
+            (admission.path(action), operation): getattr(admission, name)
+            for (action, operation), name in admission.handlers().items()
         }
-        for each in admission.validated_operations():
-            handler = admission.validate_delete if each == "DELETE" else admission.validate
-            self._handlers[admission.path("validate"), each] = handler
         self.paths: Final = tuple(dict.fromkeys(path for path, _ in self._handlers))
         """One for each action of which the class has a handler."""
 
-        self.reviews: Counter[tuple[str, str, str]] = Counter()
+        reviews = {(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES}
+        self.reviews: Counter[tuple[str, str, str]] = Counter(reviews)
         """Reviews by path, operation and outcome; all that can be are there from the start."""
 
-        self.reviews.update({(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES})
         self._slots = asyncio.Semaphore(THREADS)
 
     async def answer(self, path: str, body: bytes) -> Answer:
@@ -97,7 +92,7 @@ class Reviewer:
         kind = request.kind
         version = self._admission.version_for(kind.group, kind.version, kind.kind, default_group=self._group)
         review, operations = Review[Any](request, version, self._client), []
-        given = msgspec.json.encode(review.resource) if path == self._mutates else None
+        given = msgspec.json.encode(review.resource) if path == self._admission.path("mutate") else None
         handler = self._handlers.get((path, request.operation))
         try:
             if handler is not None:

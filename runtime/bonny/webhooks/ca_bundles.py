@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from ..client.api import Client
@@ -52,22 +53,22 @@ class CaBundles(Registry):
 
     async def write(self, bundle: bytes) -> None:
         encoded = b64encode(bundle).decode()
-        patches = [self._inject(kind, live, encoded) for kind, live in self._ours]
-        for result in await asyncio.gather(*patches, return_exceptions=True):
-            if result is not None:
+        for result in await asyncio.gather(*self._requests(encoded), return_exceptions=True):
+            if isinstance(result, BaseException):
                 raise result
 
-    async def _inject(self, kind: Kind, live: Resource, bundle: str) -> None:
-        """Set the caBundles of `live` that differ.
+    def _requests(self, bundle: str) -> Iterator[Awaitable[Resource]]:
+        """Requests that set the caBundles that differ.
 
         Not by server-side apply: that owns each webhook, so that none could be removed by a later manifest.
         """
-        differs = [path for path, client in _clients(live).items() if client.get("caBundle") != bundle]
-        patch = [{"op": "add", "path": f"{path}/caBundle", "value": bundle} for path in differs]
-        if patch:
-            metadata = live["metadata"]
-            version = {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
-            await self._client.json_patch(kind, metadata["name"], [version, *patch])
+        for kind, live in self._ours:
+            differs = [path for path, client in _clients(live).items() if client.get("caBundle") != bundle]
+            if differs:
+                metadata = live["metadata"]
+                version = {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
+                patch = [{"op": "add", "path": f"{path}/caBundle", "value": bundle} for path in differs]
+                yield self._client.json_patch(kind, metadata["name"], [version, *patch])
 
 
 def _clients(live: Resource) -> dict[str, Any]:

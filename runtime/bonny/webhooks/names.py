@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ..kinds import Kind
 from ..resource import Resource
 from ..tls.secret import TlsSecret
+from .admission import Action
 
 if TYPE_CHECKING:
     from ..operator import Operator
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 CONVERT: Final = "/convert"
 """The path of conversion reviews."""
 
-VALIDATING: Final = Kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
-MUTATING: Final = Kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
+CONFIGURATIONS: Final[dict[Action, Kind]] = {
+    "validate": Kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+    "mutate": Kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
+}
 DEFINITION: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
@@ -29,7 +32,7 @@ def service(operator: str) -> str:
 
 def secret(operator: Operator, namespace: str) -> TlsSecret:
     """The Secret with the certificate."""
-    return TlsSecret(operator.name, "webhook", service(operator.name), namespace)
+    return TlsSecret(operator.name, "webhook", service(operator.name), namespace, operator.deploy.certificates == "own")
 
 
 def configuration(operator: Operator, namespace: str) -> str:
@@ -39,13 +42,10 @@ def configuration(operator: Operator, namespace: str) -> str:
 
 def trusting(operator: Operator, *, namespace: str) -> dict[Kind, list[str]]:
     """The names of the objects that hold the authority of the certificate in a `caBundle`."""
-    registered = configuration(operator, namespace)
-    found = {
-        VALIDATING: [registered for each in operator.admissions if each.validated_operations()][:1],
-        MUTATING: [registered for each in operator.admissions if each.mutates()][:1],
-        DEFINITION: [hub.as_kind(operator.group).resource for hub in operator.converted],
-    }
-    return {kind: named for kind, named in found.items() if named}
+    actions = {action for each in operator.admissions for action, _ in each.handlers()}
+    found = {kind: [configuration(operator, namespace)] for action, kind in CONFIGURATIONS.items() if action in actions}
+    converted = [hub.as_kind(operator.group).resource for hub in operator.converted]
+    return found | ({DEFINITION: converted} if converted else {})
 
 
 def certificate_rules(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
@@ -53,9 +53,9 @@ def certificate_rules(operator: Operator, *, namespace: str) -> dict[str, list[R
 
     With cert-manager only the Secret is read: others fill it, and write the `caBundle`s.
     """
-    own = operator.deploy.certificates == "own"
+    filled = secret(operator, namespace)
     trust: list[Resource] = [
         {"apiGroups": [kind.group], "resources": [kind.plural], "resourceNames": named, "verbs": ["get", "patch"]}
-        for kind, named in (trusting(operator, namespace=namespace) if own else {}).items()
+        for kind, named in (trusting(operator, namespace=namespace) if filled.own else {}).items()
     ]
-    return {namespace: [secret(operator, namespace).rule(fills=own)], "": trust}
+    return {namespace: [filled.rule()], "": trust}

@@ -47,7 +47,7 @@ def _called(operator: Operator, namespace: str) -> Iterator[Resource]:
 def _certificate(operator: Operator, secret: TlsSecret) -> Iterator[Resource]:
     """The empty Secret that the operator fills, or what cert-manager makes it of."""
     namespace, name = secret.key
-    if operator.deploy.certificates == "own":
+    if secret.own:
         yield read_object("certificate-secret", operator, namespace, secret=name, purpose=secret.purpose)
         return
     issuer = f"{operator.name}-{secret.purpose}"

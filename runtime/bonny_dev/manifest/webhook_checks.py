@@ -38,10 +38,10 @@ ESSENTIAL: Final = frozenset(
 def check_admission(admission: type[Admission[Any]], operator: Operator, schemas: Schemas) -> None:
     """Raises: `OptionError` naming the class."""
     name = admission.__name__
-    if not (admission.mutates() or admission.validated_operations()):
-        refuse(name, "has no handler for its operations: define default, validate or validate_delete")
-    if admission.mutates() and set(admission.operations) <= {"DELETE"}:
+    if admission.default is not Admission.default and set(admission.operations) <= {"DELETE"}:
         refuse(name, "has default, which is never called for DELETE: add CREATE or UPDATE to its operations")
+    if not admission.handlers():
+        refuse(name, "has no handler for its operations: define default, validate or validate_delete")
     for resource, kind in zip(admission.resources(), admission.kinds(operator.group), strict=True):
         _check_kind(admission, operator, kind, own=isinstance(resource, type))
         check_fields(name, admission.match_conditions.values(), kind, schemas)

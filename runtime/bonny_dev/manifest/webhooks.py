@@ -9,12 +9,12 @@ No `caBundle` is written: the operator or cert-manager adds it, and an apply of 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.webhooks import names
-from bonny.webhooks.admission import Admission
+from bonny.webhooks.admission import Action, Admission
 
 from ..crd.definition import crds
 from .field_checks import schemas_of
@@ -35,23 +35,20 @@ def webhooks(operator: Operator, namespace: str) -> list[Resource]:
     not exist, and for what could keep a cluster from working while no replica answers.
     """
     schemas = schemas_of(crds(operator.crds, operator.group))
-    validating, mutating = [], []
+    entries: dict[Action, list[Resource]] = {action: [] for action in names.CONFIGURATIONS}
     for admission in operator.admissions:
         check_admission(admission, operator, schemas)
-        if validated := admission.validated_operations():
-            validating.append(_webhook(admission, operator, namespace, "validate", validated))
-        if admission.mutates():
-            written = [each for each in admission.operations if each != "DELETE"]
-            made = _webhook(admission, operator, namespace, "mutate", written)
-            mutating.append({**made, "reinvocationPolicy": "IfNeeded" if admission.again else "Never"})
+        for action, made in entries.items():
+            if operations := [each for of, each in admission.handlers() if of == action]:
+                made.append(_webhook(admission, operator, namespace, action, operations))
     metadata = {
         "name": names.configuration(operator, namespace),
         "annotations": {SINCE: "1.30", **_injected(operator, namespace)},
     }
     return [
-        {"apiVersion": API_VERSION, "kind": f"{kind}WebhookConfiguration", "metadata": metadata, "webhooks": entries}
-        for kind, entries in (("Validating", validating), ("Mutating", mutating))
-        if entries
+        {"apiVersion": API_VERSION, "kind": kind.kind, "metadata": metadata, "webhooks": entries[action]}
+        for action, kind in names.CONFIGURATIONS.items()
+        if entries[action]
     ]
 
 
@@ -77,7 +74,7 @@ def _webhook(
     admission: type[Admission[Any]],
     operator: Operator,
     namespace: str,
-    action: Literal["mutate", "validate"],
+    action: Action,
     operations: Iterable[str],
 ) -> Resource:
     path = admission.path(action)
@@ -105,6 +102,8 @@ def _webhook(
         made["namespaceSelector"]["matchLabels"] = dict(admission.namespace_selector)
     if admission.object_selector:
         made["objectSelector"] = {"matchLabels": dict(admission.object_selector)}
+    if action == "mutate":
+        made["reinvocationPolicy"] = "IfNeeded" if admission.again else "Never"
     return made
 
 

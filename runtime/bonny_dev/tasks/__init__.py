@@ -149,6 +149,7 @@ def manifest(
 ) -> None:
     """Write the manifest of the operator: CRDs, permissions, Deployment."""
     from ..manifest import bundle, command, webhook_checks
+    from .imports import lacking_for_certificates
 
     project = Project.at(Path(c.root))
     operator = project.load_operator()
@@ -165,7 +166,7 @@ def manifest(
     command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
     if out != "-":
         print(f"wrote {out}")
-    for each in webhook_checks.warnings(operator, objects):
+    for each in (*webhook_checks.warnings(operator, objects), *lacking_for_certificates(project, operator)):
         print(f"warning: {each}", file=sys.stderr)
 
 

@@ -1,7 +1,8 @@
-"""Imports: finds packages that the operator imports when it starts and that its image would lack.
+"""Imports: finds packages that the operator imports and that its image would lack.
 
 The image has the dependencies in pyproject.toml and the extras in `[tool.bonny]`; the environment of a developer has
-more. Only imports that always run count: at the top of a module, not in `try`, `if` or a function.
+more. Of the operator's modules only imports that always run count: at the top, not in `try`, `if` or a function. Of the
+runtime's own there is one that depends on the operator: the leader makes certificates with `cryptography`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+
+from bonny.operator import Operator
 
 from ..project import Project
 from .pyproject import PROJECT, normal_name
@@ -24,12 +28,8 @@ def lacking(project: Project) -> list[str]:
     A package that comes with a declared one is not lacking; neither is one that is not installed here, which other
     checks report. While a declared one is not installed, nothing is known.
     """
-    table = tomllib.loads((project.root / PROJECT).read_text("utf-8"))
-    optional: dict[str, list[str]] = table["project"].get("optional-dependencies", {})
-    declared = list(table["project"].get("dependencies", ()))
-    declared += [each for name in project.extras for each in optional.get(name, ())]
     try:
-        present = _with_their_own(declared)
+        optional, present = _in_the_image(project)
     except metadata.PackageNotFoundError:
         return []
     installed = metadata.packages_distributions()
@@ -39,11 +39,36 @@ def lacking(project: Project) -> list[str]:
         for module in _imported(path):
             packages = {normal_name(each) for each in installed.get(module, ())}
             if packages and not packages & present and module not in own | sys.stdlib_module_names:
-                extras = [name for name in optional if name != "dev" and packages & {*map(normal_name, optional[name])}]
-                advice = f'"{extras[0]}" to extras in [tool.bonny]' if extras else f'"{min(packages)}" to dependencies'
                 where = path.relative_to(project.root)
-                sentences[module] = f"{where} imports {module}, which the image lacks: add {advice} in pyproject.toml"
+                sentences[module] = f"{where} imports {module}, which the image lacks: {_advice(packages, optional)}"
     return list(sentences.values())
+
+
+def lacking_for_certificates(project: Project, operator: Operator) -> Iterator[str]:
+    """A sentence if the operator makes certificates and the image lacks what that takes; else none, as `lacking`."""
+    serves = operator.has_webhooks or operator.deploy.secure_metrics
+    with suppress(metadata.PackageNotFoundError):
+        optional, present = _in_the_image(project)
+        if serves and operator.deploy.certificates == "own" and "cryptography" not in present:
+            yield (
+                "the certificates of webhooks and of secure metrics are made with cryptography, which the image lacks: "
+                f'{_advice({"cryptography"}, optional)}, or write Deploy(certificates="cert-manager")'
+            )
+
+
+def _in_the_image(project: Project) -> tuple[dict[str, list[str]], set[str]]:
+    """The requirements of each extra, and the names of all packages of the image. Raises: `PackageNotFoundError`."""
+    table = tomllib.loads((project.root / PROJECT).read_text("utf-8"))
+    optional: dict[str, list[str]] = table["project"].get("optional-dependencies", {})
+    declared = list(table["project"].get("dependencies", ()))
+    declared += [each for name in project.extras for each in optional.get(name, ())]
+    return optional, _with_their_own(declared)
+
+
+def _advice(packages: set[str], optional: dict[str, list[str]]) -> str:
+    extras = [name for name in optional if name != "dev" and packages & {*map(normal_name, optional[name])}]
+    advice = f'"{extras[0]}" to extras in [tool.bonny]' if extras else f'"{min(packages)}" to dependencies'
+    return f"add {advice} in pyproject.toml"
 
 
 def _imported(path: Path) -> Iterator[str]:

@@ -77,10 +77,12 @@ def install(
 
     from ..manifest.webhook_checks import warnings
     from . import deploy
+    from .imports import lacking_for_certificates
 
     project = Project.at(Path(c.root))
+    operator = project.load_operator()
     documents = deploy.documents_of(project, image=image, namespace=namespace)
-    for each in warnings(project.load_operator(), documents):
+    for each in (*warnings(operator, documents), *lacking_for_certificates(project, operator)):
         print(f"warning: {each}", file=sys.stderr)
     asyncio.run(deploy.install(deploy.cluster_of(context), documents, wait=wait))
 

@@ -23,7 +23,7 @@ from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.webhooks import Admission
 from bonny.webhooks.app import WebhookApp
-from bonny.webhooks.request import API_VERSION
+from bonny.webhooks.review import API_VERSION
 
 from .answers import AnsweringClient, AnyAnswers
 
