@@ -13,6 +13,7 @@ import ssl
 from base64 import b64encode
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource, key_of
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
+from bonny.webhooks.ca_bundles import client_configs
 
 from . import files
 from .crd.definition import crds
@@ -70,21 +72,12 @@ class Loopback:
 
     def called(self, document: Resource) -> Resource:
         """`document`, a CRD or a webhook configuration, with this address in place of the operator's Service."""
-        if document["kind"] in CONFIGURATIONS:
-            return {**document, "webhooks": [self._called(webhook) for webhook in document["webhooks"]]}
-        conversion = document.get("spec", {}).get("conversion", {})
-        if document["kind"] != CRD.kind or "webhook" not in conversion:
-            return document
-        conversion = {**conversion, "webhook": self._called(conversion["webhook"])}
-        return {**document, "spec": {**document["spec"], "conversion": conversion}}
-
-    def _called(self, webhook: Resource) -> Resource:
-        path = webhook["clientConfig"]["service"]["path"]
+        called = deepcopy(document)
         authority = b64encode((self.folder / BUNDLE).read_bytes()).decode()
-        return {
-            **webhook,
-            "clientConfig": {"url": f"https://{LOOPBACK}:{self.port}{path}", "caBundle": authority},
-        }
+        for config in client_configs(called).values():
+            path = config.pop("service")["path"]
+            config |= {"url": f"https://{LOOPBACK}:{self.port}{path}", "caBundle": authority}
+        return called
 
     def answers(self) -> bool:
         """Whether a server is there that the API server would trust."""
@@ -157,8 +150,7 @@ async def converter(client: Client, crd: Resource) -> Resource:
 
 
 def _service_of(crd: Resource) -> Resource:
-    webhook = crd["spec"].get("conversion", {}).get("webhook") or {}
-    return dict(webhook.get("clientConfig", {}).get("service") or {})
+    return next((config["service"] for config in client_configs(crd).values() if "service" in config), {})
 
 
 def _trial_of(configuration: Resource) -> str:

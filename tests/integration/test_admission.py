@@ -86,9 +86,7 @@ async def app(sandbox: Sandbox, server: Administrator, tmp_path: Path) -> AsyncI
     async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="test", group=GROUP) as client:
         app = WebhookApp(OPERATOR, client)
         context = authority.issue("webhook").server_context()
-        listener = HttpServer(
-            app, "127.0.0.1", 0, limits=WEBHOOKS, context=context, purpose="webhooks", variable="BONNY_WEBHOOK_PORT"
-        )
+        listener = HttpServer(app, "127.0.0.1", 0, WEBHOOKS, context=context)
         await listener.start()
         configurations = list(_configurations(listener.port, authority.certificate.read_bytes()))
         try:

@@ -63,9 +63,7 @@ async def server(sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Server]:
     with Administrator(sandbox) as administrator:
         app = WebhookApp(OPERATOR, None)
         context = authority.issue("webhook").server_context()
-        listener = HttpServer(
-            app, "127.0.0.1", 0, limits=WEBHOOKS, context=context, purpose="webhooks", variable="BONNY_WEBHOOK_PORT"
-        )
+        listener = HttpServer(app, "127.0.0.1", 0, WEBHOOKS, context=context)
         await listener.start()
         (definition,) = crds(OPERATOR.crds, GROUP)
         bundle = b64encode(authority.certificate.read_bytes()).decode()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bonny import Kind, Operator
-from bonny.run.http_server import WEBHOOKS, HttpServer, Limits, Message, Send
+from bonny.run.http_server import WEBHOOKS, HttpServer, Message, Send, ServerOptions
 from bonny.webhooks import Admission, Review
 from bonny.webhooks.app import WebhookApp
 from tests.support.certificates import Authority
@@ -44,11 +44,9 @@ async def length(_: Message, receive: Callable[[], Awaitable[Message]], send: Se
 
 @asynccontextmanager
 async def serving(
-    *, app: Any = length, limits: Limits = WEBHOOKS, context: ssl.SSLContext | None = None
+    *, app: Any = length, options: ServerOptions = WEBHOOKS, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[HttpServer]:
-    server = HttpServer(
-        app, "127.0.0.1", 0, limits=limits, context=context, purpose="webhooks", variable="BONNY_WEBHOOK_PORT"
-    )
+    server = HttpServer(app, "127.0.0.1", 0, options, context=context)
     await server.start()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -123,15 +121,15 @@ async def test_a_client_that_never_ends_its_refused_request_is_closed() -> None:
         await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
 
-    limits = replace(WEBHOOKS, answer=0.2)
-    async with serving(app=refuses, limits=limits) as server, connected(server) as client:
+    options = replace(WEBHOOKS, answer=0.2)
+    async with serving(app=refuses, options=options) as server, connected(server) as client:
         client.writer.write(POST % 2**30 + b"a" * 2000)
         assert b" 413 " in await client.closed()
 
 
 async def test_all_bytes_of_a_request_are_counted() -> None:
     chunked = b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
-    async with serving(limits=replace(WEBHOOKS, request_bytes=1000)) as server:
+    async with serving(options=replace(WEBHOOKS, request_bytes=1000)) as server:
         async with connected(server) as client:
             for _ in range(3):
                 client.writer.write(chunked + b"1f4\r\n" + b"a" * 500 + b"\r\n0\r\n\r\n")
@@ -161,7 +159,7 @@ async def repeated(client: Client, data: bytes) -> None:
 
 @pytest.mark.parametrize("sent", [b"POST /val", POST % 100, POST % 100 + b"a" * 99])
 async def test_a_slow_request_is_cut_off_and_an_idle_connection_is_not(sent: bytes) -> None:
-    async with serving(limits=replace(WEBHOOKS, request=0.5)) as server, contextlib.AsyncExitStack() as open_ones:
+    async with serving(options=replace(WEBHOOKS, request=0.5)) as server, contextlib.AsyncExitStack() as open_ones:
         fresh, used, slow = [await open_ones.enter_async_context(connected(server)) for _ in range(3)]
         assert (await used.post()).status == 200
         slow.writer.write(sent)
@@ -170,7 +168,7 @@ async def test_a_slow_request_is_cut_off_and_an_idle_connection_is_not(sent: byt
 
 
 async def test_a_request_that_drips_gets_no_more_time_with_each_byte() -> None:
-    async with serving(limits=replace(WEBHOOKS, request=0.2)) as server, connected(server) as client:
+    async with serving(options=replace(WEBHOOKS, request=0.2)) as server, connected(server) as client:
         began = asyncio.get_running_loop().time()
 
         async def drip() -> None:
@@ -188,7 +186,7 @@ async def test_a_request_that_drips_gets_no_more_time_with_each_byte() -> None:
 
 
 async def test_an_idle_connection_is_closed_at_last() -> None:
-    async with serving(limits=replace(WEBHOOKS, answer=0.2)) as server:
+    async with serving(options=replace(WEBHOOKS, answer=0.2)) as server:
         async with connected(server) as fresh:
             assert await fresh.closed() == b""
         async with connected(server) as used:
@@ -214,7 +212,7 @@ async def test_for_one_connection_too_many_an_idle_one_is_closed_before_one_that
         await length(request, receive, send)
 
     async with (
-        serving(app=waits, limits=replace(WEBHOOKS, connections=2)) as server,
+        serving(app=waits, options=replace(WEBHOOKS, connections=2)) as server,
         contextlib.AsyncExitStack() as all_,
     ):
         first = await all_.enter_async_context(connected(server))
@@ -240,7 +238,7 @@ async def test_of_connections_that_are_all_answered_the_oldest_makes_room() -> N
         await length(request, receive, send)
 
     async with (
-        serving(app=waits, limits=replace(WEBHOOKS, connections=2)) as server,
+        serving(app=waits, options=replace(WEBHOOKS, connections=2)) as server,
         contextlib.AsyncExitStack() as all_,
     ):
         first, second = [await all_.enter_async_context(connected(server)) for _ in range(2)]
@@ -266,7 +264,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 async def test_a_client_that_does_not_end_its_handshake_is_closed(authority: Authority) -> None:
     context = authority.issue("slow").server_context()
-    async with serving(context=context, limits=replace(WEBHOOKS, handshake=0.5)) as server:
+    async with serving(context=context, options=replace(WEBHOOKS, handshake=0.5)) as server:
         async with connected(server) as silent, connected(server) as half:
             half.writer.write(b"\x16\x03\x01")
             assert await silent.closed() == await half.closed() == b""
@@ -276,8 +274,8 @@ async def test_a_client_that_does_not_end_its_handshake_is_closed(authority: Aut
 
 async def test_a_slow_request_is_cut_off_by_tls_as_without(authority: Authority) -> None:
     context = authority.issue("cut").server_context()
-    limits = replace(WEBHOOKS, request=0.2)
-    async with serving(context=context, limits=limits) as server, connected(server, trusting(authority)) as slow:
+    options = replace(WEBHOOKS, request=0.2)
+    async with serving(context=context, options=options) as server, connected(server, trusting(authority)) as slow:
         slow.writer.write(POST % 100)
         assert await slow.closed() == b""
     async with serving(context=context) as server, connected(server, trusting(authority)) as client:
@@ -305,8 +303,8 @@ async def test_while_it_drains_requests_are_answered_and_each_connection_is_clos
 
 async def test_of_too_many_handshakes_the_oldest_is_given_up(authority: Authority) -> None:
     context = authority.issue("many").server_context()
-    limits = replace(WEBHOOKS, connections=2, handshake=60.0)
-    async with serving(context=context, limits=limits) as server, contextlib.AsyncExitStack() as open_ones:
+    options = replace(WEBHOOKS, connections=2, handshake=60.0)
+    async with serving(context=context, options=options) as server, contextlib.AsyncExitStack() as open_ones:
         silent = [await open_ones.enter_async_context(connected(server)) for _ in range(2)]
         async with connected(server, trusting(authority)) as client:
             assert (await client.post()).status == 200

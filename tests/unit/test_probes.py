@@ -16,9 +16,8 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny.run import http_server
-from bonny.run import probes as probes_module
-from bonny.run.http_server import PROBES
-from bonny.run.probes import Probes, Report
+from bonny.run.http_server import PROBES, HttpServer, ServerOptions
+from bonny.run.probes import Pages, Report
 
 pytestmark = pytest.mark.both_loops
 
@@ -28,10 +27,14 @@ GET = b"GET %s HTTP/1.1\r\nHost: 10.0.0.1:8080\r\nUser-Agent: kube-probe/1.36\r\
 
 @asynccontextmanager
 async def serving(
-    *, report: Callable[[], Report] = lambda: Report(True, ()), metrics: bytes = b"up 1\n", host: str = "127.0.0.1"
-) -> AsyncIterator[Probes]:
+    *,
+    report: Callable[[], Report] = lambda: Report(True, ()),
+    metrics: bytes = b"up 1\n",
+    host: str = "127.0.0.1",
+    options: ServerOptions = PROBES,
+) -> AsyncIterator[HttpServer]:
     reports = {"/healthz": report, "/readyz": report}
-    probes = Probes(host, 0, reports, lambda accept: (metrics, accept or "text/plain"))
+    probes = HttpServer(Pages(reports, lambda accept: (metrics, accept or "text/plain")), host, 0, options)
     await probes.start()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -70,7 +73,7 @@ class Client:
 
 
 @asynccontextmanager
-async def connected(probes: Probes) -> AsyncIterator[Client]:
+async def connected(probes: HttpServer) -> AsyncIterator[Client]:
     client = Client(*await asyncio.open_connection("127.0.0.1", probes.port))
     try:
         yield client
@@ -165,7 +168,7 @@ async def test_the_probes_listen_on_an_address_or_a_name(host: str) -> None:
 async def test_a_busy_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        probes = Probes("127.0.0.1", port, {}, lambda _: (b"", ""))
+        probes = HttpServer(Pages({}, lambda _: (b"", "")), "127.0.0.1", port, PROBES)
         with pytest.raises(UsageError) as refused:
             await probes.start()
     assert str(refused.value).startswith(f"port {port} for the probes is not free (")
@@ -197,28 +200,25 @@ async def test_a_request_without_end_is_cut_off(begin: bytes, more: bytes) -> No
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", GET % b"/healthz" + b"GET /", (GET % b"/healthz") * 2])
-async def test_a_connection_without_a_complete_answer_for_too_long_is_closed(
-    monkeypatch: pytest.MonkeyPatch, sent: bytes
-) -> None:
-    monkeypatch.setattr(probes_module, "PROBES", replace(PROBES, answer=0.1))
-    async with serving() as probes, connected(probes) as client:
+async def test_a_connection_without_a_complete_answer_for_too_long_is_closed(sent: bytes) -> None:
+    async with serving(options=replace(PROBES, answer=0.1)) as probes, connected(probes) as client:
         client.writer.write(sent)
         assert (await client.closed()).count(b"ok\n") in (sent.count(b"healthz"), 0)
 
 
-async def test_a_client_that_drips_its_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes_module, "PROBES", replace(PROBES, answer=0.2))
-
-    async with serving() as probes, connected(probes) as client:
+async def test_a_client_that_drips_its_request_is_closed() -> None:
+    async with serving(options=replace(PROBES, answer=0.2)) as probes, connected(probes) as client:
         client.writer.write(b"GET /healthz HTTP/1.1\r\n")
         dripping = asyncio.create_task(client.repeat(b"a: b\r\n", pause=0.02))
         assert await client.closed() == b""
         dripping.cancel()
 
 
-async def test_a_client_that_does_not_read_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes_module, "PROBES", replace(PROBES, answer=0.2))
-    async with serving(metrics=b"a" * 2**26) as probes, connected(probes) as client:
+async def test_a_client_that_does_not_read_is_closed() -> None:
+    async with (
+        serving(metrics=b"a" * 2**26, options=replace(PROBES, answer=0.2)) as probes,
+        connected(probes) as client,
+    ):
         client.writer.write(GET % b"/metrics")
         await client.reader.readexactly(1)
         async with connected(probes) as other:
@@ -229,9 +229,8 @@ async def test_a_client_that_does_not_read_is_closed(monkeypatch: pytest.MonkeyP
             await client.reader.readexactly(2**26)
 
 
-async def test_of_too_many_connections_the_oldest_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes_module, "PROBES", replace(PROBES, connections=3))
-    async with serving() as probes, contextlib.AsyncExitStack() as open_ones:
+async def test_of_too_many_connections_the_oldest_is_closed() -> None:
+    async with serving(options=replace(PROBES, connections=3)) as probes, contextlib.AsyncExitStack() as open_ones:
         first, second, third = [await open_ones.enter_async_context(connected(probes)) for _ in range(3)]
         for client in (second, third, first):
             assert (await client.answer(GET % b"/healthz")).status == 200

@@ -2,7 +2,7 @@
 
 You need it for paths that other programs ask for: probes (`run.probes`) and webhooks. uvicorn reads requests and writes
 answers; its own server is not used, because the process has the loop, the signals and the log. A client can take
-little: `Limits`.
+little: `ServerOptions`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from ssl import SSLContext
 from typing import Any, Final, TypeAlias
@@ -34,9 +34,18 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Message, Callable[[], Awaitable[Message]], Send], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The limits of one server's clients. Times are seconds; a connection that exceeds one is aborted."""
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The purpose of one server, and the limits of its clients. Times are seconds; a connection that exceeds one is
+    aborted."""
+
+    purpose: str
+    """Its name in messages."""
+
+    variable: str
+    """The environment variable of its port."""
+
+    _: KW_ONLY
 
     request_bytes: int
     """One request, with its headers. Bytes after its answer count as the next one."""
@@ -56,26 +65,31 @@ class Limits:
 
 
 # Prometheus keeps its connection between two scrapes; it and the kubelet send less than 2 KiB.
-PROBES: Final = Limits(request_bytes=16 * 2**10, answer=75, request=75, handshake=10, connections=100)
+PROBES: Final = ServerOptions(
+    "the probes", "BONNY_HTTP_PORT", request_bytes=16 * 2**10, answer=75, request=75, handshake=10, connections=100
+)
+SECURE_METRICS: Final = replace(PROBES, purpose="secure metrics", variable="BONNY_SECURE_METRICS_PORT")
 # An API server waits 10 s for a handshake and 30 s for an answer. It uses a connection that was idle for up to 90 s,
 # and a write fails whose connection is closed at that moment. The app answers a body of more than 7 MiB with 413: for a
 # client to read that, its connection is not aborted before.
-WEBHOOKS: Final = Limits(request_bytes=8 * 2**20, answer=150, request=35, handshake=10, connections=500)
+WEBHOOKS: Final = ServerOptions(
+    "webhooks", "BONNY_WEBHOOK_PORT", request_bytes=8 * 2**20, answer=150, request=35, handshake=10, connections=500
+)
 
 
 class _Connection(HttpToolsProtocol):
     """A connection with limits."""
 
-    def __init__(self, limits: Limits, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._limits = limits
+    def __init__(self, options: ServerOptions, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._options = options
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         others: list[Any] = list(self.connections)
         super().connection_made(transport)
         self.closed = self.loop.create_future()
         self._expect_request()
-        if len(others) >= self._limits.connections:
+        if len(others) >= self._options.connections:
             min(others, key=lambda other: (other.answering, other.since)).transport.abort()
 
     @property
@@ -87,16 +101,16 @@ class _Connection(HttpToolsProtocol):
     def _expect_request(self) -> None:
         self._bytes = 0
         self.since = time.monotonic()
-        self._deadline = self.loop.call_later(self._limits.answer, self.transport.abort)
+        self._deadline = self.loop.call_later(self._options.answer, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         if not self._bytes:
-            ends = min(self._deadline.when(), self.loop.time() + self._limits.request)
+            ends = min(self._deadline.when(), self.loop.time() + self._options.request)
             self._deadline.cancel()
             self._deadline = self.loop.call_at(ends, self.transport.abort)
         self._bytes += len(data)
         super().data_received(data)
-        if self._bytes > self._limits.request_bytes:
+        if self._bytes > self._options.request_bytes:
             self.transport.abort()
 
     def on_response_complete(self) -> None:
@@ -124,27 +138,15 @@ class _Handshake(asyncio.Protocol):
 
 
 class HttpServer:
-    """Serves `app`, by TLS if there is a `context`. After `start`, `port` is the port that it listens on.
-
-    `purpose` and `variable` name the server, and the environment variable of its port, in messages.
-    """
+    """Serves `app`, by TLS if there is a `context`. After `start`, `port` is the port that it listens on."""
 
     def __init__(
-        self,
-        app: App,
-        host: str,
-        port: int,
-        *,
-        limits: Limits,
-        context: SSLContext | None = None,
-        purpose: str,
-        variable: str,
+        self, app: App, host: str, port: int, options: ServerOptions, *, context: SSLContext | None = None
     ) -> None:
         self.port = port
         self._host = host
-        self._limits = limits
+        self._options = options
         self._context = context
-        self._purpose, self._variable = purpose, variable
         self._config = Config(
             app,
             http=_Connection,
@@ -156,10 +158,10 @@ class HttpServer:
             # A warning for each request that is not HTTP would let anyone fill the log.
             log_level=logging.ERROR,
             access_log=False,
-            timeout_keep_alive=math.ceil(limits.answer),
+            timeout_keep_alive=math.ceil(options.answer),
         )
         self._state = ServerState()
-        self._connect = partial(_Connection, limits, self._config, self._state, app_state={})
+        self._connect = partial(_Connection, options, self._config, self._state, app_state={})
         self._handshakes: dict[asyncio.Task[Any], None] = {}
 
     async def start(self) -> None:
@@ -169,14 +171,14 @@ class HttpServer:
             self._server = await asyncio.get_running_loop().create_server(factory, self._host, self.port)
         except OSError as error:
             raise UsageError(
-                f"port {self.port} for {self._purpose} is not free ({error.strerror or error}): "
-                f"set {self._variable} to another port, or to 0 for any free one"
+                f"port {self.port} for {self._options.purpose} is not free ({error.strerror or error}): "
+                f"set {self._options.variable} to another port, or to 0 for any free one"
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
 
     def shake_hands(self, accepted: socket.socket) -> None:
         """Serve this connection by TLS. Of too many handshakes the oldest one is given up."""
-        if len(self._handshakes) >= self._limits.connections:
+        if len(self._handshakes) >= self._options.connections:
             oldest = next(iter(self._handshakes))
             del self._handshakes[oldest]
             oldest.cancel()
@@ -187,7 +189,7 @@ class HttpServer:
     async def _shake(self, accepted: socket.socket) -> None:
         with suppress(OSError):
             await asyncio.get_running_loop().connect_accepted_socket(
-                self._connect, accepted, ssl=self._context, ssl_handshake_timeout=self._limits.handshake
+                self._connect, accepted, ssl=self._context, ssl_handshake_timeout=self._options.handshake
             )
 
     def drain(self) -> None:

@@ -11,7 +11,7 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
-from .http_server import PROBES, HttpServer, Message, Send
+from .http_server import Message, Send
 
 TEXT: Final = "text/plain; charset=utf-8"
 # RFC 9110, 15.5: headers that belong to a status.
@@ -37,16 +37,6 @@ async def respond(send: Send, status: HTTPStatus, body: bytes, content_type: str
     encoded = [(name.encode(), value.encode()) for name, value in (headers | HEADERS.get(status, {})).items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})
     await send({"type": "http.response.body", "body": body})
-
-
-class Probes(HttpServer):
-    """The server of `Pages`."""
-
-    def __init__(
-        self, host: str, port: int, reports: Mapping[str, Callable[[], Report]], metrics: Metrics | None
-    ) -> None:
-        pages = Pages(reports, metrics)
-        super().__init__(pages, host, port, limits=PROBES, purpose="the probes", variable="BONNY_HTTP_PORT")
 
 
 class Pages:

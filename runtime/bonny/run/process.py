@@ -37,10 +37,11 @@ from ..telemetry import tracing
 from . import health
 from .config import Config
 from .event_loop import LoopMonitor, create_task
+from .http_server import PROBES, HttpServer
 from .leader import Leadership, own_identity
 from .orphans import find_orphans
 from .permissions import PermissionCheck
-from .probes import Probes, Report
+from .probes import Pages, Report
 from .rbac import needs
 from .supervisor import CANCEL_SECONDS, Stoppable, Supervised, cancelled, ended, first_of
 
@@ -75,7 +76,7 @@ class Process:
 
         reports = {"/healthz": self.health, "/readyz": self.readiness}
         metrics = self.exposition if config.secure_metrics_port is None else None
-        self.probes = Probes(config.http_host, config.http_port, reports, metrics)
+        self.probes = HttpServer(Pages(reports, metrics), config.http_host, config.http_port, PROBES)
         self.monitor = LoopMonitor()
         self._started = False
         self._own_namespace = config.pod_namespace or own_namespace()

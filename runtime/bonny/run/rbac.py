@@ -72,12 +72,11 @@ def grants(operator: Operator, *, namespace: str, deployed: bool = True) -> dict
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
     """
     watched = watched_namespaces(operator, namespace=namespace)
-    election = operator.deploy.leader_election
     return needs(
         operator,
         namespace=namespace,
         watched=watched,
-        leader_election=election,
+        leader_election=operator.deploy.leader_election,
         webhooks=deployed,
         secure_metrics=deployed and operator.deploy.secure_metrics,
     )

@@ -16,7 +16,7 @@ from ..operator import Operator
 from ..tls.issuer import Issuer
 from ..tls.serving import ServingCertificate
 from .config import Config
-from .http_server import PROBES, HttpServer, Message, Send
+from .http_server import SECURE_METRICS, HttpServer, Message, Send
 from .probes import Metrics, Pages, respond
 from .scrapers import Scrapers, metrics_secret
 
@@ -28,22 +28,12 @@ class SecureMetrics(HttpServer):
     """The server of `metrics` over TLS, and its certificate. `asking` is the client that asks who may read them."""
 
     def __init__(
-        self,
-        operator: Operator,
-        config: Config,
-        client: Client,
-        asking: Client,
-        metrics: Metrics,
-        *,
-        namespace: str,
+        self, operator: Operator, config: Config, client: Client, asking: Client, metrics: Metrics, *, namespace: str
     ) -> None:
         self._secret = metrics_secret(operator, namespace)
         self.certificate = ServingCertificate(client, self._secret, operator.watch_options)
-        variable, context = "BONNY_SECURE_METRICS_PORT", self.certificate.context
-        host, port = config.http_host, config.secure_metrics_port or 0
-        super().__init__(
-            self._serve, host, port, limits=PROBES, context=context, purpose="secure metrics", variable=variable
-        )
+        port, context = config.secure_metrics_port or 0, self.certificate.context
+        super().__init__(self._serve, config.http_host, port, SECURE_METRICS, context=context)
         self._pages = Pages({}, metrics)
         self._scrapers = Scrapers(asking)
         self._client = client

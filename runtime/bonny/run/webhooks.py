@@ -32,15 +32,8 @@ class Webhooks:
         self.app = WebhookApp(operator, client)
         self._secret, folder = names.secret(operator, namespace), config.webhook_certificate
         self.certificate = ServingCertificate(client, self._secret, operator.watch_options, folder=folder)
-        self.server = HttpServer(
-            self.app,
-            config.http_host,
-            config.webhook_port,
-            limits=WEBHOOKS,
-            context=self.certificate.context,
-            purpose="webhooks",
-            variable="BONNY_WEBHOOK_PORT",
-        )
+        host, port, context = config.http_host, config.webhook_port, self.certificate.context
+        self.server = HttpServer(self.app, host, port, WEBHOOKS, context=context)
         self.draining = False
         self._seconds = config.drain
         self._client = client

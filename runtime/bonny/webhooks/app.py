@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -28,7 +28,7 @@ MOST_BYTES: Final = 7 * 2**20
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Route: TypeAlias = Callable[[bytes], Awaitable[Answer]]
+Route: TypeAlias = Callable[[bytes], Coroutine[Any, Any, Answer]]
 """Answers the body of a request."""
 
 

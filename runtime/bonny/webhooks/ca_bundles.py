@@ -35,7 +35,8 @@ class CaBundles(Registry):
         self._namespace = namespace
         trusted = trusting(operator, namespace=namespace)
         self._names = [(kind, name) for kind, named in trusted.items() for name in named]
-        self._ours: list[tuple[Kind, Resource]] = []
+        self._ours: list[tuple[Kind, Resource, dict[str, Any]]] = []
+        """Kind, metadata and `client_configs` of each."""
 
     async def read(self) -> list[bytes]:
         self.missing, self._ours = False, []
@@ -43,13 +44,14 @@ class CaBundles(Registry):
             try:
                 live = await self._client.get(kind, name)
             except NotFound:
-                live = {}
-            self.missing |= not _clients(live)
+                live = {"metadata": {}}
+            configs = client_configs(live)
+            self.missing |= not configs
             # A CRD may call the Service of another installation, whose certificate is another one.
-            services = [client["service"] for client in _clients(live).values() if "service" in client]
+            services = [config["service"] for config in configs.values() if "service" in config]
             if all(service["namespace"] == self._namespace for service in services):
-                self._ours.append((kind, live))
-        return [b64decode(each.get("caBundle") or "") for _, live in self._ours for each in _clients(live).values()]
+                self._ours.append((kind, live["metadata"], configs))
+        return [b64decode(config.get("caBundle") or "") for *_, configs in self._ours for config in configs.values()]
 
     async def write(self, bundle: bytes) -> None:
         encoded = b64encode(bundle).decode()
@@ -62,16 +64,15 @@ class CaBundles(Registry):
 
         Not by server-side apply: that owns each webhook, so that none could be removed by a later manifest.
         """
-        for kind, live in self._ours:
-            differs = [path for path, client in _clients(live).items() if client.get("caBundle") != bundle]
+        for kind, metadata, configs in self._ours:
+            differs = [path for path, config in configs.items() if config.get("caBundle") != bundle]
             if differs:
-                metadata = live["metadata"]
                 version = {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
                 patch = [{"op": "add", "path": f"{path}/caBundle", "value": bundle} for path in differs]
                 yield self._client.json_patch(kind, metadata["name"], [version, *patch])
 
 
-def _clients(live: Resource) -> dict[str, Any]:
+def client_configs(live: Resource) -> dict[str, Any]:
     """The `clientConfig` of each webhook in a configuration, or in a CRD that has one, by its JSON pointer."""
     found = {f"/webhooks/{n}/clientConfig": each["clientConfig"] for n, each in enumerate(live.get("webhooks") or ())}
     conversion = live.get("spec", {}).get("conversion", {})

@@ -108,5 +108,4 @@ def _webhook(
 
 
 def _injected(operator: Operator, namespace: str) -> dict[str, str]:
-    own = operator.deploy.certificates == "own"
-    return {} if own else {INJECT: f"{namespace}/{names.service(operator.name)}"}
+    return {INJECT: f"{namespace}/{names.service(operator.name)}"} if operator.deploy.certificates != "own" else {}

@@ -47,6 +47,7 @@ from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
 from bonny.tls.secret import CERTIFICATE, KEY, SECRET
 from bonny.webhooks import names
+from bonny.webhooks.ca_bundles import client_configs
 
 from ..crd.definition import crds
 from ..install import CRD, install, is_served, kind_of, kinds_of, read_documents, read_each_version
@@ -266,9 +267,8 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
     called += [await client.get(CRD, hub.as_kind(operator.group).resource) for hub in operator.converted]
     leaf = None
     for each in called:
-        conversion = each.get("spec", {}).get("conversion", {})
-        for webhook in each.get("webhooks") or filter(None, [conversion.get("webhook")]):
-            authority = b64decode(webhook["clientConfig"].get("caBundle", ""))
+        for config in client_configs(each).values():
+            authority = b64decode(config.get("caBundle", ""))
             leaf = certificates.read(chain, key, certificates.split(authority))
             if leaf is None or secret.hosts[0] not in leaf.names:
                 raise _Wrong(

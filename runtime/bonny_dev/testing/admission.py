@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64decode
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -94,7 +94,7 @@ async def review(
     of_version = (
         None if subresource else admission.version_for(group, version, resource["kind"], default_group=operator.group)
     )
-    for path in app.routes:
+    for path, answer in app.routes.items():
         request["oldObject" if operation == "DELETE" else "object"] = reviewed.resource
         if path == admission.path("validate") and operation != "DELETE" and of_version is not None:
             try:
@@ -102,26 +102,12 @@ async def review(
             except InvalidObject as error:
                 reviewed.code, reviewed.message = HTTPStatus.UNPROCESSABLE_ENTITY, str(error)
                 break
-        _read(await asyncio.create_task(_post(app, path, request)), reviewed)
+        sent = msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": request})
+        _read(await asyncio.create_task(answer(sent)), reviewed)
         client.check()
         if not reviewed.allowed:
             break
     return reviewed
-
-
-async def _post(app: WebhookApp, path: str, request: Resource) -> tuple[int, bytes]:
-    """Status and body of the answer."""
-    sent: list[MutableMapping[str, Any]] = []
-    body = msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": request})
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(message)
-
-    await app({"type": "http", "method": "POST", "path": path}, receive, send)
-    return sent[0]["status"], sent[1]["body"]
 
 
 def _read(answer: tuple[int, bytes], reviewed: Reviewed) -> None:
