@@ -73,7 +73,7 @@ class ServingCertificate:
     @property
     def problem(self) -> str:
         """Why no certificate is served, or not the newest one; empty if all is well."""
-        problem = f"{self.stream.error.kind.value}" if self.stream.error else self._problem
+        problem = self.stream.error.kind.value if self.stream.error else self._problem
         return problem and f"{self._purpose} certificate of {self._source}: {problem}"
 
     async def run(self) -> None:

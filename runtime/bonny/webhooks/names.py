@@ -25,14 +25,14 @@ CONFIGURATIONS: Final[dict[Action, Kind]] = {
 DEFINITION: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
-def service(operator: str) -> str:
+def service(operator: Operator) -> str:
     """The Service that the API server calls, in the operator's namespace."""
-    return f"{operator}-webhook"
+    return f"{operator.name}-webhook"
 
 
 def secret(operator: Operator, namespace: str) -> TlsSecret:
     """The Secret with the certificate."""
-    return TlsSecret(operator.name, "webhook", service(operator.name), namespace, operator.deploy.certificates == "own")
+    return TlsSecret(operator.name, "webhook", service(operator), namespace, operator.deploy.certificates == "own")
 
 
 def configuration(operator: Operator, namespace: str) -> str:

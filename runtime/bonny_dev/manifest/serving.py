@@ -37,7 +37,7 @@ def _called(operator: Operator, namespace: str) -> Iterator[Resource]:
     yield from _certificate(operator, names.secret(operator, namespace))
     if operator.deploy.certificates == "own":
         yield from _guard(operator, namespace)
-    made = read_object("webhook-service", operator, namespace, service=names.service(operator.name))
+    made = read_object("webhook-service", operator, namespace, service=names.service(operator))
     if operator.converted:
         # A replica is ready once it has listed its objects, for which it may have to convert them itself.
         made["spec"]["publishNotReadyAddresses"] = True

@@ -61,7 +61,7 @@ def with_conversion(operator: Operator, namespace: str, definitions: Iterable[Re
     converted = {hub.as_kind(operator.group).resource for hub in operator.converted}
     for each in definitions:
         if each["metadata"]["name"] in converted:
-            service = names.service(operator.name)
+            service = names.service(operator)
             marks = {CONVERTED_BY: f"{namespace}/{service}", **_injected(operator, namespace)}
             each["metadata"]["annotations"] = {**each["metadata"].get("annotations", {}), **marks}
             each["spec"]["conversion"] = read_object(
@@ -83,7 +83,7 @@ def _webhook(
         operator,
         namespace,
         webhook=f"{path.rpartition('/')[2]}.{operator.group}",
-        service=names.service(operator.name),
+        service=names.service(operator),
         path=path,
         failure_policy="Fail" if admission.fails_closed() else "Ignore",
         side_effects=admission.side_effects,
@@ -108,4 +108,4 @@ def _webhook(
 
 
 def _injected(operator: Operator, namespace: str) -> dict[str, str]:
-    return {INJECT: f"{namespace}/{names.service(operator.name)}"} if operator.deploy.certificates != "own" else {}
+    return {INJECT: f"{namespace}/{names.service(operator)}"} if operator.deploy.certificates != "own" else {}

@@ -245,7 +245,7 @@ async def _check_versions(client: Client, live: Resource) -> None:
 
 
 async def _answered(client: Client, operator: Operator, namespace: str) -> str:
-    service = names.service(operator.name)
+    service = names.service(operator)
     slices = await client.list(SLICE, namespace=namespace, label_selector=f"kubernetes.io/service-name={service}")
     endpoints = [endpoint for each in slices for endpoint in each.get("endpoints") or ()]
     # As kube-proxy does: no statement is a yes.
