@@ -24,6 +24,8 @@ class OfKinds:
     _without_kinds: ClassVar[str]
     """The error of a class without kinds, up to how to name one."""
 
+    # --- what the runtime asks ----------------------------------------------------------------------------------------
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         # Only this class's own brackets: __init_subclass__ ran for each base before.
