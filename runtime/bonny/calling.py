@@ -142,8 +142,7 @@ async def _in_time(
         late()
         raise HandlerTimeout(seconds or 0.0, None) from error
     finally:
-        for deadline in pending:
-            timers.remove(deadline)
+        timers.remove(*pending)
 
 
 @types.coroutine

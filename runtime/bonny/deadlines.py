@@ -9,6 +9,7 @@ Only the earliest deadline has a timer. When that rings, all are looked at: as m
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
@@ -24,7 +25,9 @@ class Deadlines:
         self._pending: dict[int, tuple[float, Callable[[], object]]] = {}
         """When each is due, and what to call then."""
 
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        # uvloop's handle of a moment that is now or past does not know it.
+        self._rings_at = math.inf
         self._numbers = count()
 
     def add(self, seconds: float, callback: Callable[..., object], *arguments: object) -> int:
@@ -34,18 +37,19 @@ class Deadlines:
         self._set_timer(due)
         return number
 
-    def remove(self, number: int) -> None:
-        """It was over in time. Without effect once the call was made."""
-        self._pending.pop(number, None)
+    def remove(self, *numbers: int) -> None:
+        """These were over in time. Without effect once the call was made."""
+        for number in numbers:
+            self._pending.pop(number, None)
 
     def _set_timer(self, due: float) -> None:
-        if self._timer is None or due < self._timer.when():
+        if due < self._rings_at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_at(due, self._ring)
+            self._rings_at, self._timer = due, asyncio.get_running_loop().call_at(due, self._ring)
 
     def _ring(self) -> None:
-        self._timer, now = None, asyncio.get_running_loop().time()
+        self._rings_at, now = math.inf, asyncio.get_running_loop().time()
         for number, (due, call) in list(self._pending.items()):
             if due <= now and number in self._pending:  # an earlier call may have removed it
                 self.remove(number)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import gc
 import logging
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from functools import partial
@@ -17,6 +19,7 @@ import pytest
 from bonny.calling import LONGEST_TEXT, HandlerTimeout, call, report, text_of
 from bonny.deadlines import Deadlines
 from bonny.errors import BonnyError, Terminal
+from tests.support.loops import LOOPS
 from tests.support.raising import Frozen, Hostile, PanicException, Unprintable, UnprintablePanic
 from tests.support.virtual import Clock
 from tests.support.waiting import until
@@ -105,6 +108,28 @@ async def test_a_handler_that_never_waits_sets_no_timer(monkeypatch: pytest.Monk
     monkeypatch.setattr(Deadlines, "add", pytest.fail)
 
     assert await call(handler, seconds=30.0) == "done"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_handler_that_ended_after_its_time_does_not_take_the_deadlines_of_others_with_it(loop: str) -> None:
+    """Regression: on uvloop its timeout was given to a limit that had ended, and the deadlines behind it were lost."""
+
+    async def ignores_its_cancellation() -> str:
+        await asyncio.sleep(0)
+        cast("asyncio.Task[object]", asyncio.current_task()).cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        time.sleep(0.05)  # noqa: ASYNC251  it keeps the loop until its time is over
+        return "done"
+
+    async def main() -> list[object]:
+        calls = call(ignores_its_cancellation, seconds=0.02), call(asyncio.Event().wait, seconds=0.03)
+        return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 5.0)
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        result, error = runner.run(main())
+    assert result == "done"
+    assert isinstance(error, HandlerTimeout)
 
 
 async def test_a_thread_goes_on_when_its_time_is_over_and_is_in_the_error() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.deadlines import Deadlines, deadlines
+from tests.support.loops import LOOPS
 from tests.support.virtual import Clock
 
 
@@ -84,6 +85,22 @@ def test_a_deadline_that_a_call_adds_is_kept(clock: Clock) -> None:
     clock.run(main)
 
     assert called == ["later"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_deadline_that_is_past_already_does_not_fail_the_next_one(loop: str) -> None:
+    """Regression: uvloop's handle of such a moment has no `when`, and the next request or handler failed."""
+
+    async def main() -> list[str]:
+        pending, called = Deadlines(), asyncio.Queue[str]()
+        for name, seconds in (("past", -1.0), ("later", 0.02), ("now", 0.0), ("soon", 0.0001)):
+            pending.add(seconds, called.put_nowait, name)
+        return [await called.get() for _ in range(4)]
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        called = runner.run(asyncio.wait_for(main(), 5.0))
+    assert sorted(called[:3]) == ["now", "past", "soon"]
+    assert called[3] == "later"
 
 
 def test_a_call_has_the_context_of_who_added_it(clock: Clock) -> None:

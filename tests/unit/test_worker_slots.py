@@ -21,8 +21,10 @@ from bonny.engine.worker import Worker
 from bonny.resource import Key
 from bonny.telemetry import tracing
 from tests.support.core import bookmark, page, thing
+from tests.support.loops import LOOPS
 from tests.support.raising import PanicException
 from tests.support.virtual import Clock
+from tests.support.waiting import until
 from tests.support.working import WIDGET, Quiet, at_work, lists, says, worker_of
 
 W1, W2 = Key("default", "w1"), Key("default", "w2")
@@ -382,6 +384,26 @@ def test_keys_whose_timers_are_due_at_once_are_handled_side_by_side(clock: Clock
             assert worker.handled == 6
 
     clock.run(main)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_timers_that_are_due_while_other_slots_rest_do_not_end_the_worker(loop: str) -> None:
+    """Regression: uvloop's handle of such a moment has no `when`, and the worker cancelled all of its handlers."""
+    handled: list[str] = []
+
+    async def asks_again(axn: Reconcile[Any]) -> None:
+        handled.append(axn.key.name)
+        await asyncio.sleep(0.001)
+        axn.requeue_after(0.002 + 0.0001 * len(handled) % 0.002)
+
+    async def main() -> None:
+        worker = with_slots(10, asks_again)
+        await lists(worker.router.primary[0], *named(20))
+        async with at_work(worker):
+            await until(lambda: len(handled) > 1_000)
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(main())
 
 
 @pytest.mark.parametrize("shown", [True, False], ids=["when they are shown", "when the time is over"])

@@ -106,7 +106,9 @@ class Worker:
         self._actions: dict[Key, Action] = {}
         """The action of each key's reconcile in progress, once it is decided."""
 
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.Handle | None = None
+        # uvloop's handle of a moment that is now or past does not know it.
+        self._alarm_at = math.inf
         self._surroundings = contextvars.copy_context()
         self._stopping = False
         self._ended = asyncio.Event()
@@ -203,17 +205,17 @@ class Worker:
     async def _rest(self) -> None:
         """Return when a key may be ready."""
         due = self.router.queue.next_due()
-        if due is not None and (self._alarm is None or due < self._alarm.when()):
+        if due is not None and due < self._alarm_at:
             if self._alarm is not None:
                 self._alarm.cancel()
-            self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+            self._alarm_at, self._alarm = due, asyncio.get_running_loop().call_at(due, self._ring)
         idle = asyncio.get_running_loop().create_future()
         self._idle.append(idle)
         await idle
 
     def _ring(self) -> None:
         """A timer fired, or the wait of a key is over: the slot that looks wakes others if there is more."""
-        self._alarm = None
+        self._alarm_at = math.inf
         self._wake_one()
 
     def stop(self) -> None:
@@ -229,7 +231,7 @@ class Worker:
         self.router.wake = no_worker
         if self._alarm is not None:
             self._alarm.cancel()
-            self._alarm = None
+            self._alarm_at = math.inf
         late = list(self.running)
         for task in late:
             task.cancel()
