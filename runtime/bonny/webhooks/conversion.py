@@ -36,8 +36,10 @@ CARRIED: Final = "conversion.bonny.dev/"
 
 # k8s.io/apimachinery, pkg/api/validation: TotalAnnotationSizeLimitB.
 ANNOTATIONS_BYTES: Final = 256 * 1024
-# To find the carried values that the user did not change: a few for each one that was changed.
+# To find the carried values that the user did not change: a few for each one that was changed. A try of a large object
+# takes as long as hundreds of small ones, and the event loop waits; what is not tried stays in its annotation.
 MOST_TRIES: Final = 512
+MOST_TRIED_BYTES: Final = 2 * 2**20
 OUTCOMES: Final = ("converted", "carried", "failed", "lost")
 """Nothing was lost; annotations carry what was; a function failed, too; they are too long for annotations."""
 
@@ -193,7 +195,8 @@ class _Conversion:
         if lost or own:
             again = self._made(content, target, source)
             back = ((self._restored(again, each, content, target, source)[0], each) for each in (own, lost))
-            whole = [msgspec.structs.replace(loss, whole=digest(content)) for loss in lost]
+            came = digest(content)
+            whole = [msgspec.structs.replace(loss, whole=came) for loss in lost]
             self.data[source.name] = next((each for made, each in back if digest(made) == digest(was)), whole)
         self.content = content
 
@@ -224,14 +227,14 @@ class _Conversion:
 
         A value is used if the way back does not lead further away from what the object is now.
         """
-        lost = losses(self._made(made, target, source), was, source.schema)
+        lost, whole = losses(self._made(made, target, source), was, source.schema), digest(was)
         groups = [sorted(kept, key=lambda loss: msgspec.json.encode(loss.path))]
-        for _ in range(MOST_TRIES):
+        for _ in range(min(MOST_TRIES, 1 + MOST_TRIED_BYTES // len(msgspec.json.encode((made, was))))):
             if not groups or not (group := groups.pop()):
                 break
             candidate = target.fit(restored(made, group, target.schema), made)
             remaining = losses(self._made(candidate, target, source), was, source.schema)
-            if {loss.whole for loss in group} == {digest(was)} or places(remaining) <= places(lost):
+            if {loss.whole for loss in group} == {whole} or places(remaining) <= places(lost):
                 made, lost = candidate, remaining
             elif middle := len(group) // 2:
                 groups += [group[middle:], group[:middle]]
