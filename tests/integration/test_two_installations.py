@@ -28,7 +28,8 @@ pytestmark = pytest.mark.server
 
 NAME: Final = "kiosks-operator"
 GROUP: Final = "kiosks.example.com"
-ONE, OTHER = "team-a", "team-b"
+# One is called as the group ends. Regression: its uninstall deleted the CRDs, and so the objects of all others.
+ONE, OTHER = "com", "team-b"
 CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/lamps.{GROUP}"
 MERGE: Final = "application/merge-patch+json"
 

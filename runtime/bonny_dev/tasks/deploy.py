@@ -210,9 +210,13 @@ async def _elsewhere(client: Client, name: str, namespace: str) -> list[str]:
 
 
 def _is_shared(document: Resource, namespace: str) -> bool:
-    """Whether all installations have this object: it is in no namespace, and its name says none."""
-    name, kind = document["metadata"]["name"], document["kind"]
-    return "namespace" not in document["metadata"] and not name.endswith(f".{namespace}") and kind != "Namespace"
+    """Whether all installations have this object: it is in no namespace, and its name says none.
+
+    A CRD has the name of its group, which may end like a namespace.
+    """
+    if "namespace" in document["metadata"] or document["kind"] == "Namespace":
+        return False
+    return document["kind"] == CRD.kind or not document["metadata"]["name"].endswith(f".{namespace}")
 
 
 async def _delete_custom_resources(
