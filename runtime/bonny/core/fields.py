@@ -9,7 +9,7 @@ Source: structured-merge-diff, fieldpath serialisation.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +29,28 @@ def owned_fields(resource: Mapping[str, Any], manager: str, *, subresource: str 
             fields: Mapping[str, Any] = entry.get("fieldsV1") or {}
             return fields
     return None
+
+
+def unowned(value: Mapping[str, Any], owned: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The fields of `value`, without items of lists, that none of `owned` names: the fieldsV1 of field managers."""
+    left = {}
+    for name, item in value.items():
+        inside = [fields[f"f:{name}"] for fields in owned if f"f:{name}" in fields]
+        if not inside:
+            left[name] = item
+        elif isinstance(item, dict) and all(fields.keys() - {"."} for fields in inside):
+            left[name] = unowned(item, inside)
+    return left
+
+
+def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of both objects; of two that are not objects, that of `other`."""
+    both = {
+        name: merged(one[name], other[name])
+        for name in one.keys() & other.keys()
+        if isinstance(one[name], Mapping) and isinstance(other[name], Mapping)
+    }
+    return {**one, **other, **both}
 
 
 def project(value: Any, fields: Mapping[str, Any]) -> Any:

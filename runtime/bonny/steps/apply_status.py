@@ -22,7 +22,7 @@ import msgspec
 from ..axn import ReconcileFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
 from ..core.conditions import RECONCILED, condition, with_condition
-from ..core.fields import same
+from ..core.fields import merged, same, unowned
 from ..core.objects import decode_item
 from ..core.records import Action
 from ..engine.reconcile import OVER, Reconcile
@@ -132,7 +132,7 @@ def _withdrawn(wanted: Resource, base: Resource, why: ReconcileFailure) -> Resou
 async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
     """Send the status unless it is already there; returns the object afterwards."""
     context = axn.context
-    base = (await owned_part(live, context.manager, subresource="status"))[1].get("status", {})
+    base = await _own_status(live, context.manager, api_version=axn.kind.api_version)
     if _is_overtaken(base, by=live, of=axn):
         return live
     wanted = axn.with_stages(base) if alone else axn.finish_status(axn.status_from(base))
@@ -155,6 +155,20 @@ async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, al
         # The only difference is this reconcile's own write, so it is not a change. After a conflict there may be more.
         axn.shown = decode_item(msgspec.json.encode(stored))
     return stored
+
+
+async def _own_status(live: Resource, manager: str, *, api_version: str) -> Resource:
+    """The fields of the live status that `manager` set.
+
+    If it set them in another version of the kind, they may have other names in this one: what has no owner is its own,
+    too. The API server would remove it if it were left out.
+    """
+    own: Resource = (await owned_part(live, manager, subresource="status"))[1].get("status", {})
+    entries = [each for each in live["metadata"].get("managedFields") or () if each.get("subresource") == "status"]
+    if all(each["apiVersion"] == api_version for each in entries if each.get("manager") == manager):
+        return own
+    named = [(each.get("fieldsV1") or {}).get("f:status", {}) for each in entries]
+    return merged(own, unowned(live.get("status") or {}, named))
 
 
 def _is_overtaken(status: Resource, *, by: Resource, of: Reconcile[Any]) -> bool:

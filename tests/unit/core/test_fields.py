@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny.core.fields import digest, overridden, owned_fields, project, same
+from bonny.core.fields import digest, merged, overridden, owned_fields, project, same, unowned
 from bonny.resource import Resource
 
 OURS = "widgets-operator/WidgetController"
@@ -373,3 +373,13 @@ def test_what_a_rival_set_in_a_list_of_ten_times_the_items_costs_ten_times_as_mu
 
     assert large <= 10 * small
     assert large < 60 * 1_000
+
+
+def test_what_no_field_manager_names_is_unowned() -> None:
+    value = {"a": 1, "b": {"c": 2, "d": 3}, "list": [{"k": 1}], "whole": {"x": 1}, "empty": {}}
+    owned = [{"f:a": {}, "f:b": {".": {}, "f:c": {}}}, {"f:list": {'k:{"k":2}': {}}, "f:whole": {}, "f:gone": {}}]
+
+    assert unowned(value, owned) == {"b": {"d": 3}, "empty": {}}
+    assert unowned(value, []) == value
+    assert merged({"a": 1, "b": {"c": 2}}, unowned(value, owned)) == {"a": 1, "b": {"c": 2, "d": 3}, "empty": {}}
+    assert merged({"a": {"x": 1}, "b": 1}, {"a": 2, "b": {}}) == {"a": 2, "b": {}}

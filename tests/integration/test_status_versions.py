@@ -1,0 +1,150 @@
+"""A status that a former release wrote in another version of the kind, on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bonny import Axn, Controller, Operator
+from bonny.api import Model, Spec, Status, Version
+from bonny.resource import Resource
+from bonny.run.http_server import WEBHOOKS, HttpServer
+from bonny.webhooks.app import WebhookApp
+from bonny_dev.crd.definition import crds
+from bonny_dev.sandbox import Sandbox
+from tests.support.administrator import Administrator
+from tests.support.certificates import Authority
+from tests.support.serving import serving
+
+pytestmark = pytest.mark.server
+
+GROUP = "gauges.example.com"
+OPERATOR = "gauges-operator"
+
+
+class OldPlace(Model):
+    """Where it is."""
+
+    node: str | None = None
+    zone: str | None = None
+
+
+class OldStatus(Status):
+    """What the operator reports."""
+
+    phase: str | None = None
+    place: OldPlace | None = None
+    runs: int | None = None
+
+
+class Place(Model):
+    """Where it is."""
+
+    host: str | None = None
+    zone: str | None = None
+
+
+class NewStatus(Status):
+    """The same by other names, and a field of another controller."""
+
+    state: str | None = None
+    place: Place | None = None
+    runs: int | None = None
+    seen: str | None = None
+
+
+def renamed(resource: Resource, *names: tuple[str, str]) -> Resource:
+    status = resource.get("status") or {}
+    for part in (status, status.get("place") or {}):
+        for old, new in names:
+            if old in part:
+                part[new] = part.pop(old)
+    return resource
+
+
+class OldGauge(Version):
+    """As the former release has it."""
+
+    kind = "Gauge"
+    version = "v1"
+    spec: Spec
+    status: OldStatus
+
+    @staticmethod
+    def to_hub(resource: Resource) -> Resource:
+        return renamed(resource, ("phase", "state"), ("node", "host"))
+
+    @staticmethod
+    def from_hub(resource: Resource) -> Resource:
+        return renamed(resource, ("state", "phase"), ("host", "node"))
+
+
+class Gauge(Version):
+    """The hub."""
+
+    kind = "Gauge"
+    version = "v2"
+    hub = storage = True
+    spec: Spec
+    status: NewStatus
+
+
+class GaugeController(Controller[Gauge]):
+    """Changes one field, and leaves the rest of the status to what it was."""
+
+    async def reconcile(self, axn: Axn[Gauge]) -> None:
+        axn.update_status(lambda status: {**status, "runs": 2})
+
+
+async def test_a_new_release_keeps_the_status_fields_that_a_former_one_wrote_by_other_names(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Regression: they were not taken for our own, so the first write of the new release removed them."""
+    authority = Authority(tmp_path)
+    app = WebhookApp(Operator(name=OPERATOR, group=GROUP, crds=[OldGauge, Gauge]), None)
+    context = authority.issue("webhook").server_context()
+    listener = HttpServer(app, "127.0.0.1", 0, limits=WEBHOOKS, context=context, purpose="webhooks", variable="UNUSED")
+    await listener.start()
+    (definition,) = crds([OldGauge, Gauge], GROUP)
+    bundle = b64encode(authority.certificate.read_bytes()).decode()
+    client = {"url": f"https://127.0.0.1:{listener.port}/convert", "caBundle": bundle}
+    webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+    definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+
+    try:
+        status, owned = await asyncio.to_thread(reconciled, sandbox, definition)
+    finally:
+        await listener.stop()
+
+    assert status == {"state": "primary-0", "place": {"host": "n1", "zone": "a"}, "runs": 2, "seen": "now"}
+    assert owned == {"f:state": {}, "f:runs": {}, "f:place": {"f:host": {}, "f:zone": {}}}
+
+
+def reconciled(sandbox: Sandbox, definition: Resource) -> tuple[Resource, Resource]:
+    """The status after a reconcile of the new release, and the fields of it that its controller owns."""
+    manager = f"{OPERATOR}/{GaugeController.__name__}"
+
+    def path(version: str, rest: str = "") -> str:
+        return f"/apis/{GROUP}/{version}/namespaces/default/gauges{rest}"
+
+    def gauge(version: str, **status: Any) -> Resource:
+        head = {"apiVersion": f"{GROUP}/{version}", "kind": "Gauge", "metadata": {"name": "g", "namespace": "default"}}
+        return {**head, **({"status": status} if status else {"spec": {}})}
+
+    with Administrator(sandbox) as administrator, administrator.installed([definition]):
+        assert administrator.request("POST", path("v2"), gauge("v2")).status == 201
+        old = gauge("v1", phase="primary-0", place={"node": "n1", "zone": "a"}, runs=1)
+        for version, name, resource in (("v1", manager, old), ("v2", "other", gauge("v2", seen="now"))):
+            applied = path(version, f"/g/status?fieldManager={name}")
+            answer = administrator.request("PATCH", applied, resource, media="apply-patch+yaml")
+            assert answer.status == 200, answer.message
+        with serving(Operator(name=OPERATOR, group=GROUP, controllers=[GaugeController]), sandbox.kubeconfig):
+            sandbox.eventually(lambda: administrator.request("GET", path("v2", "/g")).body["status"]["runs"] == 2)
+        live = administrator.request("GET", path("v2", "/g")).body
+        (entry,) = (each for each in live["metadata"]["managedFields"] if each["manager"] == manager)
+        owned: Resource = entry["fieldsV1"]["f:status"]
+        return live["status"], owned
