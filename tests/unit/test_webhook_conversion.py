@@ -626,3 +626,31 @@ def test_the_time_for_many_lost_values_is_that_for_each_of_them(monkeypatch: pyt
 
     assert len(converted["metadata"]["annotations"]) >= 300
     assert len([value for value in read if isinstance(value, dict)]) < 10
+
+
+async def test_other_tasks_have_their_turn_between_the_conversions_of_requests_that_come_at_once() -> None:
+    """Regression: twenty objects of 280 KiB kept the event loop for 17 seconds, in which no lease was renewed."""
+    order: list[str] = []
+
+    class Noting(Job1):
+        @staticmethod
+        def to_hub(resource: Resource) -> Resource:
+            if order[-1] != "conversion":  # it is called a second time, to compare
+                order.append("conversion")
+            return Job1.to_hub(resource)
+
+    async def others() -> None:
+        while True:
+            order.append("turn")
+            await asyncio.sleep(0)
+
+    converter = Converter((Job2, Noting), GROUP)
+    request = {"uid": "1", "desiredAPIVersion": f"{GROUP}/v2", "objects": [job("v1", width=3)]}
+    body = json.dumps({"request": request}).encode()
+    turns = asyncio.create_task(others())
+    await asyncio.sleep(0)
+
+    await asyncio.gather(*(converter.answer(body) for _ in range(20)))
+
+    turns.cancel()
+    assert order.count("conversion") == 20

@@ -13,6 +13,7 @@ not act on a value that no user chose.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections import Counter
@@ -90,6 +91,9 @@ class Converter:
         self._forms: dict[tuple[str, str], _Form] = {}
         self._hubs: dict[tuple[str, str], _Form] = {}
         self._reported: set[tuple[str, ...]] = set()
+        self._turn = asyncio.Lock()
+        """Of requests that come at once, each has a turn of the event loop, so that the lease is renewed in between."""
+
         self.objects: Counter[tuple[str, str]] = Counter()
         """Converted objects by kind and outcome; all that can be are there from the start."""
 
@@ -107,10 +111,12 @@ class Converter:
         except (msgspec.DecodeError, RecursionError):
             return HTTPStatus.BAD_REQUEST, b"not a ConversionReview of apiextensions.k8s.io/v1"
         response: Resource = {"uid": request.uid, "result": {"status": "Success"}}
-        try:
-            response["convertedObjects"] = [self.convert(each, request.version) for each in request.objects]
-        except LookupError as error:
-            response["result"] = {"status": "Failure", "message": error.args[0]}
+        async with self._turn:
+            await asyncio.sleep(0)
+            try:
+                response["convertedObjects"] = [self.convert(each, request.version) for each in request.objects]
+            except LookupError as error:
+                response["result"] = {"status": "Failure", "message": error.args[0]}
         review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
         return HTTPStatus.OK, msgspec.json.encode(review)
 
