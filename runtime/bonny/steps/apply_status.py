@@ -165,7 +165,8 @@ async def _own_status(live: Resource, manager: str, *, api_version: str) -> Reso
     """
     own: Resource = (await owned_part(live, manager, subresource="status"))[1].get("status", {})
     entries = [each for each in live["metadata"].get("managedFields") or () if each.get("subresource") == "status"]
-    if all(each["apiVersion"] == api_version for each in entries if each.get("manager") == manager):
+    ours = [each for each in entries if (each.get("manager"), each.get("operation")) == (manager, "Apply")]
+    if all(each.get("apiVersion") == api_version for each in ours):
         return own
     named = [(each.get("fieldsV1") or {}).get("f:status", {}) for each in entries]
     return merged(own, unowned(live.get("status") or {}, named))
