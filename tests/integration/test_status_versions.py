@@ -116,35 +116,43 @@ async def test_a_new_release_keeps_the_status_fields_that_a_former_one_wrote_by_
     definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
 
     try:
-        status, owned = await asyncio.to_thread(reconciled, sandbox, definition)
+        changed, unchanged = await asyncio.to_thread(reconciled, sandbox, definition)
     finally:
         await listener.stop()
 
-    assert status == {"state": "primary-0", "place": {"host": "n1", "zone": "a"}, "runs": 2, "seen": "now"}
-    assert owned == {"f:state": {}, "f:runs": {}, "f:place": {"f:host": {}, "f:zone": {}}}
+    status = {"state": "primary-0", "place": {"host": "n1", "zone": "a"}, "runs": 2, "seen": "now"}
+    fields = {"f:state": {}, "f:runs": {}, "f:place": {"f:host": {}, "f:zone": {}}}
+    assert changed == unchanged == (status, f"{GROUP}/v2", fields)
 
 
-def reconciled(sandbox: Sandbox, definition: Resource) -> tuple[Resource, Resource]:
-    """The status after a reconcile of the new release, and the fields of it that its controller owns."""
+def reconciled(sandbox: Sandbox, definition: Resource) -> list[tuple[Resource, str, Resource]]:
+    """Of two objects, after a reconcile of the new release, which changes only the first one: the status, and the
+    fields of it that the controller owns, with their version."""
     manager = f"{OPERATOR}/{GaugeController.__name__}"
 
     def path(version: str, rest: str = "") -> str:
         return f"/apis/{GROUP}/{version}/namespaces/default/gauges{rest}"
 
-    def gauge(version: str, **status: Any) -> Resource:
-        head = {"apiVersion": f"{GROUP}/{version}", "kind": "Gauge", "metadata": {"name": "g", "namespace": "default"}}
-        return {**head, **({"status": status} if status else {"spec": {}})}
+    def gauge(version: str, name: str, **parts: Any) -> Resource:
+        metadata = {"name": name, "namespace": "default"}
+        return {"apiVersion": f"{GROUP}/{version}", "kind": "Gauge", "metadata": metadata, **parts}
 
     with Administrator(sandbox) as administrator, administrator.installed([definition]):
-        assert administrator.request("POST", path("v2"), gauge("v2")).status == 201
-        old = gauge("v1", phase="primary-0", place={"node": "n1", "zone": "a"}, runs=1)
-        for version, name, resource in (("v1", manager, old), ("v2", "other", gauge("v2", seen="now"))):
-            applied = path(version, f"/g/status?fieldManager={name}")
-            answer = administrator.request("PATCH", applied, resource, media="apply-patch+yaml")
-            assert answer.status == 200, answer.message
+
+        def found(name: str) -> tuple[Resource, str, Resource]:
+            live = administrator.request("GET", path("v2", f"/{name}")).body
+            (entry,) = (each for each in live["metadata"]["managedFields"] if each["manager"] == manager)
+            return live["status"], entry["apiVersion"], entry["fieldsV1"]["f:status"]
+
+        for name, runs in (("changed", 1), ("unchanged", 2)):
+            assert administrator.request("POST", path("v2"), gauge("v2", name, spec={})).status == 201
+            old = {"phase": "primary-0", "place": {"node": "n1", "zone": "a"}, "runs": runs}
+            for version, who, status in (("v1", manager, old), ("v2", "other", {"seen": "now"})):
+                applied = path(version, f"/{name}/status?fieldManager={who}")
+                body = gauge(version, name, status=status)
+                answer = administrator.request("PATCH", applied, body, media="apply-patch+yaml")
+                assert answer.status == 200, answer.message
         with serving(Operator(name=OPERATOR, group=GROUP, controllers=[GaugeController]), sandbox.kubeconfig):
-            sandbox.eventually(lambda: administrator.request("GET", path("v2", "/g")).body["status"]["runs"] == 2)
-        live = administrator.request("GET", path("v2", "/g")).body
-        (entry,) = (each for each in live["metadata"]["managedFields"] if each["manager"] == manager)
-        owned: Resource = entry["fieldsV1"]["f:status"]
-        return live["status"], owned
+            for name in ("changed", "unchanged"):
+                sandbox.eventually(lambda name=name: found(name)[1] == f"{GROUP}/v2")
+        return [found("changed"), found("unchanged")]

@@ -132,7 +132,7 @@ def _withdrawn(wanted: Resource, base: Resource, why: ReconcileFailure) -> Resou
 async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
     """Send the status unless it is already there; returns the object afterwards."""
     context = axn.context
-    base = await _own_status(live, context.manager, api_version=axn.kind.api_version)
+    base, current = await _own_status(live, context.manager, api_version=axn.kind.api_version)
     if _is_overtaken(base, by=live, of=axn):
         return live
     wanted = axn.with_stages(base) if alone else axn.finish_status(axn.status_from(base))
@@ -140,7 +140,7 @@ async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, al
         wanted = _withdrawn(wanted, base, axn.unfinished)
     if not early:
         wanted = _with_own_parts(wanted, axn)
-    if same(wanted, base):
+    if same(wanted, base) and current:
         return live
     metadata = live["metadata"]
     named = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata}
@@ -157,19 +157,19 @@ async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, al
     return stored
 
 
-async def _own_status(live: Resource, manager: str, *, api_version: str) -> Resource:
-    """The fields of the live status that `manager` set.
+async def _own_status(live: Resource, manager: str, *, api_version: str) -> tuple[Resource, bool]:
+    """The fields of the live status that `manager` set, and whether it did so in this version of the kind.
 
-    If it set them in another version of the kind, they may have other names in this one: what has no owner is its own,
-    too. The API server would remove it if it were left out.
+    If not, they may have other names in this one: what has no owner is its own, too. The API server would remove it if
+    it were left out. It is written once more without a change: `invoke migrate` can only drop such names.
     """
     own: Resource = (await owned_part(live, manager, subresource="status"))[1].get("status", {})
     entries = [each for each in live["metadata"].get("managedFields") or () if each.get("subresource") == "status"]
     ours = [each for each in entries if (each.get("manager"), each.get("operation")) == (manager, "Apply")]
     if all(each.get("apiVersion") == api_version for each in ours):
-        return own
+        return own, True
     named = [(each.get("fieldsV1") or {}).get("f:status", {}) for each in entries]
-    return merged(own, unowned(live.get("status") or {}, named))
+    return merged(own, unowned(live.get("status") or {}, named)), False
 
 
 def _is_overtaken(status: Resource, *, by: Resource, of: Reconcile[Any]) -> bool:
