@@ -39,7 +39,7 @@ def item(resource: Resource) -> Item:
 
 def owned(resource: Resource, fields: Resource, *, subresource: str = "") -> Resource:
     """`resource` as it is when our apply has set these fields."""
-    entry = {"manager": MANAGER, "operation": "Apply", "fieldsV1": fields}
+    entry = {"apiVersion": resource["apiVersion"], "manager": MANAGER, "operation": "Apply", "fieldsV1": fields}
     entry |= {"subresource": subresource} if subresource else {}
     metadata = {**resource["metadata"], "managedFields": [*resource["metadata"].get("managedFields", ()), entry]}
     return {**resource, "metadata": metadata}
