@@ -192,7 +192,7 @@ def test_credentials_are_readable_by_their_owner_only(sandbox: Sandbox) -> None:
     sandbox.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}})
     account = sandbox.service_account_kubeconfig("default", "reader")
 
-    for path in (sandbox.kubeconfig, sandbox.token_file, sandbox.folder / "sa.key", account):
+    for path in (sandbox.kubeconfig, sandbox.token_file, sandbox.folder / "certs" / "apiserver.key", account):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
     assert stat.S_IMODE(sandbox.folder.stat().st_mode) == 0o700
 

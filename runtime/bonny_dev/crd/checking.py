@@ -19,6 +19,8 @@ from bonny.api.version import Version
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
+from .tree import inside
+
 # One element of a pattern: an escape, what begins a group, a named class, a number of repetitions, or one character.
 _ELEMENT: Final = re.compile(
     r"\\(?:[pPx]\{[^}]*\}|[pP].|x..|.)|\(\?(?:P?<\w+>|[a-zA-Z-]*)|\[:\^?[a-z]+:\]|\{[0-9]+(?:,[0-9]*)?\}|.", re.DOTALL
@@ -62,12 +64,9 @@ def check(schema: Resource, where: str, *, correlated: bool = True) -> None:
         _check_list(schema, where)
     if MAP_TYPE in schema and schema.get("type") != "object":
         _refuse(where, "MapAtomic is for objects and mappings: leave it out")
-    for name, child in schema.get("properties", {}).items():
-        check(child, f"{where}.{name}", correlated=correlated)
-    if isinstance(other := schema.get("additionalProperties"), dict):
-        check(other, f"{where}.*", correlated=correlated)
-    if "items" in schema:
-        check(schema["items"], f"{where}[]", correlated=correlated and schema.get(LIST_TYPE) == "map")
+    for step, child in inside(schema):
+        known = step != "[]" or schema.get(LIST_TYPE) == "map"
+        check(child, f"{where}{step}", correlated=correlated and known)
 
 
 def field_at(schema: Resource, path: str) -> Resource | None:

@@ -6,7 +6,6 @@ You need it before two schemas are compared, or classes are made from one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -16,6 +15,8 @@ from bonny.api.markers import INT_OR_STRING, MAP_TYPE
 from bonny.api.rules import RULES
 from bonny.api.validation import as_stored
 from bonny.resource import Resource
+
+from ..crd.tree import mapped
 
 # The pattern that controller-gen writes for a resource.Quantity. Kubernetes reads none of the texts that only this one
 # matches: fractions in an exponent.
@@ -80,25 +81,6 @@ def comparable(schema: Resource) -> Resource:
     if "enum" in node:
         node["enum"] = sorted(node["enum"], key=str)
     return node
-
-
-def mapped(schema: Resource, function: Callable[[Resource], Resource]) -> Resource:
-    """A copy of `schema` with `function` applied to the schemas in it, one level down."""
-    node = dict(schema)
-    if isinstance(node.get("properties"), dict):
-        node["properties"] = {name: function(child) for name, child in node["properties"].items()}
-    for key in ("items", "additionalProperties"):
-        if isinstance(node.get(key), dict):
-            node[key] = function(node[key])
-    return node
-
-
-def inside(schema: Resource) -> Iterator[tuple[str, Resource]]:
-    """The schemas one level down: by the name of their field, `[]` for items, `*` for the values of a mapping."""
-    yield from schema.get("properties", {}).items()
-    for key, step in (("items", "[]"), ("additionalProperties", "*")):
-        if isinstance(schema.get(key), dict):
-            yield step, schema[key]
 
 
 def undescribed(schema: Resource) -> Resource:

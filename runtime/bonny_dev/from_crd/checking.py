@@ -16,6 +16,7 @@ from bonny.kinds import Scope
 from bonny.naming import check_kind, check_plural, check_version
 from bonny.resource import Resource
 
+from ..crd.tree import inside
 from ..install import CRD
 
 NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
@@ -86,6 +87,4 @@ def _malformed(schema: Any, path: str = "") -> str:
             return f"{path}: {key}"
     if not all(isinstance(at(rule, "rule"), str) for rule in schema.get(RULES, ())):
         return f"{path}: {RULES}"
-    others = {key: schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)}
-    inside = {**schema.get("properties", {}), **others}
-    return next(filter(None, (_malformed(child, f"{path}.{name}") for name, child in inside.items())), "")
+    return next(filter(None, (_malformed(child, f"{path}{step}") for step, child in inside(schema))), "")

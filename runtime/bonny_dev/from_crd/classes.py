@@ -14,7 +14,8 @@ import bonny.api
 from bonny.api.markers import EMBEDDED, INT_OR_STRING, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.resource import Resource
 
-from .canonical import inside, shape
+from ..crd.tree import inside
+from .canonical import shape
 from .cover import built_in, condition_shape
 from .names import class_name
 

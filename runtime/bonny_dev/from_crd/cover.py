@@ -16,7 +16,8 @@ from bonny.api.markers import LIST_KEYS, LIST_TYPE, MAP_TYPE
 from bonny.api.schema import structural
 from bonny.resource import Resource
 
-from .canonical import canonical, inside, shape, without
+from ..crd.tree import inside
+from .canonical import canonical, shape, without
 
 # Equal to a type by accident are only smaller objects.
 _FEWEST_EQUAL: Final = 3
@@ -52,19 +53,15 @@ def condition_shape() -> str:
 
 
 def _covers(schema: Resource, node: Resource) -> bool:
-    fields, others = node.get("properties", {}), schema.get("properties", {})
+    fields, others = dict(inside(node)), dict(inside(schema))
     limits = [without(each, "nullable", *_MAY_DIFFER, *_MARKS) for each in (schema, node)]
     return (
         limits[0] == limits[1]
         and not ("nullable" in node and "nullable" not in schema)
         and fields.keys() <= others.keys()
         and set(schema.get("required", ())) <= set(node.get("required", ()))
-        and all(_covers(others[name], fields[name]) for name in fields)
-        and all(
-            (key in node) == (key in schema) and _covers(schema[key], node[key])
-            for key in ("items", "additionalProperties")
-            if key in node or key in schema
-        )
+        and not {"[]", ".*"} & (others.keys() - fields.keys())
+        and all(_covers(others[step], child) for step, child in fields.items())
     )
 
 

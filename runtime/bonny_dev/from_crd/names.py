@@ -36,13 +36,13 @@ def leads_back(name: str, wire: str) -> bool:
 
 
 def class_name(path: Sequence[str], taken: Container[str]) -> str:
-    """A free name for the class at a path of wire names: by the last of them, by more of them on a clash.
+    """A free name for the class at a path of fields: by the last of them, by more of them on a clash.
 
-    `[]` and `*` stand for the items of the list or mapping before them, which give their singular.
+    `[]` and `.*` stand for the items of the list or mapping before them, which give their singular.
     """
     words: list[str] = []
     for part in path:
-        if part in ("[]", "*"):
+        if part in ("[]", ".*"):
             words[-1] = _singular(words[-1])
         else:
             words.append("".join(word[:1].upper() + word[1:] for word in re.split(r"[\W_]+", part, flags=re.ASCII)))

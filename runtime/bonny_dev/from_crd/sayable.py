@@ -14,7 +14,8 @@ from bonny.errors import OptionError
 from bonny.resource import Resource
 
 from ..crd.checking import check
-from .canonical import mapped, without
+from ..crd.tree import mapped
+from .canonical import without
 
 STRING_TYPES: Final = {
     "date-time": "datetime",

@@ -31,7 +31,10 @@ class SandboxError(UsageError):
 
 
 class ServerProcess:
-    """etcd or kube-apiserver, as a process of the sandbox."""
+    """etcd or kube-apiserver, as a process of the sandbox; once this is made, it is ready.
+
+    Raises: `SandboxError` with the server's last lines when it stops instead, or is not ready in time.
+    """
 
     def __init__(
         self, name: str, command: Sequence[str], *, guard: Guard, is_ready: Callable[[], bool], start_seconds: float
@@ -42,25 +45,28 @@ class ServerProcess:
         self._guard = guard
         self._is_ready = is_ready
         self._start_seconds = start_seconds
-        self._process: subprocess.Popen[bytes] | None = None
+        self._launch()
 
     @property
     def pid(self) -> int:
-        """Process id of the latest start. Raises: `SandboxError` before the first."""
-        return self._started().pid
+        """Process id of the latest start."""
+        return self._process.pid
 
     @property
     def running(self) -> bool:
         """Whether the process lives; a paused one does."""
-        return self._process is not None and self._process.poll() is None
+        return self._process.poll() is None
 
     def start(self) -> None:
-        """Start the process, on the same ports as before, and return when it is ready.
+        """Start the process again, on the same ports as before, and return when it is ready.
 
-        Raises: `SandboxError` with the server's last lines when it stops instead, or is not ready in time.
+        Raises: `SandboxError` when it still runs, and as at its first start.
         """
         if self.running:
             raise SandboxError(f"{self.name} already runs (pid {self.pid}): stop it before you start it again")
+        self._launch()
+
+    def _launch(self) -> None:
         began = time.monotonic()
         process = self._process = self._guard.popen(self._command, log_file=self.log_file)
         while True:
@@ -78,29 +84,22 @@ class ServerProcess:
 
     def kill(self) -> None:
         """End it with SIGKILL, as a crash would, and return when it is gone."""
-        process = self._started()
-        process.kill()
-        process.wait()
+        self._process.kill()
+        self._process.wait()
 
     def terminate(self, *, within_seconds: float = TERMINATE_SECONDS) -> None:
         """End it with SIGTERM, and with SIGKILL after `within_seconds` (default 20)."""
-        end(self._started(), within_seconds=within_seconds)
+        end(self._process, within_seconds=within_seconds)
 
     def pause(self) -> None:
         """Freeze it with SIGSTOP: its port still accepts connections, nothing answers. Returns when it stands still."""
-        process = self._started()
-        process.send_signal(signal.SIGSTOP)
+        self._process.send_signal(signal.SIGSTOP)
         # All of its threads; on a busy machine that takes a moment. Its end is left for others to see.
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let it go on after `pause`."""
-        self._started().send_signal(signal.SIGCONT)
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            raise SandboxError(f"{self.name} was never started: call start() first")
-        return self._process
+        self._process.send_signal(signal.SIGCONT)
 
     def failure(self, what: str) -> SandboxError:
         """The error that `what` happened to it, with its last lines."""

@@ -24,7 +24,7 @@ from .admin import Admin
 from .binaries import find_or_build
 from .cache import Progress
 from .guard import Guard
-from .kubeconfig import kubeconfig, signing_key
+from .kubeconfig import kubeconfig
 from .ports import LOOPBACK, check_free, free_ports, is_free
 from .processes import SandboxError, ServerProcess
 
@@ -134,7 +134,6 @@ class Sandbox(Admin):
         self.url = f"https://{LOOPBACK}:{port}"
         self.ca_file = self.folder / "certs" / "apiserver.crt"
         self.token_file = files.write(self.folder / "tokens.csv", f"{self.token},admin,admin,system:masters\n")
-        files.write(self.folder / "sa.key", signing_key())
         values = {"folder": self.folder, "host": LOOPBACK, "port": port, "etcd": etcd_port, "peer": peer_port}
 
         def server(name: str, is_ready: Callable[[], bool], more_flags: Sequence[str] = ()) -> ServerProcess:
@@ -143,8 +142,6 @@ class Sandbox(Admin):
 
         self.etcd = server("etcd", lambda: answers(f"http://{LOOPBACK}:{etcd_port}/health"))
         self.apiserver = server("kube-apiserver", self._is_ready, self._apiserver_flags)
-        self.etcd.start()
-        self.apiserver.start()
         text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user="admin", token=self.token)
         self.kubeconfig = files.write(self.folder / "kubeconfig", text)
 

@@ -56,7 +56,7 @@ def test_fields_of_any_names_can_be_attributes_of_one_model(wires: list[str]) ->
     [
         (["issuerRef"], (), "IssuerRef"),
         (["spec", "listeners", "[]"], (), "Listener"),
-        (["policies", "*"], (), "Policy"),
+        (["policies", ".*"], (), "Policy"),
         (["addresses", "[]"], (), "Address"),
         (["status", "[]"], (), "AStatus"),
         (["tls", "ref"], ("Ref",), "TlsRef"),

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import base64
-import shutil
 import stat
-import subprocess
 from pathlib import Path
 
-import pytest
 import yaml
 
 from bonny_dev import files
-from bonny_dev.sandbox.kubeconfig import kubeconfig, signing_key
+from bonny_dev.sandbox.kubeconfig import kubeconfig
 
 
 def test_a_kubeconfig_names_server_authority_user_token_and_namespace() -> None:
@@ -40,16 +37,3 @@ def test_private_files_are_private_also_where_others_could_read_before(tmp_path:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_text(encoding="utf-8") == "new"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_two_signing_keys_differ() -> None:
-    assert signing_key() != signing_key()
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is the judge here")
-def test_a_signing_key_is_a_valid_p256_key(tmp_path: Path) -> None:
-    key = files.write(tmp_path / "sa.key", signing_key())
-
-    shown = subprocess.run(["openssl", "ec", "-in", key, "-text", "-noout"], capture_output=True, text=True, check=True)
-
-    assert "prime256v1" in shown.stdout
