@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import ssl
 import time
-import urllib.request
 from collections.abc import Callable, Iterable, Mapping
-from http.client import HTTPException
+from contextlib import closing
+from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from bonny.resource import Resource, identify
 
@@ -44,7 +44,6 @@ class Admin:
         self.url = url
         self.token = token
         self.ca_file = ca_file
-        self._opener: urllib.request.OpenerDirector | None = None
 
     def request(
         self,
@@ -64,9 +63,11 @@ class Admin:
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token or self.token}", "Accept": JSON, "Content-Type": content_type}
-        request = urllib.request.Request(self.url + path, data=data, headers=headers, method=method)  # noqa: S310
+        context = ssl.create_default_context(cafile=self.ca_file)
         try:
-            with self._connection().open(request, timeout=timeout) as response:
+            with closing(HTTPSConnection(urlsplit(self.url).netloc, timeout=timeout, context=context)) as connection:
+                connection.request(method, path, data, headers)
+                response = connection.getresponse()
                 text = response.read().decode(errors="replace")
         except HTTPException as error:
             raise ConnectionError(f"{method} {path}: the answer of {self.url} broke off") from error
@@ -175,12 +176,3 @@ class Admin:
             raise SandboxError(
                 f"{self.url} serves no kind {kind} of {api_version}: apply its CustomResourceDefinition first"
             ) from None
-
-    def _connection(self) -> urllib.request.OpenerDirector:
-        if self._opener is None:
-            context = ssl.create_default_context(cafile=self.ca_file)
-            # One handler only: no proxy, which could not reach our loopback address, and no exception for a refusal.
-            opener = urllib.request.OpenerDirector()
-            opener.add_handler(urllib.request.HTTPSHandler(context=context))
-            self._opener = opener  # complete: another thread may use it at once
-        return self._opener

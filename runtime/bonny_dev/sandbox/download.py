@@ -11,10 +11,9 @@ import re
 import shutil
 import tarfile
 import urllib.request
-from collections.abc import Iterable
 from http.client import HTTPException
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from .cache import Every, Progress
 from .versions import KUBERNETES, SemanticVersion, parse
@@ -38,35 +37,20 @@ class ArchiveError(Exception):
     """There is no archive for us, or no way to it; the text says which, in half a sentence."""
 
 
-class Archive(NamedTuple):
-    """One entry of the index."""
-
-    version: SemanticVersion
-    platform: str
-    sha512: str
-    url: str
-
-
 def this_platform() -> str:
     """As the index writes it: `linux-amd64`."""
     machine = platform.machine().lower()
     return f"{platform.system().lower()}-{MACHINES.get(machine, machine)}"
 
 
-def read_index(text: str) -> list[Archive]:
-    """All archives of stable releases."""
-    return [
-        Archive(parse(entry["version"]) or KUBERNETES, entry["platform"], entry["sha512"], entry["url"])
-        for entry in ENTRY.finditer(text)
-    ]
-
-
-def best_archive(archives: Iterable[Archive], *, platform: str) -> Archive:
-    """The archive of our Kubernetes version, else of the newest patch of its minor."""
-    ours = [entry for entry in archives if entry.platform == platform and entry.version[:2] == KUBERNETES[:2]]
+def best_archive(index: str, *, platform: str) -> tuple[SemanticVersion, re.Match[str]]:
+    """The archive of our Kubernetes version, else of the newest stable patch of its minor: version, and `ENTRY`."""
+    entries = [(parse(entry["version"]), entry) for entry in ENTRY.finditer(index) if entry["platform"] == platform]
+    ours = {version: entry for version, entry in entries if version and version[:2] == KUBERNETES[:2]}
     if not ours:
         raise ArchiveError(f"there is none of Kubernetes {KUBERNETES.major}.{KUBERNETES.minor} for {platform}")
-    return max(ours, key=lambda entry: (entry.version == KUBERNETES, entry.version))
+    best = KUBERNETES if KUBERNETES in ours else max(ours)
+    return best, ours[best]
 
 
 def fetch(folder: Path, progress: Progress) -> SemanticVersion:
@@ -77,16 +61,16 @@ def fetch(folder: Path, progress: Progress) -> SemanticVersion:
     try:
         with urllib.request.urlopen(INDEX, timeout=TIMEOUT_SECONDS) as response:
             index = response.read().decode()
-        archive = best_archive(read_index(index), platform=this_platform())
+        version, archive = best_archive(index, platform=this_platform())
         file = folder / "envtest.tar.gz"
-        progress(f"downloading the official archive of Kubernetes {archive.version} (about 60 MB)")
-        if save(archive.url, file, progress) != archive.sha512:
-            raise ArchiveError(f"{archive.url} does not match its checksum")
+        progress(f"downloading the official archive of Kubernetes {version} (about 60 MB)")
+        if save(archive["url"], file, progress) != archive["sha512"]:
+            raise ArchiveError(f"{archive['url']} does not match its checksum")
         extract(file, folder)
     except (OSError, HTTPException, UnicodeDecodeError, tarfile.TarError, KeyError) as error:
         reason = getattr(error, "reason", error)  # urllib wraps what the socket said
         raise ArchiveError(str(getattr(reason, "strerror", None) or reason)) from error
-    return archive.version
+    return version
 
 
 def save(url: str, file: Path, progress: Progress) -> str:

@@ -109,7 +109,6 @@ class Sandbox(Admin):
         if self._guard is not None and self._owner == os.getpid():
             self._guard.close()
             self._guard = None
-            self._opener = None
 
     def service_account_kubeconfig(self, namespace: str, name: str, *, expires_seconds: int = 3600) -> Path:
         """Write a kubeconfig (mode 0600) that acts as a ServiceAccount, which must exist, with a real token.
@@ -150,7 +149,6 @@ class Sandbox(Admin):
         try:
             answers = [self.request("GET", path, timeout=PROBE_TIMEOUT_SECONDS) for path in READY_PATHS]
         except OSError:  # not listening yet, or its certificate is not (wholly) written yet
-            self._opener = None  # it may have read half of that file
             return False
         return all(answer.status == 200 for answer in answers)
 

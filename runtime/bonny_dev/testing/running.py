@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from bonny.client.api import APPLY, JSON, ApiRequest, Client, path_of
+from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
 from bonny.client.errors import NotFound, Refusal, shows_values
 from bonny.kinds import Kind
@@ -130,19 +130,18 @@ class RunningOperator:
         A webhook that fails refuses nothing. Returns: what the user reads. Nothing is stored. Raises: as `until`.
         """
         last = ""
+        shows_values.set(True)
         kind, placed = self._placed(resource)
-
-        key = key_of(placed)
-        path = path_of(kind, key.namespace or None, key.name)
-        query = {"fieldManager": MANAGER, "force": "true", "dryRun": "All"}
-        request = ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, json.dumps(placed).encode())
 
         async def refusal() -> str:
             nonlocal last
-            answer = await self.client.exchange(request)
-            # The client's own errors leave out what may be a value of the object.
-            last = str(json.loads(answer.body)["message"]) if answer.status >= 400 else ""
-            return last if answer.status < 500 else ""
+            try:
+                await self.client.apply(kind, placed, manager=MANAGER, dry_run=True)
+                last = ""
+            except Refusal as error:
+                last = error.whole_message
+                return last if error.status < 500 else ""
+            return ""
 
         return await self.eventually(refusal, lambda: f"{identify(resource)} is not refused: {last}", within=within)
 

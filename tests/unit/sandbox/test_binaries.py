@@ -312,23 +312,23 @@ def test_the_index_is_read_without_a_yaml_library() -> None:
     text = "releases:\n" + entry("1.36.2", "https://example.com", b"a") + entry("1.36.10", "https://example.com", b"b")
     text += entry("1.37.0", "https://example.com", b"c") + entry("1.36.4-beta.0", "https://example.com", b"d")
 
-    archives = download.read_index(text)
+    version, archive = download.best_archive(text, platform=download.this_platform())
 
-    assert [str(archive.version) for archive in archives] == ["1.36.2", "1.36.10", "1.37.0"]
-    assert download.best_archive(archives, platform=download.this_platform()).version == SemanticVersion(1, 36, 10)
+    assert [entry["version"] for entry in download.ENTRY.finditer(text)] == ["1.36.2", "1.36.10", "1.37.0"]
+    assert (version, archive["sha512"]) == (SemanticVersion(1, 36, 10), hashlib.sha512(b"b").hexdigest())
 
 
 def test_the_pinned_version_is_preferred_to_a_newer_patch() -> None:
     text = "".join(entry(version, "https://example.com", b"") for version in ("1.36.3", "1.36.10"))
 
-    assert download.best_archive(download.read_index(text), platform=download.this_platform()).version[2] == 3
+    assert download.best_archive(text, platform=download.this_platform())[0] == SemanticVersion(1, 36, 3)
 
 
 def test_a_platform_without_archive_is_named() -> None:
-    archives = download.read_index(entry("1.36.3", "https://example.com", b""))
+    index = entry("1.36.3", "https://example.com", b"")
 
     with pytest.raises(download.ArchiveError, match=r"none of Kubernetes 1\.36 for plan9-mips"):
-        download.best_archive(archives, platform="plan9-mips")
+        download.best_archive(index, platform="plan9-mips")
 
 
 def test_go_mod_files_fix_the_versions_that_the_sandbox_is_made_for(tmp_path: Path) -> None:
