@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader
 
@@ -25,11 +25,27 @@ _WIDTH: Final = 112
 _TEMPLATES: Final = Environment(  # noqa: S701  (Python, not HTML)
     loader=PackageLoader("bonny_dev", "scaffold"), trim_blocks=True, lstrip_blocks=True
 )
-_TEMPLATES.filters |= {"repr": repr, "tuple": tuple}
+_TEMPLATES.filters |= {"repr": repr, "tuple": tuple, "notable": notable, "instance": instance}
 _MIXINS: Final = {
     mixin.__name__: canonical(structural(mixin, where=mixin.__name__))["properties"]
     for mixin in (WithConditions, WithObservedGeneration)
 }
+
+
+class _Class(NamedTuple):
+    """A model, and what is in its class."""
+
+    name: str
+    bases: Sequence[str]
+    lines: Sequence[str]
+
+
+def described(node: Resource) -> bool:
+    """Whether the fields of an object are known."""
+    return "properties" in node or PRESERVE_UNKNOWN not in node
+
+
+_TEMPLATES.tests["described"] = described
 
 
 def module_source(crd: Resource, version: Resource, *, group: str, hub: bool, alone: bool) -> str:
@@ -40,16 +56,31 @@ def module_source(crd: Resource, version: Resource, *, group: str, hub: bool, al
     """
     kind = crd["spec"]["names"]["kind"]
     schema = sayable(canonical_object(version["schema"]["openAPIV3Schema"]))
-    schema["properties"] = without(schema["properties"], *OF_EVERY_OBJECT)
+    fields = schema["properties"] = without(schema["properties"], *OF_EVERY_OBJECT)
+    required = schema.get("required", ())
     classes = Classes(kind)
-    lines = [*_models(version, schema, classes)]
-    lines += _version(crd, version, schema, classes, group=group, hub=hub, alone=alone)
-    body = "\n".join(lines)
+    models = [*_models(version, schema, classes)]
+    taken = [*dir(Version), *Version.__annotations__]
+    body = _TEMPLATES.get_template("version_from_crd.py.j2").render(
+        crd=crd,
+        version=version,
+        group=group,
+        hub=hub,
+        alone=alone,
+        age=(AGE.name, AGE.type, AGE.path),
+        models=models,
+        doc=_doc(schema, f"A {kind}."),
+        rules=rules_of(schema),
+        spec=fields.get("spec"),
+        status=_status(version, schema),
+        required=required,
+        fields=_fields(without(fields, "spec", "status"), required, classes, taken),
+    )
     head = f'"""{kind} {version["name"]}: the fields of the spec and of the status, from its definition."""\n\n'
     return f"{head}{_imports(body)}\n{body}"
 
 
-def _models(version: Resource, schema: Resource, classes: Classes) -> Iterator[str]:
+def _models(version: Resource, schema: Resource, classes: Classes) -> Iterator[_Class]:
     """The models inside the schema of whole objects, then the spec and the status."""
     fields, kind = schema["properties"], classes.kind
     for name in ("spec", "status"):
@@ -57,57 +88,16 @@ def _models(version: Resource, schema: Resource, classes: Classes) -> Iterator[s
     # Fields beside spec and status can be models themselves.
     classes.add({"properties": without(fields, "spec", "status")})
     for name, node in classes.models.items():
-        yield from _model(name, ("Model",), node, classes)
-    if "spec" in fields and _described(fields["spec"]):
-        yield from _model(f"{kind}Spec", ("Spec",), fields["spec"], classes)
+        yield _model(name, ("Model",), node, classes)
+    if "spec" in fields and described(fields["spec"]):
+        yield _model(f"{kind}Spec", ("Spec",), fields["spec"], classes)
     if (status := _status(version, schema)) is not None:
         mixins = {name: own for name, own in _MIXINS.items() if _has(status, own)}
         rest = without(status.get("properties", {}), *(each for own in mixins.values() for each in own))
-        yield from _model(f"{kind}Status", ("Status", *mixins), {**status, "properties": rest}, classes)
+        yield _model(f"{kind}Status", ("Status", *mixins), {**status, "properties": rest}, classes)
 
 
-def _version(
-    crd: Resource, version: Resource, schema: Resource, classes: Classes, *, group: str, hub: bool, alone: bool
-) -> Iterator[str]:
-    """The version class."""
-    spec, metadata, kind = crd["spec"], crd["metadata"], classes.kind
-    yield "\n\n" + _TEMPLATES.get_template("version_from_crd.py.j2").render(
-        names=spec["names"],
-        doc="\n".join(_doc(schema, f"A {kind}.")),
-        version=version,
-        group=spec["group"] if spec["group"] != group else "",
-        scope=spec["scope"],
-        alone=alone,
-        hub=hub,
-        labels=notable(metadata.get("labels")),
-        annotations=notable(metadata.get("annotations")),
-        scale=(version.get("subresources") or {}).get("scale"),
-        age=(AGE.name, AGE.type, AGE.path),
-        rules=rules_of(schema),
-    )
-    fields, required = schema["properties"], schema.get("required", ())
-    if "spec" in fields:
-        yield f"    {_spec(fields['spec'], classes, required='spec' in required)}"
-    if (status := _status(version, schema)) is not None:
-        default = f" = {instance(f'{kind}Status', status['default'])}" if "default" in status else ""
-        yield f"    status: {kind}Status{default}"
-    if status is not None and "status" not in (version.get("subresources") or {}):
-        yield "    status_subresource = False"
-    taken = [*dir(Version), *Version.__annotations__]
-    yield from _fields(without(fields, "spec", "status"), required, classes, taken)
-
-
-def _spec(node: Resource, classes: Classes, *, required: bool) -> str:
-    if not _described(node):
-        line = field_line("spec", "spec", {"type": "object", PRESERVE_UNKNOWN: True}, required=True, classes=classes)
-        return line if required else f"{line} | None = None"
-    name = f"{classes.kind}Spec"
-    if "default" in node:
-        return f"spec: {name} = {instance(name, node['default'])}"
-    return f"spec: {name}" if required else f"spec: {name} | None = None"
-
-
-def _model(name: str, bases: tuple[str, ...], node: Resource, classes: Classes) -> Iterator[str]:
+def _model(name: str, bases: tuple[str, ...], node: Resource, classes: Classes) -> _Class:
     required = node.get("required", ())
     options = ['extra="allow"'] if PRESERVE_UNKNOWN in node else []
     if rules := rules_of(node):
@@ -115,9 +105,7 @@ def _model(name: str, bases: tuple[str, ...], node: Resource, classes: Classes) 
     if bases[0] == "Status" and required:
         options.append(f"required={tuple(required)!r}")
         required = ()
-    yield f"\n\nclass {name}({', '.join((*bases, *options))}):"
-    lines = [*_doc(node), *_fields(node.get("properties", {}), required, classes)]
-    yield from lines or ["    pass"]
+    return _Class(name, (*bases, *options), [*_doc(node), *_fields(node.get("properties", {}), required, classes)])
 
 
 def _fields(fields: Resource, required: Sequence[str], classes: Classes, taken: Sequence[str] = ()) -> Iterator[str]:
@@ -156,10 +144,6 @@ def _doc(node: Resource, otherwise: str = "") -> Iterator[str]:
 def _wrapped(line: str) -> list[str]:
     indent = line[: len(line) - len(line.lstrip())]
     return textwrap.wrap(line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
-
-
-def _described(node: Resource) -> bool:
-    return "properties" in node or PRESERVE_UNKNOWN not in node
 
 
 def _status(version: Resource, schema: Resource) -> Resource | None:
