@@ -22,7 +22,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
@@ -171,6 +170,7 @@ class FaultProxy:
         self.kubeconfig = Path()
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
+        self._upstream: aiohttp.ClientSession
         self._thread: threading.Thread
         self._open: dict[int, web.Request] = {}
 
@@ -224,9 +224,9 @@ class FaultProxy:
 
         connector = aiohttp.TCPConnector(limit=0, ssl=context, socket_factory=upstream_socket)
         timeout = aiohttp.ClientTimeout(total=None)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as upstream:
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as self._upstream:
             app = web.Application(client_max_size=64 * 1024 * 1024)
-            app.router.add_route("*", "/{path:.*}", partial(self._handle, upstream=upstream))
+            app.router.add_route("*", "/{path:.*}", self._handle)
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
             await runner.setup()
             try:
@@ -245,22 +245,20 @@ class FaultProxy:
 
     # --- one request --------------------------------------------------------------------------------------------------
 
-    async def _handle(self, request: web.Request, upstream: aiohttp.ClientSession) -> web.StreamResponse:
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
         seen = ProxiedRequest(request.method, request.path, dict(request.query), time.monotonic())
         self.requests.append(seen)
         self._open[id(request)] = request
         try:
             fault = next((each for each in list(self._faults) if each.takes(seen)), None)
-            return await self._answer(request, seen, upstream, fault.effect if fault is not None else None)
+            return await self._answer(request, seen, fault.effect if fault is not None else None)
         except (aiohttp.ClientError, OSError):
             # The API server is down: its clients see a refused or broken connection.
             return _reset(request)
         finally:
             del self._open[id(request)]
 
-    async def _answer(
-        self, request: web.Request, seen: ProxiedRequest, upstream: aiohttp.ClientSession, effect: Effect | None
-    ) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, seen: ProxiedRequest, effect: Effect | None) -> web.StreamResponse:
         match effect:
             case Drop():
                 return _reset(request)
@@ -274,18 +272,16 @@ class FaultProxy:
                 # Looked at, not waited for in a thread: one that is never set would outlive the proxy.
                 while not until.is_set():  # noqa: ASYNC110
                     await asyncio.sleep(LOOK_SECONDS)
-        return await self._sent_on(request, seen, upstream, effect)
+        return await self._sent_on(request, seen, effect)
 
-    async def _sent_on(
-        self, request: web.Request, seen: ProxiedRequest, upstream: aiohttp.ClientSession, effect: Effect | None
-    ) -> web.StreamResponse:
+    async def _sent_on(self, request: web.Request, seen: ProxiedRequest, effect: Effect | None) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
         headers["Authorization"] = f"Bearer {self._token}"
         url = URL(self._sandbox.url + request.raw_path, encoded=True)
         body = await request.read()
         # aiohttp warns of bytes that are longer than 1 MiB, and warnings may be errors where tests run.
         data = io.BytesIO(body) if body else None
-        async with upstream.request(request.method, url, headers=headers, data=data) as answer:
+        async with self._upstream.request(request.method, url, headers=headers, data=data) as answer:
             seen.status = answer.status
             try:
                 if isinstance(effect, CommitThenDrop):
@@ -305,31 +301,24 @@ async def _passed_back(
     headers = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
     response = web.StreamResponse(status=answer.status, headers=headers)
     await response.prepare(request)
-    if isinstance(effect, Cut | Stall):
-        return await _interrupted(request, response, answer, effect)
-    if isinstance(effect, Inject):
-        await response.write(effect.data)
-    if not isinstance(effect, Inject) or not effect.end:
-        async for chunk in answer.content.iter_any():
-            await response.write(chunk)
-    await response.write_eof()
-    return response
-
-
-async def _interrupted(
-    request: web.Request, response: web.StreamResponse, answer: aiohttp.ClientResponse, effect: Cut | Stall
-) -> web.StreamResponse:
-    left = effect.after_lines
-    async for line in answer.content:
-        if left:
-            await response.write(line)
-            left -= 1
-        elif isinstance(effect, Cut):
-            await response.write(line[: len(line) // 2])
-            return _reset(request)
-        # A stalled stream reads on and says nothing, until the client or the API server gives up.
-    if isinstance(effect, Stall) and not effect.end:
-        await asyncio.Event().wait()
+    match effect:
+        case Inject(data, end):
+            await response.write(data)
+            if end:
+                return response
+        case Cut(left) | Stall(left):
+            async for line in answer.content:
+                if left:
+                    await response.write(line)
+                    left -= 1
+                elif isinstance(effect, Cut):
+                    await response.write(line[: len(line) // 2])
+                    return _reset(request)
+                # A stalled stream reads on and says nothing, until the client or the API server gives up.
+            if isinstance(effect, Stall) and not effect.end:
+                await asyncio.Event().wait()
+    async for chunk in answer.content.iter_any():
+        await response.write(chunk)
     return response
 
 
