@@ -88,7 +88,7 @@ def _definition(versions: Set, default_group: str) -> Resource:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{hub.plural}.{group}"}
-        | _without_empty(labels=dict(hub.crd_labels), annotations=dict(hub.crd_annotations)),
+        | without_empty(labels=dict(hub.crd_labels), annotations=dict(hub.crd_annotations)),
         "spec": {
             "group": group,
             "names": _names(hub),
@@ -154,7 +154,7 @@ def _first_difference(one: Resource, other: Resource, path: str = "") -> str:
 
 
 def _names(hub: type[Version]) -> Resource:
-    return _without_empty(
+    return without_empty(
         kind=hub.kind,
         listKind=f"{hub.kind}List",
         plural=hub.plural,
@@ -175,7 +175,7 @@ def _version(version: type[Version]) -> Resource:
     if version.scale is not None:
         subresources["scale"] = _scale(version, version.scale, schema)
     flags = {"served": version.served, "storage": version.storage}
-    return {"name": version.version, **flags} | _without_empty(
+    return {"name": version.version, **flags} | without_empty(
         deprecated=version.deprecated,
         deprecationWarning=warning,
         schema={"openAPIV3Schema": schema},
@@ -224,7 +224,7 @@ def _column(version: type[Version], column: Column, schema: Resource) -> Resourc
             f"column {column.name!r} of {_place(version)} names {column.path!r}, and there is no such field: "
             "write for example '.spec.size'"
         )
-    return _without_empty(
+    return without_empty(
         name=column.name,
         type=column.type,
         jsonPath=column.path,
@@ -234,7 +234,7 @@ def _column(version: type[Version], column: Column, schema: Resource) -> Resourc
     )
 
 
-def _without_empty(**fields: Any) -> Resource:
+def without_empty(**fields: Any) -> Resource:
     """As the API server writes it: a field that is false, zero or empty is left out."""
     return {name: value for name, value in fields.items() if value}
 

@@ -23,12 +23,9 @@ _SNAKE: Final = {camel_case(each.name): each.name for each in fields(Rule)}
 _SIZES: Final = {
     f"{end}{what}": f"{end}_length" for end in ("min", "max") for what in ("Length", "Items", "Properties")
 }
-_PARSED: Final = {
-    "datetime": "datetime.fromisoformat({})",
-    "date": "date.fromisoformat({})",
-    "UUID": "UUID({})",
-    "IPv4Address": "IPv4Address({})",
-    "IPv6Address": "IPv6Address({})",
+# How a value of each format is read, where its type is not that of a text.
+_READ_BY: Final = {"datetime": "datetime.fromisoformat", "date": "date.fromisoformat"} | {
+    each: each for each in ("UUID", "IPv4Address", "IPv6Address")
 }
 
 
@@ -133,7 +130,7 @@ def _scalar(node: Resource, sized: dict[str, Any]) -> _Type:
         base = f"Literal[{', '.join(map(repr, node['enum']))}]"
     elif "format" in node:
         base = (STRING_TYPES if node["type"] == "string" else INTEGER_TYPES)[node["format"]]
-    if "enum" in node or base in _PARSED:  # pydantic limits no values of these
+    if "enum" in node or base in _READ_BY:  # pydantic limits no values of these
         beside = (*LENGTHS, "pattern", *LIMITS, *(["format"] if "enum" in node else []))
         extra = {key: node[key] for key in beside if key in node}
         return _Type(base, options={"json_schema_extra": extra} if extra else {})
@@ -163,8 +160,8 @@ def _value(value: Any, node: Resource, classes: Classes) -> str:
         return f"{{{', '.join(f'{key!r}: {_value(each, other, classes)}' for key, each in value.items())}}}"
     if isinstance(value, list) and "items" in node:
         return f"[{', '.join(_value(each, node['items'], classes) for each in value)}]"
-    parsed = _PARSED.get(STRING_TYPES.get(node.get("format", ""), "")) if "enum" not in node else None
-    return parsed.format(repr(value)) if parsed and isinstance(value, str) else repr(value)
+    read_by = _READ_BY.get(STRING_TYPES.get(node.get("format", ""), "")) if "enum" not in node else None
+    return f"{read_by}({value!r})" if read_by and isinstance(value, str) else repr(value)
 
 
 def instance(model: str, value: Resource) -> str:

@@ -14,6 +14,7 @@ from bonny.client.config import find_cluster
 from bonny.errors import UsageError
 from bonny.resource import Resource
 
+from ..crd.definition import without_empty
 from ..install import CRD, read_yaml
 from .checking import NAME, at, checked
 from .compare import notable
@@ -41,10 +42,8 @@ def read_crd(source: str, *, kind: str = "") -> tuple[Resource, str]:
             "certificates.cert-manager.io"
         )
     found = asyncio.run(_from_cluster(source))
-    metadata = {"name": found["metadata"]["name"]}
-    for key in ("labels", "annotations"):
-        if entries := notable(found["metadata"].get(key)):
-            metadata[key] = entries
+    marks = {key: notable(found["metadata"].get(key)) for key in ("labels", "annotations")}
+    metadata = without_empty(name=found["metadata"]["name"], **marks)
     plain = {"apiVersion": CRD.api_version, "kind": CRD.kind, "metadata": metadata, "spec": found["spec"]}
     return checked(source, plain), yaml.safe_dump(plain, sort_keys=False, width=120)
 

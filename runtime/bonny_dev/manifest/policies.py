@@ -15,6 +15,7 @@ from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource
 
+from ..crd.definition import without_empty
 from .field_checks import check_fields, schemas_of
 from .policy_checks import check_policy
 
@@ -45,16 +46,17 @@ def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]
 
 def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Resource]:
     name = operator.outside(f"{policy.name}.{operator.group}", namespace)
-    spec: Resource = {"matchConstraints": _constraints(policy, operator, namespace)}
     conditions = dict(policy.match_conditions)
     if {"CREATE", "UPDATE"} & set(policy.operations):
         conditions["not-being-deleted"] = NOT_DELETED
     if policy.exempt_operator:
         conditions["not-by-the-operator"] = not_by(operator, namespace)
-    spec["matchConditions"] = named(conditions)
-    if policy.variables:
-        spec["variables"] = named(policy.variables)
-    spec["failurePolicy"] = "Fail" if policy.fails_closed else "Ignore"
+    spec = {
+        "matchConstraints": _constraints(policy, operator, namespace),
+        "matchConditions": named(conditions),
+        **without_empty(variables=named(policy.variables)),
+        "failurePolicy": "Fail" if policy.fails_closed else "Ignore",
+    }
     binding: Resource = {"policyName": name}
     if policy.params is not None:
         params = _kind(policy.params.kind, operator)
@@ -63,12 +65,12 @@ def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Res
     if isinstance(policy, ValidatingAdmissionPolicy):
         since = "1.30"
         spec["validations"] = [
-            {
-                "expression": each.expression,
-                **({"message": each.message} if each.message else {}),
-                **({"messageExpression": each.message_expression} if each.message_expression else {}),
-                "reason": each.reason,
-            }
+            without_empty(
+                expression=each.expression,
+                message=each.message,
+                messageExpression=each.message_expression,
+                reason=each.reason,
+            )
             for each in policy.validations
         ]
         binding["validationActions"] = list(policy.actions)
@@ -86,20 +88,16 @@ def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Res
 
 def _constraints(policy: Policy, operator: Operator, namespace: str) -> Resource:
     kinds = (_kind(each, operator) for each in policy.kinds)
-    constraints: Resource = {"resourceRules": [rule(kind, policy.operations, policy.subresources) for kind in kinds]}
-    selector: Resource = {}
-    if policy.namespace_selector:
-        selector["matchLabels"] = dict(policy.namespace_selector)
-    if operator.watch == "namespace":
-        # Elsewhere it would hold up the operators of other installations, which it does not exempt.
-        selector["matchExpressions"] = [within(namespace)]
-    return {**constraints, "namespaceSelector": selector} if selector else constraints
+    rules = [rule(kind, policy.operations, policy.subresources) for kind in kinds]
+    # Elsewhere it would hold up the operators of other installations, which it does not exempt.
+    expressions = [within(namespace)] if operator.watch == "namespace" else []
+    selector = without_empty(matchLabels=dict(policy.namespace_selector), matchExpressions=expressions)
+    return without_empty(resourceRules=rules, namespaceSelector=selector)
 
 
 def _param_ref(params: Params) -> Resource:
     which: Resource = {"name": params.name} if params.name else {"selector": {"matchLabels": dict(params.selector)}}
-    place = {"namespace": params.namespace} if params.namespace else {}
-    return {**which, **place, "parameterNotFoundAction": params.not_found}
+    return which | without_empty(namespace=params.namespace, parameterNotFoundAction=params.not_found)
 
 
 def rule(kind: Kind, operations: Iterable[str], subresources: Iterable[str]) -> Resource:
