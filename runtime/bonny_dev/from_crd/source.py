@@ -33,11 +33,12 @@ _MIXINS: Final = {
 
 
 class _Class(NamedTuple):
-    """A model, and what is in its class."""
+    """A model: the fields are lines, each with its docstring."""
 
     name: str
     bases: Sequence[str]
-    lines: Sequence[str]
+    doc: str
+    fields: Sequence[tuple[str, str]]
 
 
 def described(node: Resource) -> bool:
@@ -105,22 +106,19 @@ def _model(name: str, bases: tuple[str, ...], node: Resource, classes: Classes) 
     if bases[0] == "Status" and required:
         options.append(f"required={tuple(required)!r}")
         required = ()
-    return _Class(name, (*bases, *options), [*_doc(node), *_fields(node.get("properties", {}), required, classes)])
+    return _Class(name, (*bases, *options), _doc(node), [*_fields(node.get("properties", {}), required, classes)])
 
 
-def _fields(fields: Resource, required: Sequence[str], classes: Classes, taken: Sequence[str] = ()) -> Iterator[str]:
+def _fields(
+    fields: Resource, required: Sequence[str], classes: Classes, taken: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """The line of each field, and its docstring."""
     names: list[str] = []
-    described = True
     for wire, node in fields.items():
         name = field_name(wire, names)
         names.append(f"{name}_" if name in taken else name)
         line = field_line(names[-1], wire, node, required=wire in required, classes=classes)
-        doc = list(_doc({} if _said(node, classes) else node))
-        if doc or described:
-            yield ""
-        yield f"    {line}"
-        yield from doc
-        described = bool(doc)
+        yield line, _doc({} if _said(node, classes) else node)
 
 
 def _said(node: Resource, classes: Classes) -> bool:
@@ -129,16 +127,15 @@ def _said(node: Resource, classes: Classes) -> bool:
     return node.get("description") in (each.get("description") for each in models)
 
 
-def _doc(node: Resource, otherwise: str = "") -> Iterator[str]:
-    """The description of `node` as a docstring."""
+def _doc(node: Resource, otherwise: str = "") -> str:
+    """The description of `node` as a docstring; empty for none."""
     lines = node.get("description", "").strip().expandtabs(4).splitlines()
     wrapped = [part for line in lines or [otherwise] for part in _wrapped(line)]
     said = "\n".join(wrapped).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     if said.endswith('"'):
         said = f'{said[:-1]}\\"'
-    if said:
-        end = "\n" if len(wrapped) > 1 else ""
-        yield from textwrap.indent(f'"""{said}{end}"""', "    ").splitlines()
+    end = "\n" if len(wrapped) > 1 else ""
+    return textwrap.indent(f'"""{said}{end}"""', "    ") if said else ""
 
 
 def _wrapped(line: str) -> list[str]:

@@ -24,7 +24,7 @@ from bonny.client.config import find_cluster
 from bonny.client.errors import NotFound, Refusal, shows_values
 from bonny.kinds import Kind
 from bonny.operator import Operator
-from bonny.resource import OWNER_UID, Key, Resource, identify, key_of
+from bonny.resource import OWNER_UID, Key, Resource, identify, key_of, named
 from bonny.run.config import ALL_NAMESPACES
 
 from ..install import install, kind_of, kinds_of
@@ -189,7 +189,7 @@ class RunningOperator:
     async def remove_applied(self) -> None:
         """For the fixture: delete what `apply` made, newest first, then its children, as a garbage collector."""
         for kind, key in reversed(self._applied):
-            like = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": key._asdict()}
+            like = named(kind.gvk, key)
             if (live := await self.read(like)) is not None:
                 await self._unprotect(kind, live)
                 # No kubelet runs here that could agree to the end of a pod with a node, and no garbage collector that

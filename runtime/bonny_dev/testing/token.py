@@ -28,7 +28,7 @@ from bonny.errors import OptionError, Wait
 from bonny.events import Event
 from bonny.kinds import Kind, Owned, Scope
 from bonny.pipeline import call_handler, run_step
-from bonny.resource import Key, Resource, gvk_of, has_all_of, identify, key_of, owners_of
+from bonny.resource import Key, Resource, gvk_of, has_all_of, identify, key_of, named, owners_of
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 
@@ -163,8 +163,7 @@ def _awaited(token: Reconcile[Any]) -> list[str]:
 
 
 def _is_ready(token: Reconcile[Any], name: ObjectName, when: Callable[[Resource], bool] | None) -> bool:
-    (api_version, kind), key = name
-    live = token.context.observed({"apiVersion": api_version, "kind": kind, "metadata": key._asdict()})
+    live = token.context.observed(named(*name))
     return when is None or (live is not None and when(live))
 
 
