@@ -124,6 +124,7 @@ def rsa(authority: Authority, folder: Path) -> Pair:
 
 
 def test_older_versions_of_tls_are_refused(authority: Authority) -> None:
+    """Regression: with Debian's Python, which is in the image, the configuration of OpenSSL could allow them."""
     certificate = certificate_of()
     offer(certificate, authority.issue("one"))
     assert certificate.context.minimum_version is ssl.TLSVersion.TLSv1_2

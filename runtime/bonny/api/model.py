@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from ..annotations import annotations_of
 from ..errors import OptionError
 from ..naming import camel_case
 from .patterns import match_as_the_server
@@ -46,7 +47,7 @@ class Model(BaseModel):
 
     def __init_subclass__(cls, *, rules: tuple[Rule, ...] = (), **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        for name, annotation in vars(cls).get("__annotations__", {}).items():
+        for name, annotation in annotations_of(cls).items():
             if name[0] != "_" and hasattr(Model, name) and "ClassVar" not in str(annotation):
                 raise OptionError(
                     f"class {cls.__qualname__} in {cls.__module__}: every model has {name!r} already: call the field "
@@ -79,6 +80,7 @@ class Model(BaseModel):
     @classmethod
     def _check_wire_names(cls) -> None:
         """Check that each field has one name on the wire, for reading and for writing, and shares it with no other."""
+        cls.model_rebuild(raise_errors=False)  # its types may be defined further down in the module
         names: dict[str, str] = {}
         for name, field in cls.model_fields.items():
             label = f"class {cls.__qualname__} in {cls.__module__}: {name}"

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self,
 
 import msgspec
 
+from ..annotations import annotations_of
 from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind, Scope
 from ..naming import APPROVAL, check_group, check_kind, check_plural, check_tuple, check_version, names_of
@@ -275,10 +276,11 @@ class Version:
 def _check_names(version: type[Version]) -> None:
     """Raises: `OptionError` for an attribute without effect, most often a misspelt one."""
     for base in version.__mro__[: version.__mro__.index(Version)]:
-        for name in (*vars(base), *base.__annotations__):
+        annotations = annotations_of(base)
+        for name in (*vars(base), *annotations):
             # Functions, properties, nested classes and constants are the user's.
             free = hasattr(type(vars(base).get(name)), "__get__") or isinstance(vars(base).get(name), type)
-            annotation = base.__annotations__.get(name)
+            annotation = annotations.get(name)
             is_field = annotation is not None and "ClassVar" not in str(annotation)
             if is_field and name in _OPTIONS and name not in vars(base):
                 raise OptionError(f"{name!r} is an option of versions: declare a field of this name as `{name}_: ...`")

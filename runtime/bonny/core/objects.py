@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final, TypeVar, overload
 
 import msgspec
@@ -18,7 +19,8 @@ from ..resource import Key
 
 # Errors of decoding. `_flat` handles deep nesting; a RecursionError that remains comes from events inside of events.
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-# The API server accepts 10,000 levels; the Python interpreter about 1,000, minus the levels of the current stack.
+# The API server accepts 10,000 levels, and since Python 3.12 decoders do, too. Functions in Python, such as handlers,
+# recurse about 1,000 times, minus the levels of the current stack.
 DEEPEST: Final = 400
 # Marks emptied mappings and lists. JSON strings contain no raw tab, so no object contains this by itself.
 CUT: Final = b"\t"
@@ -69,7 +71,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     meta: Meta
     raw: bytes
     too_deep: bool = False
-    """The object is nested deeper than `DEEPEST`; below that, mappings and lists in `raw` are empty."""
+    """Mappings and lists below `DEEPEST` levels are empty in `raw`. They are not if the decoder could skip them."""
 
     @property
     def key(self) -> Key:
@@ -82,7 +84,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     def decode(self, *, cut: bool = False) -> dict[str, Any]:
         """The whole object as a new mapping, which the caller may change.
 
-        With `cut`, mappings and lists below `DEEPEST` levels are empty if they cannot be decoded.
+        With `cut`, mappings and lists below `DEEPEST` levels are empty.
         Raises: `InvalidObject` if it is nested too deeply, unless `cut`.
         """
         decoded, emptied = decode_cut(self.raw)
@@ -195,9 +197,14 @@ def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
     try:
         return decoder.decode(raw), False
     except UNREADABLE:
-        valid = raw.replace(CUT, b" ").decode("utf-8", "replace").encode()
-        flat = _flattened(_ESCAPES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], valid))
-        return decoder.decode(flat), CUT in flat
+        return _emptied(decoder, raw)
+
+
+def _emptied(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
+    """As `_flat`, for what cannot be decoded as it is."""
+    valid = raw.replace(CUT, b" ").decode("utf-8", "replace").encode()
+    flat = _flattened(_ESCAPES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], valid))
+    return decoder.decode(flat), CUT in flat
 
 
 def _flattened(raw: bytes) -> bytes:
@@ -222,7 +229,22 @@ def decode_cut(raw: bytes) -> tuple[dict[str, Any], bool]:
 
     Raises: one of `UNREADABLE`.
     """
-    return _flat(_whole, raw)
+    decoded, emptied = _flat(_whole, raw)
+    # Counting all mappings and lists takes 2 us where decoding takes 10; most objects have fewer than `DEEPEST`.
+    if raw.count(b"{") + raw.count(b"[") > DEEPEST and _is_deep(decoded):
+        return _emptied(_whole, raw)
+    return decoded, emptied
+
+
+def _is_deep(decoded: dict[str, Any]) -> bool:
+    """Whether mappings and lists are nested deeper than `DEEPEST`."""
+    level: list[Any] = [decoded]
+    for _ in range(DEEPEST):
+        values = chain.from_iterable(each.values() if type(each) is dict else each for each in level)
+        level = [value for value in values if type(value) in {dict, list}]
+        if not level:
+            return False
+    return True
 
 
 def decode_item(raw: bytes, *, of: tuple[str, str] | None = None, emptied: bool = False) -> Item:

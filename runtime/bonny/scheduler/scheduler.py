@@ -11,11 +11,11 @@ Elsewhere: how a scheduler is run (`server`).
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
+from ..annotations import signature_of
 from ..client.api import Client
 from ..errors import OptionError
 from ..naming import check_dns_label, check_rules
@@ -101,7 +101,7 @@ class Scheduler:
         check_rules(cls.__name__, cls.rules)
         if cls.name:
             check_dns_label(cls.name, f"name of {cls.__name__}")
-        if cls.check is not None and len(inspect.signature(cls.check).parameters) != 2:
+        if cls.check is not None and len(signature_of(cls.check).parameters) != 2:
             raise OptionError(f"{cls.__name__}.check takes pod and node: use a function outside the class, or None")
         if not cls.timeout > 0:
             raise OptionError(f"{cls.__name__}.timeout is {cls.timeout}: use more than 0 seconds")

@@ -47,6 +47,8 @@ class ServingCertificate:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         """For a server, with TLS 1.2 and later. Handshakes fail until there is a certificate."""
 
+        # Debian's Python, which is in the image, leaves the version to the configuration of OpenSSL.
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         # Not by loading into `context`: that would keep serving a key of another type, RSA or EC.
         self.context.sni_callback = self._choose
         self.not_after: datetime | None = None

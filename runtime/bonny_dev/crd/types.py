@@ -41,6 +41,7 @@ def _check_model(model: type[Model], where: str, inside: tuple[type[Model], ...]
         _refuse_validator(where.removesuffix(":"), f"{name} of {model.__name__}")
     if model in inside:
         return  # the schema is refused
+    model.model_rebuild(raise_errors=False)  # its types may be defined further down in the module
     for name, field in model.model_fields.items():
         above = f"{where} " if where.endswith(":") else f"{where}."
         _check(field.annotation, field.metadata, f"{above}{field.alias or name}", (*inside, model))

@@ -14,6 +14,7 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 from typing import Final
+from urllib.error import HTTPError
 
 from .cache import Every, Progress
 from .versions import KUBERNETES, SemanticVersion, parse
@@ -68,6 +69,8 @@ def fetch(folder: Path, progress: Progress) -> SemanticVersion:
             raise ArchiveError(f"{archive['url']} does not match its checksum")
         extract(file, folder)
     except (OSError, HTTPException, UnicodeDecodeError, tarfile.TarError, KeyError) as error:
+        if isinstance(error, HTTPError):
+            error.close()  # it is an answer, too
         reason = getattr(error, "reason", error)  # urllib wraps what the socket said
         raise ArchiveError(str(getattr(reason, "strerror", None) or reason)) from error
     return version

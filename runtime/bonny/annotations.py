@@ -1,0 +1,19 @@
+"""Annotations: what classes and functions declare, without a need for the types that they name.
+
+Since Python 3.14 annotations are evaluated on demand, so they may name a class that is defined further down, or that is
+imported for type checkers alone. What cannot be evaluated yet is a `ForwardRef` here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from functools import partial
+
+if sys.version_info >= (3, 14):
+    from annotationlib import Format
+
+    annotations_of = partial(inspect.get_annotations, format=Format.FORWARDREF)
+    signature_of = partial(inspect.signature, annotation_format=Format.FORWARDREF)
+else:
+    annotations_of, signature_of = inspect.get_annotations, inspect.signature
