@@ -28,7 +28,7 @@ Step: TypeAlias = "Callable[[Reconcile[Any]], Awaitable[object] | None]"
 
 
 class _Over:
-    """What a step returns that has nothing to do: it can be awaited, and costs no coroutine."""
+    """The result of a step that has nothing to do: it can be awaited, and costs no coroutine."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield from ()

@@ -98,7 +98,7 @@ class Worker:
         self._pipeline = pipeline
         self._slots: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[None]] = []
-        """What idle slots wait for."""
+        """One for each idle slot, which waits for it."""
 
         self.running: dict[asyncio.Task[None], float] = {}
         """Slots with a key, each with the start of its reconcile (monotonic seconds)."""

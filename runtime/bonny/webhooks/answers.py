@@ -11,6 +11,7 @@ import inspect
 import logging
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
@@ -54,8 +55,7 @@ class Reviewer:
         self.paths: Final = tuple(dict.fromkeys(path for path, _ in self._handlers))
         """One for each action of which the class has a handler."""
 
-        reviews = {(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES}
-        self.reviews: Counter[tuple[str, str, str]] = Counter(reviews)
+        self.reviews = Counter({(*called, outcome): 0 for called in self._handlers for outcome in OUTCOMES})
         """Reviews by path, operation and outcome; all that can be are there from the start."""
 
         self._slots = asyncio.Semaphore(THREADS)
@@ -116,18 +116,15 @@ class Reviewer:
             await asyncio.wait_for(self._slots.acquire(), seconds)
         except TimeoutError:
             raise HandlerTimeout(seconds, None) from None
-        thread: asyncio.Future[object] | None = None
-        try:
-            await call(handler, review, seconds=due - asyncio.get_running_loop().time(), thread=THREAD)
-        except HandlerTimeout as error:
-            thread = error.thread
-            raise
-        finally:
-            # A thread cannot be stopped: its slot stays taken until it returns.
-            if thread is None:
-                self._slots.release()
-            else:
-                thread.add_done_callback(self._returned)
+        with ExitStack() as slot:
+            slot.callback(self._slots.release)
+            try:
+                await call(handler, review, seconds=due - asyncio.get_running_loop().time(), thread=THREAD)
+            except HandlerTimeout as error:
+                if error.thread is not None:  # it cannot be stopped: its slot stays taken until it returns
+                    slot.pop_all()
+                    error.thread.add_done_callback(self._returned)
+                raise
 
     def _returned(self, thread: asyncio.Future[object]) -> None:
         thread.exception()  # asyncio would log an error that was not looked at
