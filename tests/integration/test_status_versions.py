@@ -107,7 +107,7 @@ async def test_a_new_release_keeps_the_status_fields_that_a_former_one_wrote_by_
     authority = Authority(tmp_path)
     app = WebhookApp(Operator(name=OPERATOR, group=GROUP, crds=[OldGauge, Gauge]), None)
     context = authority.issue("webhook").server_context()
-    listener = HttpServer(app, "127.0.0.1", 0, limits=WEBHOOKS, context=context, purpose="webhooks", variable="UNUSED")
+    listener = HttpServer(app, "127.0.0.1", 0, WEBHOOKS, context=context)
     await listener.start()
     (definition,) = crds([OldGauge, Gauge], GROUP)
     bundle = b64encode(authority.certificate.read_bytes()).decode()
