@@ -107,7 +107,7 @@ PAGES: Final = (
         "bonny/controller.py",
         (
             Part("bonny/controller.py", ("Controller",), methods=True),
-            Part("bonny/api/handled.py", ("OfKinds",), methods=True),
+            Part("bonny/api/of_kinds.py", ("OfKinds",), methods=True),
             Part("bonny/controller.py", ("Restart",)),
             Part("bonny/run/discovery.py", ("discover",)),
             Part("bonny/kinds.py", ("Kind", "Owned", "Related", "List")),
@@ -152,7 +152,7 @@ PAGES: Final = (
         "bonny/webhooks/__init__.py",
         (
             Part("bonny/webhooks/admission.py", ("Admission",), signed=True, methods=True, one_example=True),
-            Part("bonny/api/handled.py", ("OfKinds",), methods=True),
+            Part("bonny/api/of_kinds.py", ("OfKinds",), methods=True),
             Part("bonny/webhooks/review.py", ("Review",), signed=True, methods=True, one_example=True),
             Part("bonny/webhooks/review.py", ("Denied",)),
             Part("bonny/webhooks/review.py", ("User",)),

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel
 
 from .api import Version
-from .api.handled import OfKinds
+from .api.of_kinds import OfKinds
 from .api.reading import read
 from .axn import Axn
 from .core.conditions import RECONCILED

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Final, Generic, Literal, TypeAlias, get_args
 
-from ..api.handled import OfKinds
+from ..api.of_kinds import OfKinds
 from ..api.policies import Operation
 from ..api.version import Version
 from ..errors import OptionError

@@ -1,7 +1,4 @@
-"""Handled: the kinds that a class with handlers is for: a controller, or an admission webhook.
-
-Internal: `Controller` and `Admission` inherit `OfKinds`.
-"""
+"""OfKinds: a class with handlers for some kinds: the base of controllers and admission webhooks. Internal."""
 
 from __future__ import annotations
 
