@@ -6,7 +6,7 @@ You do not need it for typed specs: see `bonny.api`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 # Fixed, so that versions of an operator, and of this runtime, upgrade into each other.
@@ -18,6 +18,8 @@ MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 APPLY_ORDER: Final = "bonny.dev/apply-order"
 """The annotation with the group of a descendant, or its level after others; without it, 0."""
+
+LISTED: Final = 10
 
 Resource: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded from JSON: apiVersion, kind, metadata and the rest."""
@@ -52,6 +54,12 @@ def named(gvk: tuple[str, str], key: Key) -> Resource:
 def identify(resource: Mapping[str, Any]) -> str:
     """A short name for logs and messages: `ConfigMap default/w1`."""
     return f"{resource.get('kind', '?')} {key_of(resource)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are: one owner may have thousands of children."""
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
 
 
 def owner_reference(owner: Mapping[str, Any]) -> Resource:

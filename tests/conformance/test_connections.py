@@ -142,6 +142,43 @@ async def test_a_write_does_not_use_a_connection_that_a_proxy_is_about_to_close_
         await transport.close()
 
 
+async def test_connections_that_no_request_uses_any_more_are_closed(
+    factory: Callable[[], Transport], setting: Callable[[str, Any], None]
+) -> None:
+    """Regression: after a burst a thousand connections stayed open, as only the next request closed old ones."""
+    setting("IDLE_SECONDS", 0.5)
+    transport, together = factory(), asyncio.Barrier(20)
+
+    async def answers_all_at_once(call: Call) -> None:
+        await call.request()
+        await together.wait()
+        await call.say(OK)
+        await call.request()
+
+    try:
+        async with Peer(answers_all_at_once) as peer:
+            requests = (transport.request(told(peer.url), "GET", "/", timeout=PATIENCE) for _ in range(20))
+            assert [got.status for got in await asyncio.gather(*requests)] == [200] * 20
+            assert peer.open == 20
+            await until(lambda: peer.open == 0)
+    finally:
+        await transport.close()
+
+
+async def test_a_read_whose_answer_had_begun_is_not_sent_again(transport: Transport) -> None:
+    async def breaks_off(call: Call) -> None:
+        await call.request()
+        await call.say(OK)
+        await call.request()
+        await call.say(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+
+    async with Peer(breaks_off) as peer:
+        await transport.request(told(peer.url), "GET", "/", timeout=5)
+        await refused(transport.request(told(peer.url), "GET", "/", timeout=5))
+
+        assert len(peer.heard) == 2
+
+
 async def test_a_read_is_sent_twice_at_most(transport: Transport) -> None:
     async def hears(call: Call) -> None:
         await call.request()

@@ -350,6 +350,22 @@ async def test_children_of_another_controller_have_their_own_order() -> None:
     assert (deleted(script), axn.waiting) == ([], None)
 
 
+async def test_only_what_this_controller_applied_is_deleted() -> None:
+    """Regression: children without an owner reference were chosen by their label alone, also those of another
+    controller and copies that nobody applied."""
+    ours, theirs, copied = child("ours", "0"), child("credentials", "1"), child("copy", "0")
+    theirs["metadata"]["managedFields"][0]["manager"] = "op/OtherController"
+    del copied["metadata"]["managedFields"]
+    for each in (ours, theirs, copied):
+        del each["metadata"]["ownerReferences"]
+    gone = {**widget(), "metadata": {**widget()["metadata"], "resourceVersion": "8"}}
+    script = Script(None, gone, children=[ours, theirs, copied])
+
+    await finalize(script)
+
+    assert deleted(script) == ["ours"]
+
+
 async def test_a_level_that_is_being_deleted_is_waited_for() -> None:
     going = child("b", "1", deletionTimestamp="2026-01-01T00:00:00Z")
     script = Script(children=[child("a", "0"), going])

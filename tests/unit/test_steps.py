@@ -65,6 +65,11 @@ def config_map(**metadata: Any) -> Resource:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**named, "labels": labels, **metadata}, "data": {}}
 
 
+def our_config_map(**metadata: Any) -> Resource:
+    """As this controller applied it."""
+    return owned(config_map(**metadata), {"f:data": {}})
+
+
 def vandalise(axn: Axn[Any]) -> None:
     """Change everything of `axn.resource`, as a handler may."""
     axn.resource["metadata"].update(name="other", namespace="other", uid="u-other", generation=99, finalizers=[])
@@ -445,7 +450,7 @@ async def finalize(script: Script) -> None:
 
 
 async def test_finalizing_deletes_a_child_only_as_it_was_seen() -> None:
-    script = Script(live(**ENDING), None, live(finalizers=[]), children=[config_map()])
+    script = Script(live(**ENDING), None, live(finalizers=[]), children=[our_config_map()])
 
     await finalize(script)
 
@@ -455,8 +460,8 @@ async def test_finalizing_deletes_a_child_only_as_it_was_seen() -> None:
 
 async def test_finalizing_leaves_a_child_that_another_owner_has_adopted_meanwhile() -> None:
     """Regression: the deletion named the UID alone, which an adoption does not change."""
-    adopted = config_map(labels={"bonny.dev/owner-uid": "u-2"}, resourceVersion="6")
-    script = Script(live(**ENDING), conflict(), adopted, live(finalizers=[]), children=[config_map()])
+    adopted = our_config_map(labels={"bonny.dev/owner-uid": "u-2"}, resourceVersion="6")
+    script = Script(live(**ENDING), conflict(), adopted, live(finalizers=[]), children=[our_config_map()])
 
     await finalize(script)
 
@@ -465,8 +470,8 @@ async def test_finalizing_leaves_a_child_that_another_owner_has_adopted_meanwhil
 
 
 async def test_finalizing_deletes_a_child_that_was_changed_meanwhile_and_still_is_ours() -> None:
-    changed = config_map(resourceVersion="6")
-    script = Script(live(**ENDING), conflict(), changed, None, live(finalizers=[]), children=[config_map()])
+    changed = our_config_map(resourceVersion="6")
+    script = Script(live(**ENDING), conflict(), changed, None, live(finalizers=[]), children=[our_config_map()])
 
     await finalize(script)
 
@@ -474,14 +479,23 @@ async def test_finalizing_deletes_a_child_that_was_changed_meanwhile_and_still_i
 
 
 async def test_a_child_that_somebody_writes_all_the_time_keeps_its_owner() -> None:
-    changed = config_map(resourceVersion="6")
+    changed = our_config_map(resourceVersion="6")
     answers = [live(**ENDING), conflict(), changed, conflict(), changed, conflict()]
-    script = Script(*answers, children=[config_map()])
+    script = Script(*answers, children=[our_config_map()])
 
     with pytest.raises(Conflict):
         await finalize(script)
 
     assert script.requests[-1][0] == "delete", "the finalizer stays"
+
+
+async def test_finalizing_leaves_a_child_that_was_made_anew_by_another_client() -> None:
+    copied = config_map(uid="u-copy", resourceVersion="6")
+    script = Script(live(**ENDING), conflict(), copied, live(finalizers=[]), children=[our_config_map()])
+
+    await finalize(script)
+
+    assert [verb for verb, _ in script.requests] == ["get", "delete", "get", "patch"]
 
 
 async def test_the_finalizer_that_is_removed_is_that_of_the_real_list() -> None:

@@ -1,6 +1,6 @@
 """ApplyDescendants: makes the cluster hold what the handler registered, by server-side apply, and touches nothing else.
 
-An object that comes after others is applied after them (`apply_order`), objects of one level concurrently. After a
+An object that comes after others is applied after them (`apply_order`), objects of one level 16 at a time. After a
 failure the rest of the level is still applied, and the next level is not. No request is sent when the live object
 already is as wanted:
 
@@ -45,6 +45,7 @@ from ..resource import (
     gvk_of,
     identify,
     key_of,
+    listed,
     owner_reference,
     owners_of,
 )
@@ -110,14 +111,14 @@ class ApplyDescendants:
                 # Here, and not in tasks of their own: what `when` raises may be no Exception.
                 unready = [order.unready(each) for each in group]
                 turns = list(zip(group, unready, strict=True))
-                outcomes = await together(self._apply(axn, each, hold=bool(others)) for each, others in turns)
+                outcomes = await together(lambda turn: self._apply(axn, turn[0], hold=bool(turn[1])), turns)
                 for (each, others), outcome in zip(turns, outcomes, strict=True):
                     order.note(each, outcome, unready=others)
                     applied.add(outcome[:2])
         finally:
             axn.mark_applied(State.DESCENDANTS_APPLIED)
         if order.awaited:
-            axn.wait(f"waiting for {', '.join(order.awaited)}")
+            axn.wait(f"waiting for {listed(list(order.awaited))}")
         if axn.waiting is not None:  # not all are registered, or applied
             return
         applied_records = axn.context.applied_records

@@ -7,7 +7,8 @@ The finalizer is added before the handler runs, so before anything is created fo
 deleted, confirmed by an uncached read, the implementation is called; the finalizer is removed only after it returned.
 The process may crash between the two, so an implementation is called at least once and may be called again.
 
-Children without an owner reference, which the garbage collector ignores, are deleted then, too. If its children were
+Children that this controller applied without an owner reference, which the garbage collector ignores, are deleted then,
+too; those of another controller are left to its own finalizer. If its children were
 registered to come after others, they are deleted first, level by level in the reverse order, each level when the last
 object of the one before is gone; the lowest level is left to the garbage collector. Meanwhile the implementation is
 called again each time. `kubectl delete --cascade=orphan` keeps all children; `--cascade=foreground` keeps no order.
@@ -31,7 +32,7 @@ from ..engine.reconcile import OVER, Reconcile, Step
 from ..errors import OptionError, Retry, Wait
 from ..naming import check_finalizer
 from ..pipeline import call_handler
-from ..resource import APPLY_ORDER, Resource, identify
+from ..resource import APPLY_ORDER, Resource, identify, listed
 from .live import TRIES, delete_children, is_applied_by, read_owner, report_fight
 
 # The finalizer of `--cascade=orphan`, until the garbage collector has removed the owner references of the children.
@@ -157,8 +158,8 @@ def _operations(meta: Meta, name: str, *, wanted: bool) -> list[Resource]:
 
 
 async def _delete_children(axn: Reconcile[Any]) -> None:
-    """Delete this controller's children of higher levels, and then all without an owner reference. The owner is under
-    deletion, so they are not wanted again.
+    """Delete the children that this controller applied: those of higher levels, and then those without an owner
+    reference. The owner is under deletion, so they are not wanted again.
 
     Raises: `Wait` until a level is gone.
     """
@@ -174,9 +175,8 @@ async def _delete_children(axn: Reconcile[Any]) -> None:
     if len(late) < len(ours):
         await delete_children(axn, late, insist=True)
         axn.outdated = axn.context.wrote  # our own deletion does not wake the owner
-        names = ", ".join(f"{kind.kind} {child.key}" for kind, child in late)
-        raise Wait(f"waiting for the deletion of {names}")
-    unseen = [(kind, child) for kind, child in children if not _is_collected(child, uid)]
+        raise Wait(f"waiting for the deletion of {listed([f'{kind.kind} {child.key}' for kind, child in late])}")
+    unseen = [(kind, child) for kind, child in ours if not _is_collected(child, uid)]
     await delete_children(axn, unseen, insist=True)
 
 
