@@ -301,7 +301,9 @@ class Axn(Generic[V_co]):
         before the first list is complete. RBAC: list and watch, granted by `related` and `owns`.
         """
         self._listed.add((api_version, kind))
-        within = self.key.namespace if namespace is None else namespace.removeprefix("*")
+        if namespace == "":
+            raise OptionError('the namespace of related objects is empty: name one, or write "*" for all')
+        within = self.key.namespace if namespace is None else "" if namespace == "*" else namespace
         return self._context.related_to((api_version, kind), selector=selector, namespace=within, index=index)
 
     def identifier(self) -> tuple[str, str, str]:

@@ -511,6 +511,15 @@ def test_what_is_not_watched_cannot_be_listed() -> None:
         axn.related("v1", "Pod")
 
 
+def test_an_empty_namespace_of_related_objects_is_not_all_namespaces(watched: Watched) -> None:
+    """Regression: a namespace that a user left empty led the handler across all namespaces."""
+    axn = watched.axn()
+
+    with pytest.raises(OptionError, match="the namespace of related objects is empty"):
+        axn.related("v1", "Pod", namespace="")
+    assert list(axn.related("v1", "Pod", namespace="*x")) == []
+
+
 def test_only_keys_decide_which_related_objects_wake(watched: Watched) -> None:
     """A look at a Pod does not connect it with the handler: `Related.keys` does."""
     watched.pods[0].show(pod("p", app="nobody"))

@@ -8,7 +8,8 @@ A kind is a `Kind`, or the `Version` class of your own. An object is a `Key` or 
 namespace, its name. Errors are subclasses of `ApiError` in `bonny.client`. The permissions that a method needs go into
 the `rules` of the controller.
 
-Guarantees: every request has a deadline. After a 401 the credentials are read again and the request is sent once more;
+Guarantees: every request has a deadline; its time does not run while it waits because `IN_FLIGHT` others are under way
+(streams do not count). After a 401 the credentials are read again and the request is sent once more;
 after a certificate that is not trusted they are read again, too. A 429 is waited out within the deadline. Warnings of
 the API server are logged, each text once. Of the writes only `create` is repeated here; for the others the key that
 caused the request is tried again. A client with a fence starts no write once the time of the fence is over, and cancels
@@ -45,6 +46,9 @@ log = logging.getLogger("bonny.client.api")
 
 # The API server's own limit for non-watch requests is 60 s; half of it frees the worker sooner.
 REQUEST_SECONDS: Final = 30.0
+# Requests at a time; each is a connection of about 120 KiB. More than the reconciles of one controller send (16 each),
+# so that one whose writes hang leaves room for others.
+IN_FLIGHT: Final = 200
 # A broken connection recovers within moments, or takes longer than a handler should wait.
 CREATE_TRIES: Final = 3
 CREATE_SECONDS: Final = 0.5
@@ -74,6 +78,9 @@ class HasKind(Protocol):
         """Its kind; `default_group` is the operator's group."""
 
 
+# A segment of a path as apimachinery takes it (IsValidPathSegmentName), without blanks and of at most 253 characters.
+_NAME: Final = re.compile(r"(?!\.\.?\Z)[^/%\x00-\x20\x7f]{1,253}")
+
 AnyKind: TypeAlias = Kind | HasKind
 """A `Kind`, or a `Version` class."""
 
@@ -88,6 +95,16 @@ def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresourc
         parts += ["namespaces", quote(namespace, safe="")]
     parts += [kind.plural, *(quote(part, safe="") for part in (name, subresource) if part)]
     return "/".join(parts)
+
+
+def _check_name(verb: str, kind: Kind, key: Key) -> None:
+    """Refuse a name or namespace that cannot be one: an empty name would stand for all objects of the kind.
+
+    Raises: `OptionError`.
+    """
+    for noun, text in (("name", key.name), *((("namespace", key.namespace),) if key.namespace else ())):
+        if not (isinstance(text, str) and _NAME.fullmatch(text)):
+            raise OptionError(f"cannot {verb} {kind.resource}: {text[:60]!r} is not the {noun} of an object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +147,7 @@ class Client:
         self._read_at = float("-inf")
         self._reading: asyncio.Task[Connection | UsageError] | None = None
         self._warnings: set[str] = set()
+        self._slots = asyncio.Semaphore(IN_FLIGHT)
 
     async def close(self) -> None:
         if self._reading is not None:
@@ -204,6 +222,10 @@ class Client:
         from .pages import pages  # noqa: PLC0415  which sends its requests by a client
 
         kind = self._kind(kind)
+        if namespace is not None and not _NAME.fullmatch(namespace):
+            raise OptionError(
+                f"cannot list {kind.resource}: {namespace[:60]!r} is not a namespace; None stands for all"
+            )
         selected = replace(kind, label_selector=label_selector or kind.label_selector)
         resources: list[Resource] = []
         async for page in pages(self, selected, namespace=namespace):
@@ -231,6 +253,7 @@ class Client:
         """
         kind = self._kind(kind)
         key = key_of(resource)
+        _check_name("apply", kind, key)
         query = {"fieldManager": manager or self._name, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
         answer = await self.exchange(ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, _as_yaml(resource)))
@@ -253,6 +276,8 @@ class Client:
         ends = time.monotonic() + self._timeout
         metadata = resource["metadata"]
         name, namespace = metadata.get("name", ""), metadata.get("namespace")
+        if subresource or name:
+            _check_name("create", kind, Key(namespace or "", name))
         path = path_of(kind, namespace, name if subresource else "", subresource)
         request = ApiRequest("POST", path, headers={"Content-Type": JSON}, body=msgspec.json.encode(resource))
         tries = 1 if subresource or not name else CREATE_TRIES
@@ -316,6 +341,7 @@ class Client:
         cut: bool = True,
     ) -> Resource:
         kind, key = self._kind(kind), Key("", name) if isinstance(name, str) else Key(*name)
+        _check_name(verb, kind, key)
         if kind.namespaced != bool(key.namespace):
             wrong = "name its namespace, too" if kind.namespaced else "leave out the namespace: it is in none"
             raise OptionError(f"cannot {verb} {kind.resource} {key}: {wrong}")
@@ -333,14 +359,19 @@ class Client:
     async def exchange(self, request: ApiRequest, *, ends: float | None = None) -> Answer:
         """Send one request and return its answer, whatever the status; `ends` is its deadline (monotonic seconds).
 
+        The time that the request waits for others does not count.
+
         Raises: `Unreachable`, `UsageError`; `AnswerTooLarge` when the answer has more than `limit_bytes`; `NotLeading`
         when the request is a write and the time of the fence is over, also after a wait.
         """
         ends = time.monotonic() + self._timeout if ends is None else ends
         renewed = False
         while True:
-            connection = await self.connection(ends=ends)
-            answer = await self._send(connection, request, ends)
+            asked = time.monotonic()
+            async with self._slots:
+                ends += time.monotonic() - asked
+                connection = await self.connection(ends=ends)
+                answer = await self._send(connection, request, ends)
             if answer.status == 401 and not renewed:
                 renewed = True
                 # Another request may have renewed the credentials while this one was under way.

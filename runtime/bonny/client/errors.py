@@ -120,6 +120,9 @@ CLASSES: Final[dict[int, type[Refusal]]] = {
 READS: Final = ("get", "list", "watch")
 LEFT_OUT: Final = "details that may quote the object are left out: `kubectl apply --dry-run=server` shows them"
 CAUSES_SHOWN: Final = 8
+# What is looked at of a refusal, which repeats values of megabytes: bytes of each text, and causes.
+MOST_TEXT: Final = 4096
+MOST_CAUSES: Final = 100
 
 
 # The API server's own texts, made of constants, NAMEs and amounts, one a line. The text of a policy or a webhook is
@@ -179,6 +182,7 @@ _UNTYPED: Final = re.compile(
 )
 # The keys of items in a path. A `name` is needed to find the item; any other key may be a value.
 _KEY: Final = re.compile(r'(\[name="[\w.-]*")|"(?:[^"\\]|\\.)*"', re.ASCII)
+_FIRST_KEY: Final = re.compile(r'[\["]')
 # Invalid objects that are answered with a 500.
 _UNFIT: Final = re.compile(
     "failed to (?:create typed patch|convert new) object|etcdserver: .* too large|.* larger than max"
@@ -186,6 +190,9 @@ _UNFIT: Final = re.compile(
 
 
 def _without_keys(path: str) -> str:
+    """A longer path ends before its first key: a part of a key may be a part of a secret."""
+    if len(path) > MOST_TEXT:
+        path = _FIRST_KEY.split(path[:MOST_TEXT], maxsplit=1)[0]
     return _KEY.sub(lambda key: key[1] or "...", path)
 
 
@@ -195,10 +202,11 @@ def without_values(message: str, causes: Sequence[Cause] = ()) -> str:
         return message if whole[0] == message else f"{whole[0]}; {LEFT_OUT}"
     errors: list[tuple[str, str]] = [
         (f"{_without_keys(cause.field)}: {cause.reason.removeprefix('FieldValue')}", phrase[0] if phrase else "")
-        for cause in causes
+        for cause in causes[:MOST_CAUSES]
         if cause.reason and cause.field not in ("", "<nil>")
-        for phrase in (_PHRASE.search(cause.message),)
+        for phrase in (_PHRASE.search(cause.message[:MOST_TEXT]),)
     ]
+    message = message[:MOST_TEXT]
     errors = errors or _UNTYPED.findall(_without_keys(message))
     if not errors and (phrase := _PHRASE.search(message)):
         errors = [("", phrase[0])]

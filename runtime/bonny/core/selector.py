@@ -18,8 +18,7 @@ from ..naming import is_label_value, is_qualified_name
 Selector: TypeAlias = str | Mapping[str, Any]
 """`"app=web,tier in (a, b),!old"`; `{"app": "web"}`; or a LabelSelector with matchLabels and matchExpressions."""
 
-# A comma outside of parentheses.
-_COMMA: Final = re.compile(r",(?![^(]*\))")
+_PUNCTUATION: Final = re.compile("[(),]")
 _REQUIREMENT: Final = re.compile(
     r"\s*(?P<absent>!\s*)?(?P<key>[^\s!=<>(),]+)"
     r"(?:\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^\s!=<>(),]*)|\s+(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?\s*"
@@ -69,7 +68,18 @@ def hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool
 
 
 def _parsed(text: str) -> tuple[Requirement, ...]:
-    return tuple(map(_requirement, _COMMA.split(text))) if text.strip() else ()
+    return tuple(map(_requirement, _split(text))) if text.strip() else ()
+
+
+def _split(text: str) -> list[str]:
+    """The text between commas outside of parentheses."""
+    parts, start, inside = list[str](), 0, False
+    for match in _PUNCTUATION.finditer(text):
+        if match[0] == "," and not inside:
+            parts.append(text[start : match.start()])
+            start = match.end()
+        inside = match[0] == "(" or (inside and match[0] == ",")
+    return [*parts, text[start:]]
 
 
 def _requirement(text: str) -> Requirement:

@@ -56,6 +56,9 @@ class ServerOptions:
     request: float
     """From the first byte of a request to the end of its answer."""
 
+    unfinished_bytes: int = 32 * 2**20
+    """All requests whose body is not complete, together. Beyond, the oldest one is aborted."""
+
     handshake: float
     """From the accept to the end of the TLS handshake."""
 
@@ -98,6 +101,11 @@ class _Connection(HttpToolsProtocol):
         cycle: Any = self.cycle
         return cycle is not None and not cycle.response_complete
 
+    @property
+    def received(self) -> int:
+        """Bytes of the request in progress."""
+        return self._bytes
+
     def _expect_request(self) -> None:
         self._bytes = 0
         self.since = time.monotonic()
@@ -112,6 +120,10 @@ class _Connection(HttpToolsProtocol):
         super().data_received(data)
         if self._bytes > self._options.request_bytes:
             self.transport.abort()
+        everyone: list[Any] = list(self.connections)
+        if sum(each.received for each in everyone) > self._options.unfinished_bytes:
+            unfinished = [each for each in everyone if each.cycle is not None and each.cycle.more_body]
+            min(unfinished, key=lambda each: each.since, default=self).transport.abort()
 
     def on_response_complete(self) -> None:
         self._deadline.cancel()

@@ -6,9 +6,11 @@ arrive is up to the server.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from contextlib import nullcontext
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -22,6 +24,8 @@ from .names import CONVERT
 if TYPE_CHECKING:
     from ..operator import Operator
 
+# Larger reviews are answered one after the other: working on one takes some 50 times its bytes of memory.
+LARGE_BYTES: Final = 256 * 2**10
 # A review has 3 MiB at most, twice.
 MOST_BYTES: Final = 7 * 2**20
 
@@ -51,6 +55,7 @@ class WebhookApp:
         self.seconds: dict[str, Histogram] = {path: Histogram() for path in self.routes}
         """Time from the last byte of a request to its answer, by path."""
 
+        self._large = asyncio.Lock()
         self.answers: Counter[tuple[str, int]] = Counter({(path, int(HTTPStatus.OK)): 0 for path in self.routes})
         """Answers by path and status code."""
 
@@ -76,7 +81,8 @@ class WebhookApp:
         if len(body) > MOST_BYTES:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"413: Content Too Large"
         began = time.monotonic()
-        answer = await self.routes[path](body)
+        async with self._large if len(body) > LARGE_BYTES else nullcontext():
+            answer = await self.routes[path](body)
         self.seconds[path].observe(time.monotonic() - began)
         self.answers[path, int(answer[0])] += 1
         return answer

@@ -235,10 +235,12 @@ class _Conversion:
         """
         lost, whole = losses(self._made(made, target, source), was, source.schema), digest(was)
         groups = [sorted(kept, key=lambda loss: msgspec.json.encode(loss.path))]
-        for _ in range(min(MOST_TRIES, 1 + MOST_TRIED_BYTES // len(msgspec.json.encode((made, was))))):
-            if not groups or not (group := groups.pop()):
+        left = MOST_TRIED_BYTES
+        for _ in range(MOST_TRIES):
+            if left <= 0 or not groups or not (group := groups.pop()):
                 break
             candidate = target.fit(restored(made, group, target.schema), made)
+            left -= len(msgspec.json.encode((candidate, was)))  # a value that fits makes all further tries longer
             remaining = losses(self._made(candidate, target, source), was, source.schema)
             if {loss.whole for loss in group} == {whole} or places(remaining) <= places(lost):
                 made, lost = candidate, remaining

@@ -67,6 +67,9 @@ def at(value: Any, *path: str) -> Any:
 def _check_version(where: str, version: Any) -> None:
     if missing := [key for key in ("name", "served", "storage") if at(version, key) is None]:
         raise UsageError(f"{where} has a version without {missing[0]}: add it")
+    for key in ("served", "storage", "deprecated"):
+        if not isinstance(version.get(key, False), bool):
+            raise UsageError(f"{where} has a version whose {key} is {version[key]!r}: write true or false")
     name = check_version(str(version["name"]))
     schema = at(version, "schema", "openAPIV3Schema")
     if not at(schema, "properties"):

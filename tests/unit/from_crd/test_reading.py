@@ -30,6 +30,8 @@ def with_change(*path: Any, value: Any = None) -> str:
     return yaml.safe_dump(crd)
 
 
+# Regression: it was written into the module of the version without quotes, and ran.
+CODE = '__import__("os").system("touch pwned") or True'
 SCHEMA = ("spec", "versions", 0, "schema", "openAPIV3Schema")
 
 
@@ -58,6 +60,13 @@ SCHEMA = ("spec", "versions", 0, "schema", "openAPIV3Schema")
         (with_change("spec", "versions", value=[]), "x has no spec.versions: add one"),
         (with_change("spec", "versions", 0, "name", value="../x"), "'../x' is not an API version"),
         (with_change("spec", "versions", 0, "served"), "x has a version without served: add it"),
+        *(
+            (
+                with_change("spec", "versions", 0, key, value=CODE),
+                f"x has a version whose {key} is {CODE!r}: write true",
+            )
+            for key in ("served", "storage", "deprecated")
+        ),
         (with_change("spec", "versions", 0, "schema"), "x has no schema with fields in version v1, so there"),
         (with_change(*SCHEMA, "properties", value={}), "x has no schema with fields in version v1, so there"),
         (

@@ -78,6 +78,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
         Raises: `TimeoutError` when it is not sent at `ends` (`clock` seconds); the error that ended the connection.
         """
+        self._ready = bool  # a deadline of the request before, which rings only now, is not that of this one
         self.answer.expect(request.method, request.target, request.limit)
         self._busy, self._sent = True, False
         for start in range(0, len(request.data), WRITTEN_BYTES):
