@@ -11,7 +11,7 @@ import importlib.metadata
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, TypeVar
 
 from .api import Version
 from .api.conversion import converted
@@ -77,9 +77,7 @@ class Operator:
         deploy: Deploy | None = None,
         version: str = "",
         tracing: TracerProvider | None = None,
-        **moved: Never,
     ) -> None:
-        _refuse_moved(moved)
         self.name: str = check_dns_label(name, "valid operator name")
         """Name of the Deployment, the Lease and the field managers: a DNS label."""
 
@@ -273,16 +271,6 @@ def _duplicates(items: Iterable[tuple[K, V]]) -> Iterator[tuple[K, V, V]]:
 
 def _is_grace(seconds: object) -> bool:
     return isinstance(seconds, int | float) and 0 <= seconds <= LONGEST_GRACE
-
-
-def _refuse_moved(options: dict[str, Never]) -> None:
-    """For one release: options of 0.1 that are fields of `Deploy` now."""
-    for name in options:
-        if name not in Deploy.__dataclass_fields__:
-            raise TypeError(f"Operator() got an unexpected keyword argument {name!r}")
-        raise OptionError(
-            f"Operator({name}=...) has moved: write Operator(deploy=Deploy({name}=...)), with Deploy from bonny"
-        )
 
 
 def _installed_version(name: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .baking import TEMPLATE
 
-__all__ = ["CHANGED", "CHANGED_TOOL", "NEW", "OLD", "UNCHANGED", "git", "releases", "tag_one_package"]
+__all__ = ["CHANGED", "CHANGED_TOOL", "NEW", "OLD", "UNCHANGED", "git", "releases"]
 
 OLD, NEW = "v0.1.0", "v0.2.0"
 # A file of each package that differs between the two, and one that does not.
@@ -57,21 +57,3 @@ def releases(folder: Path) -> Path:
         git(folder, "commit", "--quiet", "--message", tag)
         git(folder, "tag", tag)
     return folder
-
-
-def tag_one_package(template: Path) -> str:
-    """Tag a version in which there is one package and files name it, as before 0.1; returns the tag."""
-    tag = "v0.0.1"
-    project = template / PARTS[0]
-    git(template, "checkout", "--quiet", "--detach", OLD)
-    (project / "vendor" / "bonny_dev").unlink()
-    shutil.rmtree(template / "runtime" / "bonny_dev")
-    named = [template / "hooks/post_gen_project.py", project / "tasks.py", *project.glob("tests/**/*.py")]
-    for path in named:
-        text = path.read_text("utf-8").replace(', Path("vendor", "bonny_dev"))', ",)")
-        path.write_text(text.replace("bonny_dev", "bonny"), "utf-8")
-    git(template, "add", "--all")
-    git(template, "commit", "--quiet", "--message", tag)
-    git(template, "tag", tag)
-    git(template, "checkout", "--quiet", "main")
-    return tag

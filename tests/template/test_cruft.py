@@ -13,7 +13,7 @@ import pytest
 
 from bonny_dev.tasks.update_runtime import checksums
 from tests.support.baking import uv
-from tests.support.releases import CHANGED, CHANGED_TOOL, NEW, OLD, git, releases, tag_one_package
+from tests.support.releases import CHANGED, CHANGED_TOOL, NEW, OLD, git, releases
 
 CRUFT = "cruft==2.16.0"
 # What a person writes, or changes after it was generated.
@@ -143,27 +143,3 @@ def test_a_repository_that_cookiecutter_made_can_be_linked_afterwards(
     run(cruft, "update", "--skip-apply-ask", "--checkout", NEW, cwd=root)
 
     assert (root / ".gitignore").read_text("utf-8").endswith("*.log\n")
-
-
-def test_an_update_brings_the_second_package_and_tests_with_former_names_pass(
-    cruft: Path, template: Path, tmp_path: Path
-) -> None:
-    run(cruft, "create", f"file://{template}", "--checkout", tag_one_package(template), "--no-input", cwd=tmp_path)
-    root = tmp_path / "widgets-operator"
-    mine = root / "tests/unit/test_mine.py"
-    mine.write_text("from bonny import testing\n\n\ndef test_it() -> None:\n    assert testing.handle\n", "utf-8")
-    git(root, "init", "--quiet")
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--message", "ours")
-
-    run(cruft, "update", "--skip-apply-ask", "--checkout", NEW, cwd=root)
-
-    assert checksums(root / "vendor/bonny_dev")
-    assert "from bonny_dev.tasks import check_command_line, sandbox" in (root / "tasks.py").read_text("utf-8")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    for words in (["pytest", "tests/unit"], ["invoke", "update-runtime", "--ref", NEW], ["pytest", "tests/unit"]):
-        done = subprocess.run(
-            [sys.executable, "-m", *words], cwd=root, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert mine.read_text("utf-8").startswith("from bonny_dev import testing\n")

@@ -68,7 +68,7 @@ def test_it_takes_the_newest_tag_and_shows_what_changed(root: Path, template: Pa
     assert (report.before, report.after, report.kept) == ("0.1.0", "0.2.0", ())
     assert report.origin == f"{NEW} of file://{template}"
     assert report.changelog == "## [0.2.0] - 2026-03-01\n\n- Better errors."
-    assert (report.edited, report.left) == ((), ())
+    assert (report.added, report.left) == (False, ())
     for name in (CHANGED, CHANGED_TOOL):
         assert vendored(root, name).read_text("utf-8").endswith(MARK)
     assert is_whole(root)
@@ -241,6 +241,66 @@ def test_what_cannot_be_fetched_is_refused_and_nothing_changes(
     before = checksums(root)
     with pytest.raises(UsageError, match=told):
         update_runtime(root, **{"origin": str(template), **arguments})
+    assert checksums(root) == before
+
+
+def needing(template: Path, folder: Path, *requirements: str) -> str:
+    """A copy of the template whose runtime needs other packages."""
+    shutil.copytree(template / "runtime", folder / "runtime")
+    lines = ", ".join(f'"{line}"' for line in requirements)
+    (folder / "pyproject.toml").write_text(f"[dependency-groups]\nruntime = [{lines}]\n", "utf-8")
+    return str(folder)
+
+
+def test_a_missing_requirement_is_added_and_another_specifier_is_named(
+    root: Path, template: Path, tmp_path: Path
+) -> None:
+    before = (root / "pyproject.toml").read_bytes().replace(b"\n", b"\r\n")
+    (root / "pyproject.toml").write_bytes(before)
+    (root / "pyproject.toml").chmod(0o640)
+
+    report = update_runtime(
+        root,
+        origin=needing(template, tmp_path / "newer", "Kubernetes>=37,<38", "msgspec>=1", "new_package>=1,<2"),
+    )
+
+    assert (report.added, report.left) == (
+        False,
+        (
+            "pyproject.toml: it asks for kubernetes>=37,<38, and the runtime for Kubernetes>=37,<38",
+            "pyproject.toml: it asks for msgspec>=0.19,<1, and the runtime for msgspec>=1",
+            "pyproject.toml: add new_package>=1,<2 to the dependencies",
+        ),
+    )
+    assert (root / "pyproject.toml").read_bytes() == before
+    assert (root / "pyproject.toml").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_requirement_is_added_with_the_permissions_of_the_file(root: Path, template: Path, tmp_path: Path) -> None:
+    before = (root / "pyproject.toml").read_text("utf-8")
+    (root / "pyproject.toml").chmod(0o640)
+
+    report = update_runtime(root, origin=needing(template, tmp_path / "newer", "new_package>=1,<2"))
+
+    assert (report.added, report.left) == (True, ())
+    after = (root / "pyproject.toml").read_text("utf-8")
+    assert after == before.replace("dependencies = [\n", 'dependencies = [\n    "new_package>=1,<2",\n', 1)
+    assert (root / "pyproject.toml").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pyproject_that_cannot_be_read_is_named_and_nothing_changes(root: Path, template: Path) -> None:
+    (root / "pyproject.toml").write_bytes(b"\xff")
+    before = checksums(root)
+    with pytest.raises(UsageError, match=r"pyproject\.toml cannot be read"):
+        update_runtime(root, origin=str(template))
+    assert checksums(root) == before
+
+
+def test_a_repository_of_an_older_layout_is_refused_in_a_sentence(root: Path, template: Path) -> None:
+    shutil.rmtree(root / "vendor/bonny_dev")
+    before = checksums(root)
+    with pytest.raises(UsageError, match="bonny_dev is not a vendored package: render the template again"):
+        update_runtime(root, origin=str(template), ref=NEW)
     assert checksums(root) == before
 
 

@@ -20,8 +20,6 @@ NOT_LOADED = (
         "bonny.run.secure_metrics",
         "bonny.run.webhooks",
         "bonny.scheduler",
-        "bonny.tasks",
-        "bonny.testing",
         "bonny.tls",
         "bonny.webhooks",
     ),

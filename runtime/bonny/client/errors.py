@@ -120,7 +120,7 @@ CLASSES: Final[dict[int, type[Refusal]]] = {
 READS: Final = ("get", "list", "watch")
 LEFT_OUT: Final = "details that may quote the object are left out: `kubectl apply --dry-run=server` shows them"
 CAUSES_SHOWN: Final = 8
-# What is looked at of a refusal, which repeats values of megabytes: bytes of each text, and causes.
+# A refusal repeats values of megabytes: so many bytes of each text, and so many causes, are looked at.
 MOST_TEXT: Final = 4096
 MOST_CAUSES: Final = 100
 

@@ -8,7 +8,7 @@ deleted, confirmed by an uncached read, the implementation is called; the finali
 The process may crash between the two, so an implementation is called at least once and may be called again.
 
 Children that this controller applied without an owner reference, which the garbage collector ignores, are deleted then,
-too; those of another controller are left to its own finalizer. If its children were
+too; children of another controller are left to its own finalizer. If its children were
 registered to come after others, they are deleted first, level by level in the reverse order, each level when the last
 object of the one before is gone; the lowest level is left to the garbage collector. Meanwhile the implementation is
 called again each time. `kubectl delete --cascade=orphan` keeps all children; `--cascade=foreground` keeps no order.
@@ -158,7 +158,7 @@ def _operations(meta: Meta, name: str, *, wanted: bool) -> list[Resource]:
 
 
 async def _delete_children(axn: Reconcile[Any]) -> None:
-    """Delete the children that this controller applied: those of higher levels, and then those without an owner
+    """Delete the children that this controller applied: the higher levels first, and then each without an owner
     reference. The owner is under deletion, so they are not wanted again.
 
     Raises: `Wait` until a level is gone.

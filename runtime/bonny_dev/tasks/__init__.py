@@ -278,9 +278,9 @@ def update_vendored(
     for name, changed in report.kept:
         advice = "; the new version changed it, too: compare them" if changed else ""
         print(f"kept vendor/{name}, which was edited here{advice}")
-    for line in (*(f"edited {name}" for name in report.edited), *report.left):
+    for line in report.left:
         print(line)
-    first = "pip install -e '.[dev]', invoke lock, " if "pyproject.toml" in report.edited else ""
+    first = "pip install -e '.[dev]', invoke lock, " if report.added else ""
     print(f"next: {first}invoke test, and commit")
 
 

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from bonny.errors import UsageError
 
-from .carry_over import carry_over
+from .pyproject import PROJECT, with_requirements
 
 PACKAGES: Final = ("bonny", "bonny_dev")
 CHECKSUMS: Final = "CHECKSUMS"
@@ -41,24 +41,24 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The version before and after, the template it is from, files of vendor/ that were kept, files of the repository
-    that were edited, sentences about what is left to change by hand, and the new sections of the changelog."""
+    """The version before and after, the template it is from, files of vendor/ that were kept, whether packages
+    were added to pyproject.toml, sentences about what is left to do by hand, and the new sections of the changelog."""
 
     before: str
     after: str
     origin: str
     kept: tuple[Kept, ...]
-    edited: tuple[str, ...]
+    added: bool
     left: tuple[str, ...]
     changelog: str
 
 
 def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool = False) -> Report:
-    """Replace both packages of the repository at `root`, and edit the files that refer to them by a former name.
+    """Replace both packages of the repository at `root`, and add the packages that they need to pyproject.toml.
 
     `origin` is the folder or the URL of the template (default: the one in .cruft.json or [tool.bonny]). `ref` is a
     tag, a branch or a commit; by default a folder is taken as it is, and of a URL its newest tag. `force` also replaces
-    files of vendor/ that were edited here. A repository of the time when there was one package gets the second one.
+    files of vendor/ that were edited here.
     Guarantees: everything is staged in vendor/.bonny-* first and then renamed into place; after a failure the
     repository is as before. A kill between two renames can leave one package old and the other new, or missing: until
     the next update, what was replaced is in vendor/.bonny-*/old; git has it, too, as far as it was committed.
@@ -76,20 +76,22 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
         delivered = {package: checksums(runtime / package) for package in PACKAGES}
         before = _version(root / "vendor" / "bonny")
         groups = tomllib.loads(_text(template / "pyproject.toml")).get("dependency-groups", {})
-        carried = carry_over(root, groups.get("runtime", ()))
+        project = _project(root / PROJECT)
+        needed, left = with_requirements(project, groups.get("runtime", ()))
+        added, replaced = needed != project, [f"vendor/{package}" for package in PACKAGES]
         changelog = _news(_text(template / "CHANGELOG.md"), before=before, after=_version(runtime / "bonny"))
         without_caches = shutil.ignore_patterns(*CACHES)
         try:
-            with _staging(root, [*(f"vendor/{package}" for package in PACKAGES), *carried.texts]) as staged:
+            with _staging(root, [*replaced, *[PROJECT] * added]) as staged:
                 for package, (_, edited) in present.items():
                     shutil.copytree(runtime / package, staged / "vendor" / package, ignore=without_caches)
                     lines = [f"{digest}  {name}\n" for name, digest in delivered[package].items()]
                     (staged / "vendor" / package / CHECKSUMS).write_bytes("".join(lines).encode())
                     for name in edited:
                         _copy(root, staged, f"vendor/{package}/{name}")
-                for name, text in carried.texts.items():
-                    _copy(root, staged, name)  # with its permissions
-                    (staged / name).write_bytes(text.encode())
+                if added:
+                    _copy(root, staged, PROJECT)  # with its permissions
+                    (staged / PROJECT).write_bytes(needed.encode())
         except OSError as error:
             # copytree goes on after an error and raises all of them; the first says enough.
             why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
@@ -105,8 +107,8 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
                 for package, (recorded, edited) in present.items()
                 for name in edited
             ),
-            edited=tuple(carried.texts),
-            left=carried.left,
+            added=added,
+            left=tuple(f"{PROJECT}: {sentence}" for sentence in left),
             changelog=changelog,
         )
 
@@ -126,8 +128,6 @@ def checksums(folder: Path) -> dict[str, str]:
 
 def _vendored(folder: Path, *, force: bool) -> tuple[Mapping[str, str], Sequence[str]]:
     """The recorded checksums of a package in the repository, and the files that differ from them."""
-    if folder.name == "bonny_dev" and not (folder.is_symlink() or folder.exists()):
-        return {}, ()  # a repository of the time when there was one package
     if folder.is_symlink() or not (folder / "__init__.py").is_file():
         raise UsageError(f"{folder} is not a vendored package: render the template again, or restore it from git")
     path = folder / CHECKSUMS
@@ -169,6 +169,14 @@ def _rename_all(root: Path, new: Path, old: Path, names: Sequence[str]) -> None:
             (new / name).rename(root / name)
             undo.callback((root / name).rename, new / name)
         undo.pop_all()
+
+
+def _project(path: Path) -> str:
+    """With the line endings as they are."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read ({error}): correct it and try again") from error
 
 
 def _text(path: Path) -> str:

@@ -100,18 +100,6 @@ def test_a_grace_period_that_is_not_a_number_is_refused() -> None:
         operator(grace="5")
 
 
-@pytest.mark.parametrize("option", ["leader_election", "replicas", "labels", "customize"])
-def test_options_that_moved_to_deploy_are_refused_with_their_new_spelling(option: str) -> None:
-    spelling = rf"write Operator\(deploy=Deploy\({option}=...\)\), with Deploy from bonny"
-    with pytest.raises(OptionError, match=spelling):
-        operator(**{option: None})
-
-
-def test_an_option_that_never_existed_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'replica'"):
-        operator(replica=2)
-
-
 def test_every_part_is_in_the_list_above() -> None:
     (marker,) = test_a_part_is_there_with_its_name_and_not_without.pytestmark
 

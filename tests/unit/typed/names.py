@@ -3,9 +3,9 @@
 import bonny
 import bonny.api
 from bonny import Axn, Controller, Typo  # error: attr-defined, reportAttributeAccessIssue
-from bonny.sandbox import Sandbox, Sandbux  # error: attr-defined, reportAttributeAccessIssue
-from bonny.testing import axn, handel  # error: attr-defined, reportAttributeAccessIssue
 from bonny_dev import testing
+from bonny_dev.sandbox import Sandbox, Sandbux  # error: attr-defined, reportAttributeAccessIssue
+from bonny_dev.testing import axn, handel  # error: attr-defined, reportAttributeAccessIssue
 
 bonny.Operator(name="widgets", group="example.com", controllers=[])
 bonny.Operater()  # error: attr-defined, reportAttributeAccessIssue
