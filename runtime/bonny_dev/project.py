@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from bonny.errors import UsageError
 
+from .wheel import UNFIT, fits
+
 if TYPE_CHECKING:
     from bonny.operator import Operator
 
@@ -34,9 +36,12 @@ class Project:
     def at(cls, root: Path) -> Project:
         """Read `pyproject.toml` in `root`.
 
-        Raises: `UsageError` when the file is not that of an operator repository.
+        Raises: `UsageError` when the file is not that of an operator repository, or its runtime is of another version
+        than these tools.
         """
         path = root / "pyproject.toml"
+        if not fits(root / "vendor" / "bonny"):
+            raise UsageError(UNFIT)
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             bonny = table["tool"]["bonny"]
