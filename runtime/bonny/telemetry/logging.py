@@ -206,6 +206,8 @@ class _Console(_Formatter):
             # The traceback shows the step.
             error = _in_one_line(_text(fields["error"].partition("; in step ")[0]))
             line += f"  {self._painted(error, BOLD, 0)}"
+        if "at" in fields:
+            line += f"  at {os.path.relpath(fields['at'])}"
         if "because" in fields:
             line += f"  {_in_one_line(_text(fields['because']))}"
         if "retry_in_seconds" in fields:
