@@ -214,7 +214,8 @@ def correction(api_version: str, kind: str) -> str:
     elif close == [kind]:
         advice = f"it is in {' and in '.join(versions[kind])}"
     else:
-        advice = f"did you mean {close[0]}{'' if api_version in versions[close[0]] else f' in {versions[close[0]][0]}'}?"
+        where = versions[close[0]]
+        advice = f"did you mean {close[0]}{'' if api_version in where else f' in {where[0]}'}?"
     return advice and f"Kubernetes has no kind {kind!r} in {api_version}: {advice}"
 
 
