@@ -29,6 +29,7 @@ from bonny.operator import Operator
 from bonny.resource import Resource, listed
 from bonny.run.config import Config, namespaces_of
 from bonny.run.rbac import Permission, needs
+from bonny.telemetry.logging import SCHEDULER, WORKER
 
 from .. import files
 from ..crd.definition import crds
@@ -81,8 +82,9 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
             print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
             logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
             if config.log_level <= logging.INFO:
-                # A developer wants to see every reconcile, also when nothing changed.
-                logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
+                # A developer wants to see every reconcile, also when nothing changed, and every scheduler's decision.
+                for name in (WORKER, SCHEDULER):
+                    logging.getLogger(name).setLevel(logging.DEBUG)
             _serve(operator, config, identity)
 
 
