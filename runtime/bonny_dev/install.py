@@ -14,12 +14,14 @@ from typing import Any, Final
 import yaml
 
 from bonny.client.api import ApiRequest, Client, path_of
+from bonny.client.config import Cluster, Kubeconfig, find_cluster
 from bonny.client.pages import pages
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Scope, builtin
 from bonny.naming import names_of
 from bonny.operator import Operator
 from bonny.resource import Resource
+from bonny.run.config import Config
 
 CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 # A new kind is served within a second; the rest is for a loaded machine.
@@ -31,6 +33,17 @@ def kinds_of(operator: Operator) -> list[Kind]:
     """The kinds that the operator defines or handles."""
     handled = [kind for controller in operator.controllers for kind in controller.kinds(operator.group)]
     return handled + [version.as_kind(operator.group) for version in operator.crds]
+
+
+def chosen_cluster(config: Config, context: str) -> Cluster:
+    """The cluster of a flag, or else of the settings, with the name of its context. Raises: `UsageError`."""
+    cluster = find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
+    return cluster.named() if isinstance(cluster, Kubeconfig) else cluster
+
+
+async def described(client: Client) -> str:
+    """The address of a cluster and where it was found, for a person who may mean another one. Raises: `UsageError`."""
+    return f"{(await client.connection()).server}, {client.cluster.source}"
 
 
 def is_served(operator: Operator, document: Resource) -> bool:

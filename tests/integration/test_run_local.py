@@ -122,7 +122,9 @@ def test_crds_that_one_may_not_install_lead_to_an_administrator(run: Run, sandbo
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "newcomer", "namespace": "default"}}
     sandbox.apply(account)
     named = sandbox.service_account_kubeconfig("default", "newcomer")
-    said = refused(run("run-local", KUBECONFIG=str(named)))
+    done = run("run-local", KUBECONFIG=str(named))
+    said = refused(done)
+    assert done.stdout.startswith(f"installing into {sandbox.url}, context ")
     assert "may not install CRDs" in said
     assert "invoke manifest --local" in said
 

@@ -310,6 +310,12 @@ def test_the_task_ends_with_a_sentence_and_a_code(project: Path, arguments: list
         (["--help", "gen-controler"], "there is no task gen-controler: did you mean gen-controller?\n"),
         (["sandbox.strat"], "there is no task sandbox.strat: did you mean sandbox.start?\n"),
         (["xyz"], "there is no task xyz: `invoke --list` shows all tasks\n"),
+        (["lint", "--fix"], "lint has no option --fix: run `ruff check --fix`\n"),
+        (
+            ["test", "-k", "size"],
+            "test has no option -k: for options of pytest run `pytest`, such as `pytest -k NAME`\n",
+        ),
+        (["test", "--unti"], "test has no option --unti: did you mean --unit?\n"),
         (["--foo", "lint"], "invoke has no option --foo: `invoke --help` shows its options\n"),
         (["gen-task", "--help"], "gen-task needs NAME: `invoke --help gen-task` shows its arguments\n"),
     ],

@@ -39,6 +39,18 @@ def test_lint_and_types_of_generated_code_are_green(furnished: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_type_checkers_know_the_defaults_of_a_generated_spec(furnished: Path, tmp_path: Path) -> None:
+    """Regression: `Field(1, ...)` is no default for them, so `WidgetSpec()` lacked an argument."""
+    (module,) = (furnished / "src").glob("*/api/v2alpha1/widget.py")
+    name = ".".join(module.relative_to(furnished / "src").with_suffix("").parts)
+    made = tmp_path / "made.py"
+    made.write_text(f"from {name} import WidgetSpec\n\nsize: int = WidgetSpec().size\n", "utf-8")
+    command = [furnished / ".venv" / "bin" / "python", "-m", "mypy", "--strict", made]
+    done = subprocess.run(command, cwd=furnished, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_pyright_accepts_generated_code(furnished: Path) -> None:
     """The same as in an editor. The rendered project itself does not install pyright."""
     command = [sys.executable, "-m", "pyright", "--pythonpath", str(furnished / ".venv" / "bin" / "python")]

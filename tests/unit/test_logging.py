@@ -169,6 +169,20 @@ def test_a_person_reads_each_handling_as_one_aligned_line(
     assert contextvars.copy_context().run(worker_line, level, message, **extra) == line
 
 
+def test_a_person_reads_each_decision_of_a_scheduler_as_one_line() -> None:
+    told = io.StringIO()
+    configure(LogFormat.CONSOLE, level=logging.DEBUG, stream=told)
+    scheduler = logging.getLogger(ours.SCHEDULER)
+
+    scheduler.debug("no node", extra={"scheduler": "even", "pod": "default/large", "why": "0/2 nodes\nare available"})
+    scheduler.debug("bound", extra={"scheduler": "even", "pod": "default/a", "node": "n1"})
+
+    assert [line.partition(" ")[2] for line in told.getvalue().splitlines()] == [
+        "waits     even  default/large  0/2 nodes\\nare available",
+        "bound     even  default/a      n1",
+    ]
+
+
 def test_a_person_gets_no_ids_and_a_machine_does() -> None:
     told = io.StringIO()
     configure(LogFormat.CONSOLE, stream=told)

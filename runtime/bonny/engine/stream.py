@@ -23,7 +23,7 @@ from ..core import watch
 from ..core.framing import Lines, LineTooLong
 from ..core.store import Delta, Store
 from ..errors import UsageError
-from ..kinds import Kind, builtin
+from ..kinds import Kind, builtin, correction
 from ..telemetry import execute, lifetime
 
 # Errors that need no action: watches end early when a client or the CPU is slow, and resource versions expire.
@@ -288,8 +288,9 @@ class Stream:
             verbs = ("get", "list", "watch")
             extra["missing_rule"] = missing_rule(group=self.kind.group, plural=self.kind.plural, verbs=verbs)
         if after.kind is watch.ErrorKind.MISSING and not builtin(self.kind.api_version, self.kind.kind):
-            crd = f"{self.kind.plural}.{self.kind.group}"
-            extra["then"] = f"the CRD {crd} is not installed: `invoke install` installs the CRDs of this operator"
+            extra["then"] = correction(*self.kind.gvk) or (
+                f"the CRD {self.kind.resource} is not installed: `invoke install` installs the CRDs of this operator"
+            )
         repeated = before is not None and before.kind is after.kind
         if not repeated:
             self.errors[after.kind] += 1

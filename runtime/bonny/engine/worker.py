@@ -18,7 +18,7 @@ from functools import partial
 from operator import is_not
 from typing import Any, Final, cast
 
-from ..calling import HandlerTimeout, as_failure, stopping, text_of
+from ..calling import HandlerTimeout, as_failure, raised_at, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal, log_text_of
 from ..controller import Controller, Restart
@@ -440,8 +440,10 @@ class Worker:
                 advice = error.retry_after if isinstance(error, Refusal) else None
                 wait = queue.retry(key, now=now, chance=random.random(), after=min(advice or 0.0, LONGEST_ADVICE))
                 extra["retry_in_seconds"] = round(wait, 3)
-                # A BonnyError explains itself; other errors are logged with their traceback.
+                # A BonnyError explains itself, beside the line of user code; other errors have their traceback.
                 unexpected = not isinstance(error, BonnyError)
+                if not unexpected and (place := raised_at(error)):
+                    extra["at"] = place
                 log.warning("reconcile failed", extra=extra, exc_info=error if unexpected else None)
 
 

@@ -40,9 +40,12 @@ RUNTIME: Final = str(Path(__file__).parents[1])
 # Codes of a terminal (ECMA-48, SGR).
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 LEVELS: Final = {"DEBUG": DIM, "INFO": DIM, "WARNING": YELLOW, "ERROR": RED, "CRITICAL": RED}
-# The result of a reconcile, by the worker's message and its level.
+# The result of a reconcile or of a scheduler's decision, by the message and its level.
 WORKER: Final = "bonny.engine.worker"
+SCHEDULER: Final = "bonny.scheduler.server"
 OUTCOMES: Final = {
+    ("bound", logging.DEBUG): ("bound", GREEN),
+    ("no node", logging.DEBUG): ("waits", YELLOW),
     ("reconciled", logging.INFO): ("applied", GREEN),
     ("reconciled", logging.DEBUG): ("unchanged", DIM),
     ("waiting", logging.INFO): ("waiting", YELLOW),
@@ -182,7 +185,7 @@ class _Console(_Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
-        outcome = OUTCOMES.get((record.msg, record.levelno)) if record.name == WORKER else None
+        outcome = OUTCOMES.get((record.msg, record.levelno)) if record.name in (WORKER, SCHEDULER) else None
         if outcome is not None:
             line = f"{self._painted(*outcome)} {self._reconcile(vars(record))}"
         else:
@@ -196,16 +199,26 @@ class _Console(_Formatter):
         return f"{line}\n{_text(self.formatException(record.exc_info))}" if record.exc_info else line
 
     def _reconcile(self, fields: Mapping[str, Any]) -> str:
-        """Object, controller, reasons, duration, next try. A column is as wide as its widest value so far."""
-        for name in COLUMNS:
-            self._widths[name] = min(max(self._widths[name], len(fields.get(name, ""))), WIDEST)
-        line = "  ".join(f"{fields.get(name, ''):{width}}" for name, width in self._widths.items())
+        """Object, controller, reasons, duration, next try. A column is as wide as its widest value so far.
+
+        Of a decision: scheduler, pod, and the node or why there is none.
+        """
+        if "scheduler" in fields:
+            said = {"controller": fields["scheduler"], "object": fields["pod"]}
+            columns, fields = said, {"because": fields.get("node") or fields["why"]}
+        else:
+            columns = {name: fields.get(name, "") for name in COLUMNS}
+        for name, value in columns.items():
+            self._widths[name] = min(max(self._widths[name], len(value)), WIDEST)
+        line = "  ".join(f"{value:{self._widths[name]}}" for name, value in columns.items())
         if "seconds" in fields:
             line += f"  {fields['seconds'] * 1000:5.0f} ms"
         if "error" in fields:
             # The traceback shows the step.
             error = _in_one_line(_text(fields["error"].partition("; in step ")[0]))
             line += f"  {self._painted(error, BOLD, 0)}"
+        if "at" in fields:
+            line += f"  at {os.path.relpath(fields['at'])}"
         if "because" in fields:
             line += f"  {_in_one_line(_text(fields['because']))}"
         if "retry_in_seconds" in fields:

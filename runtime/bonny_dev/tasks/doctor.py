@@ -50,7 +50,7 @@ from bonny.webhooks import names
 from bonny.webhooks.ca_bundles import client_configs
 
 from ..crd.definition import crds
-from ..install import CRD, install, is_served, kind_of, kinds_of, read_documents, read_each_version
+from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents, read_each_version
 from ..manifest import bundle
 from ..manifest.webhooks import webhooks, with_conversion
 from ..sandbox import Sandbox, versions
@@ -182,7 +182,7 @@ def _advice(error: ApiError) -> str:
 
 async def _reached(client: Client) -> str:
     await _asked(client, "GET", "/version", "read", "the version")
-    return f"{(await client.connection()).server}, {client.cluster.source}"
+    return await described(client)
 
 
 async def _supported(client: Client) -> str:

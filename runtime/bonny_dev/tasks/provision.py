@@ -18,7 +18,7 @@ from bonny.kinds import Kind, builtin
 from bonny.operator import Operator
 from bonny.resource import Resource, identify
 
-from ..install import CRD, install, is_served, kind_of, kinds_of, read_documents
+from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents
 from ..manifest import bundle
 from ..webhooks import Loopback
 
@@ -30,6 +30,12 @@ ANSWER_SECONDS: Final = 10.0
 # As kubelets do: tokens of an hour, renewed after four fifths of it.
 TOKEN_SECONDS: Final = 3600
 RENEWED_AFTER: Final = 0.8
+
+
+async def announce(operator: Operator, cluster: Cluster) -> None:
+    """Print the cluster that is about to be changed. Raises: `UsageError`."""
+    async with Client(cluster, user_agent=operator.user_agent) as client:
+        print(f"installing into {await described(client)}", flush=True)
 
 
 async def install_crds(operator: Operator, cluster: Cluster, definitions: Sequence[Resource]) -> list[str]:
