@@ -19,7 +19,7 @@ from bonny.core.fields import overridden, project
 from bonny.core.fights import AT_ONCE
 from bonny.core.objects import Cause, Failure
 from bonny.core.records import Action
-from bonny.errors import ALSO, AlreadyApplied, ForeignObject
+from bonny.errors import ALSO, AlreadyApplied, ForeignObject, Retry
 from bonny.events import EventType
 from bonny.kinds import Kind, Scope
 from bonny.pipeline import Pipeline, failure_of
@@ -521,6 +521,27 @@ async def test_no_finalizer_is_added_to_what_is_under_deletion_after_a_conflict(
     await Finalizer()(axn)
 
     assert ([verb for verb, _ in script.requests], axn.halted) == (["patch", "get"], True)
+
+
+@pytest.mark.parametrize(
+    ("action", "stored", "said"),
+    [
+        (Action.RECONCILE, {}, "was added, but an admission webhook or policy of the cluster removes it"),
+        (Action.FINALIZE, ENDING, "was removed, but an admission webhook or policy of the cluster adds it again"),
+    ],
+)
+async def test_a_finalizer_that_admission_undoes_is_reported_and_no_handler_runs(
+    action: Action, stored: dict[str, Any], said: str
+) -> None:
+    """Regression: the patch was answered 200, so the finalizer counted as set; `finalize` never ran."""
+    ending = action is Action.FINALIZE
+    script = Script(*([live(**stored)] if ending else []), live(version="8", **stored))
+    axn = token(script, live(**stored), controller=Finalizing(), action=action)
+
+    with pytest.raises(Retry, match=f"the finalizer example.com/op {said}"):
+        await Finalizer()(axn)
+
+    assert script.requests[-1][0] == "patch"
 
 
 # --- nothing to do ----------------------------------------------------------------------------------------------------
