@@ -222,7 +222,7 @@ def wanting(script: Script, **options: Any) -> Axn[Any]:
 
 
 async def test_an_apply_to_what_exists_names_its_uid() -> None:
-    script = Script(config_map(resourceVersion="6"), children=[config_map()])
+    script = Script(config_map(resourceVersion="6"), children=[our_config_map()])
 
     await ApplyDescendants()(wanting(script))
 
@@ -277,7 +277,7 @@ async def test_a_child_that_cannot_be_recreated_fails_with_the_same_text_each_ti
 
     texts = set()
     for _ in range(3):
-        script = Trial(children=[config_map()])
+        script = Trial(children=[our_config_map()])
         with pytest.raises(Invalid) as caught:
             await ApplyDescendants()(wanting(script, recreate=True))
         assert script.requests[1][1]["metadata"]["name"].startswith("c-"), "the trial has a name of its own"
