@@ -337,6 +337,8 @@ async def _change(
     key, context = key_of(wanted), axn.context
     last = context.applied_records.get((kind, key))
     sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
+    if not before["metadata"].get("managedFields") and axn.uid in owners_of(before):
+        await _claim(axn, kind, before)
     try:
         with context.writing(kind, key) as wrote:
             live, _ = await context.client.apply(kind, sent, manager=context.manager, force=True)
@@ -359,6 +361,23 @@ async def _change(
         return CREATED
     context.applied_records[kind, key] = applied_record(wanted, live, now[1])
     return UPDATED if changed else None
+
+
+async def _claim(axn: Reconcile[Any], kind: Owned, child: Resource) -> None:
+    """Name our manager in a child of ours whose managedFields another client removed.
+
+    Without any manager, the API server would note `before-first-apply` as another owner of all fields at the next
+    apply, and then no field that is not wanted any more would ever be removed. Which fields were ours is unknown: our
+    label stands for them until the apply names all.
+    Raises: `Conflict` if the child changed in the meantime.
+    """
+    label: Resource = {"f:metadata": {"f:labels": {f"f:{OWNER_UID}": {}}}}
+    entry = {"manager": axn.context.manager, "operation": "Apply", "apiVersion": kind.api_version}
+    seen = {name: child["metadata"][name] for name in ("uid", "resourceVersion")}
+    patch = {"metadata": {**seen, "managedFields": [{**entry, "fieldsType": "FieldsV1", "fieldsV1": label}]}}
+    with axn.context.writing(kind, key_of(child)) as wrote:
+        stored = await axn.context.client.merge_patch(kind, key_of(child), patch)
+        wrote(stored["metadata"]["resourceVersion"])
 
 
 def advise(refused: Invalid, kind: Kind) -> None:
