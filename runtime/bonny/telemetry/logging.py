@@ -1,8 +1,8 @@
 """Logging: one line for each event, a constant message with key/values, for people (console) or machines (json).
 
 In the console format each reconcile is one aligned line: result, object, reasons, duration. Object bodies and tokens
-never reach a log call. A text of more than 16 Ki characters is logged without its middle. Characters that UTF-8 cannot
-encode are logged as escapes. The traceback of an error is written once in an hour: until then, lines about errors of
+never reach a log call. A text of more than 16 Ki characters is logged without its middle. Characters that are not
+printable are logged as escapes: a terminal would obey them, and UTF-8 cannot encode all of them. The traceback of an error is written once in an hour: until then, lines about errors of
 its type that were raised at the same place count them instead.
 
 Every line that is logged during a reconcile names its object, because the worker called `about` before. All lines of
@@ -167,9 +167,9 @@ class _Json(_Formatter):
         with contextlib.suppress(Exception):
             encoded = msgspec.json.encode(line, enc_hook=str)
             if len(encoded) <= LONGEST:
-                return encoded.decode()
+                return _printable(encoded.decode())
         plain = {_text(k): v if isinstance(v, int | float | None) else _text(v) for k, v in line.items()}
-        return msgspec.json.encode(plain).decode()
+        return _printable(msgspec.json.encode(plain).decode())
 
 
 class _Console(_Formatter):
@@ -188,26 +188,29 @@ class _Console(_Formatter):
         else:
             level = self._painted(record.levelname.lower(), LEVELS.get(record.levelname, ""))
             extras = ((name, value) for name, value in _extras(record).items() if name not in FOR_MACHINES)
-            pairs = " ".join(f"{self._painted(f'{_text(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
-            line = f"{level} {_text(record.getMessage()):<24} {pairs}".rstrip()
+            pairs = " ".join(f"{self._painted(f'{_in_one_line(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
+            line = f"{level} {_in_one_line(record.getMessage()):<24} {pairs}".rstrip()
         line = f"{self._painted(time, DIM, 0)} {line}"
         if (count := self._occurrences(record)) > 1:
             return f"{line}{self._painted(f'; traceback above, occurrence {count}', DIM, 0)}"
-        return f"{line}\n{_text(self.formatException(record.exc_info))}" if record.exc_info else line
+        if record.exc_info:
+            line += "\n" + _printable(_text(self.formatException(record.exc_info)), kept="\n\t")
+        return line
 
     def _reconcile(self, fields: Mapping[str, Any]) -> str:
         """Object, controller, reasons, duration, next try. A column is as wide as its widest value so far."""
-        for name in COLUMNS:
-            self._widths[name] = min(max(self._widths[name], len(fields.get(name, ""))), WIDEST)
-        line = "  ".join(f"{fields.get(name, ''):{width}}" for name, width in self._widths.items())
+        columns = {name: _in_one_line(fields.get(name, "")) for name in COLUMNS}
+        for name, text in columns.items():
+            self._widths[name] = min(max(self._widths[name], len(text)), WIDEST)
+        line = "  ".join(f"{text:{self._widths[name]}}" for name, text in columns.items())
         if "seconds" in fields:
             line += f"  {fields['seconds'] * 1000:5.0f} ms"
         if "error" in fields:
             # The traceback shows the step.
-            error = _in_one_line(_text(fields["error"].partition("; in step ")[0]))
+            error = _in_one_line(fields["error"].partition("; in step ")[0])
             line += f"  {self._painted(error, BOLD, 0)}"
         if "because" in fields:
-            line += f"  {_in_one_line(_text(fields['because']))}"
+            line += f"  {_in_one_line(fields['because'])}"
         if "retry_in_seconds" in fields:
             line += self._painted(f"; next try in {fields['retry_in_seconds']:.1f} s", DIM, 0)
         return line.rstrip()
@@ -234,9 +237,16 @@ def _text(value: object) -> str:
 
 def _shown(value: object) -> str:
     text = _text(value)
-    return json.dumps(text, ensure_ascii=False) if " " in text or not text or "\n" in text else text
+    plain = text and text.isprintable() and " " not in text
+    return text if plain else _printable(json.dumps(text, ensure_ascii=False))
 
 
-def _in_one_line(text: str) -> str:
-    """`text` with line breaks and control characters escaped as in JSON, and quotes as they are."""
-    return json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
+def _in_one_line(value: object) -> str:
+    return _printable(_text(value))
+
+
+def _printable(text: str, *, kept: str = "") -> str:
+    """`text` with line breaks, control characters and invisible ones escaped as in JSON, except for those `kept`."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in kept else json.dumps(char)[1:-1] for char in text)
