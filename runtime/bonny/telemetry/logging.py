@@ -2,8 +2,9 @@
 
 In the console format each reconcile is one aligned line: result, object, reasons, duration. Object bodies and tokens
 never reach a log call. A text of more than 16 Ki characters is logged without its middle. Characters that are not
-printable are logged as escapes: a terminal would obey them, and UTF-8 cannot encode all of them. The traceback of an error is written once in an hour: until then, lines about errors of
-its type that were raised at the same place count them instead.
+printable are logged as escapes: a terminal would obey them, and UTF-8 cannot encode all of them. The traceback of an
+error is written once in an hour: until then, lines about errors of its type that were raised at the same place count
+them instead.
 
 Every line that is logged during a reconcile names its object, because the worker called `about` before. All lines of
 one reconcile have the same `reconcile_id`, which is unique.
@@ -27,6 +28,8 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 import msgspec
+
+from ..resource import printable
 
 # The attributes of every LogRecord; all others came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -167,9 +170,9 @@ class _Json(_Formatter):
         with contextlib.suppress(Exception):
             encoded = msgspec.json.encode(line, enc_hook=str)
             if len(encoded) <= LONGEST:
-                return _printable(encoded.decode())
+                return printable(encoded.decode())
         plain = {_text(k): v if isinstance(v, int | float | None) else _text(v) for k, v in line.items()}
-        return _printable(msgspec.json.encode(plain).decode())
+        return printable(msgspec.json.encode(plain).decode())
 
 
 class _Console(_Formatter):
@@ -188,13 +191,14 @@ class _Console(_Formatter):
         else:
             level = self._painted(record.levelname.lower(), LEVELS.get(record.levelname, ""))
             extras = ((name, value) for name, value in _extras(record).items() if name not in FOR_MACHINES)
-            pairs = " ".join(f"{self._painted(f'{_in_one_line(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
+            shown = ((f"{_in_one_line(name)}=", _shown(value)) for name, value in extras)
+            pairs = " ".join(f"{self._painted(name, DIM, 0)}{value}" for name, value in shown)
             line = f"{level} {_in_one_line(record.getMessage()):<24} {pairs}".rstrip()
         line = f"{self._painted(time, DIM, 0)} {line}"
         if (count := self._occurrences(record)) > 1:
             return f"{line}{self._painted(f'; traceback above, occurrence {count}', DIM, 0)}"
         if record.exc_info:
-            line += "\n" + _printable(_text(self.formatException(record.exc_info)), kept="\n\t")
+            line += "\n" + printable(_text(self.formatException(record.exc_info)), kept="\n\t")
         return line
 
     def _reconcile(self, fields: Mapping[str, Any]) -> str:
@@ -238,15 +242,8 @@ def _text(value: object) -> str:
 def _shown(value: object) -> str:
     text = _text(value)
     plain = text and text.isprintable() and " " not in text
-    return text if plain else _printable(json.dumps(text, ensure_ascii=False))
+    return text if plain else printable(json.dumps(text, ensure_ascii=False))
 
 
 def _in_one_line(value: object) -> str:
-    return _printable(_text(value))
-
-
-def _printable(text: str, *, kept: str = "") -> str:
-    """`text` with line breaks, control characters and invisible ones escaped as in JSON, except for those `kept`."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char in kept else json.dumps(char)[1:-1] for char in text)
+    return printable(_text(value))
