@@ -330,3 +330,8 @@ async def test_a_warning_is_logged_without_what_may_quote_the_object(
         client._warn(header)
 
     assert [vars(record)["warning"] for record in caplog.records] == [told]
+
+
+def test_a_name_in_the_text_of_a_refusal_does_not_steer_the_terminal() -> None:
+    error = refusal(Failure(404, "NotFound", "a\x1b[2J not found"), verb="get", resource="pods n/a")
+    assert str(error) == "cannot get pods n/a (404): a\\u001b[2J not found"

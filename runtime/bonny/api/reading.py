@@ -9,17 +9,20 @@ means absent unless the field is nullable.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Any, Final, TypeVar
 
 import msgspec
 from pydantic import BaseModel, ValidationError
 
 from ..errors import InvalidObject, OptionError
 from .schema import structural
-from .validation import as_stored
+from .validation import as_stored, path_to, sentence
 
 M = TypeVar("M", bound=BaseModel)
+# Their texts quote the value: errors of functions in Python, such as those of `ipaddress`, and one of pydantic.
+_QUOTING: Final = ("value_error", "assertion_error", "union_tag_invalid")
 
 
 def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
@@ -41,12 +44,13 @@ def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
     try:
         return model.model_validate_json(msgspec.json.encode(stored))
     except ValidationError as error:
-        raise InvalidObject(_sentence(error, where)) from None
+        raise InvalidObject(sentence(_problems(error, where))) from None
 
 
-def _sentence(error: ValidationError, where: str) -> str:
-    problems = []
-    for problem in error.errors(include_url=False, include_input=False, include_context=False):
-        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])
-        problems.append(f"{where}{path}: {problem['msg']}")
-    return "; ".join(problems)
+def _problems(error: ValidationError, where: str) -> Iterator[str]:
+    for problem in error.errors(include_url=False, include_input=False):
+        text = problem["msg"]
+        if problem["type"] in _QUOTING:
+            cause = problem["ctx"].get("error")
+            text = f"Input is not valid ({type(cause).__name__})" if cause else "Input is not valid"
+        yield f"{reduce(path_to, problem['loc'], where)}: {text}"

@@ -17,17 +17,21 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
-from ..resource import Resource
+from ..resource import Resource, printable
 from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
 from .patterns import matches
 
 # Go reads a number as an integer of 64 bits, and what does not fit as a float. Floats up to EXACT can count as whole.
 INT64: Final = range(-(2**63), 2**63)
 EXACT: Final = 2**53 - 1
+# A list of many wrong items makes a text that no status and no log can hold.
+MOST_NAMED: Final = 100
+LONGEST_KEY: Final = 253  # of names in Kubernetes
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
@@ -148,13 +152,13 @@ def _object_problems(value: Resource, schema: Resource, where: str, *, strict: b
     fields, other = {**demanded, **schema.get("properties", {})}, schema.get("additionalProperties")
     for name in (*schema.get("required", ()), *demanded):
         if name not in value:
-            yield f"{where}.{name}: is required"
+            yield f"{path_to(where, name)}: is required"
     for name, child in value.items():
         described = fields.get(name, other)
         if described is not None:
-            yield from problems(child, described, f"{where}.{name}", strict=strict)
+            yield from problems(child, described, path_to(where, name), strict=strict)
         elif strict and schema.get("type") == "object" and not {PRESERVE_UNKNOWN, EMBEDDED} & schema.keys():
-            yield f"{where}.{name}: {unknown(name, fields)}"
+            yield f"{path_to(where, name)}: {unknown(name, fields)}"
 
 
 def _list_problems(value: list[Any], schema: Resource, where: str, *, strict: bool) -> Iterator[str]:
@@ -198,9 +202,22 @@ def _size_problems(size: int, schema: Resource, where: str, keyword: str, things
         yield f"{where}: must have at most {schema[f'max{keyword}']} {things}"
 
 
+def path_to(where: str, part: str | int) -> str:
+    """The path of a field or an item in `where`. A key of a map may be of any length, and is repeated for each field
+    in it."""
+    return f"{where}[{part}]" if isinstance(part, int) else f"{where}.{printable(part[:LONGEST_KEY])}"
+
+
+def sentence(errors: Iterable[str]) -> str:
+    """The text of an `InvalidObject` with these errors, of which `MOST_NAMED` are named and looked for."""
+    named = list(islice(errors, MOST_NAMED + 1))
+    more = [f"more fields are wrong than these {MOST_NAMED}"] * (len(named) > MOST_NAMED)
+    return "; ".join([*named[:MOST_NAMED], *more])
+
+
 def unknown(name: str, names: Iterable[str]) -> str:
     """The text about a field that is not one of `names`."""
-    meant = get_close_matches(name, names, n=1)
+    meant = get_close_matches(name[:LONGEST_KEY], names, n=1)
     return f"unknown field: did you mean {meant[0]}?" if meant else "unknown field"
 
 

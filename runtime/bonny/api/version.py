@@ -41,7 +41,7 @@ from .reading import read
 from .rules import Rule
 from .schema import structural
 from .status import Spec, Status
-from .validation import as_stored, problems
+from .validation import as_stored, problems, sentence
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
@@ -242,8 +242,8 @@ class Version:
         schema = cls.schema()
         schema["properties"] |= {name: {PRESERVE_UNKNOWN: True} for name in TAKEN}
         stored: Resource = as_stored(given, schema, prune=not strict)
-        if errors := list(problems(stored, schema, "", strict=strict)):
-            raise InvalidObject("; ".join(error.removeprefix(".") for error in errors))
+        if errors := sentence(error.removeprefix(".") for error in problems(stored, schema, "", strict=strict)):
+            raise InvalidObject(errors)
         return stored
 
     @classmethod

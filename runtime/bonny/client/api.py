@@ -35,7 +35,7 @@ import msgspec
 from ..core.objects import decode_cut, decode_failure
 from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind
-from ..resource import Key, Resource, has_all_of, key_of, owners_of
+from ..resource import Key, Resource, has_all_of, key_of, owners_of, printable
 from .config import Cluster, Connection
 from .errors import NotLeading, Unreachable, refusal, without_values
 from .http.connection import FOREVER
@@ -279,10 +279,10 @@ class Client:
         name, namespace = metadata.get("name", ""), metadata.get("namespace")
         if subresource or name:
             _check_name("create", kind, Key(namespace or "", name))
+        target = printable(f"{kind.resource} {name}".strip())
         path = path_of(kind, namespace, name if subresource else "", subresource)
         request = ApiRequest("POST", path, headers={"Content-Type": JSON}, body=msgspec.json.encode(resource))
         tries = 1 if subresource or not name else CREATE_TRIES
-        target = f"{kind.resource} {name}".strip()
         for number in range(1, tries + 1):
             try:
                 with _named("create", target):
@@ -295,7 +295,7 @@ class Client:
                 await asyncio.sleep(wait)
         if answer.status == 409 and number > 1 and owners_of(resource):
             current = await self.exchange(ApiRequest("GET", path_of(kind, namespace, name)), ends=ends)
-            live = self._decoded(current, "get", f"{kind.resource} {name}") if current.status == 200 else {}
+            live = self._decoded(current, "get", target) if current.status == 200 else {}
             if was_made(live, resource):
                 return live
         return self._decoded(answer, "create", target)

@@ -27,6 +27,7 @@ import msgspec
 from ..calling import text_of
 from ..core.objects import Cause, Failure
 from ..errors import ApiError
+from ..resource import printable
 
 
 class Unreachable(ApiError):
@@ -57,11 +58,11 @@ class Refusal(ApiError):
         self.resource = resource
         self.status = failure.code
         self.reason = failure.reason
-        self.message = self.whole_message = failure.message
+        self.message = self.whole_message = printable(failure.message, kept="\n\t")
         self.retry_after = failure.retry_after
         self.causes = tuple(cause.reason for cause in failure.causes)
         super().__init__(
-            f"cannot {verb} {resource} ({failure.code}): {failure.message or failure.reason or self.default_message}"
+            f"cannot {verb} {resource} ({failure.code}): {self.message or failure.reason or self.default_message}"
         )
 
 

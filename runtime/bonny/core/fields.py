@@ -33,9 +33,12 @@ def owned_fields(resource: Mapping[str, Any], manager: str, *, subresource: str 
 
 def unowned(value: Mapping[str, Any], owned: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The fields of `value`, without items of lists, that none of `owned` names: the fieldsV1 of field managers."""
-    left = {}
+    left, owners = {}, dict[str, list[Mapping[str, Any]]]()
+    for fields in owned:
+        for path, below in fields.items():
+            owners.setdefault(path, []).append(below)
     for name, item in value.items():
-        inside = [fields[f"f:{name}"] for fields in owned if f"f:{name}" in fields]
+        inside = owners.get(f"f:{name}")
         if not inside:
             left[name] = item
         elif isinstance(item, dict) and all(fields.keys() - {"."} for fields in inside):

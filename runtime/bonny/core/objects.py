@@ -29,7 +29,9 @@ _TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 # A surrogate without its other half, which the API server keeps in a RawExtension as it was written.
 _ESCAPES: Final = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 # An error that any read can have; after the colon follows the text of the webhook, which may quote the object.
-_CONVERSION: Final = re.compile(r"(conversion webhook for [^:]+ failed): .*", re.DOTALL)
+_CONVERSION: Final = re.compile(r"(conversion webhook for [^:]{1,512} failed): .*", re.DOTALL)
+# A refusal repeats values of megabytes. No reader of errors looks at more than this.
+LONGEST_MESSAGE: Final = 16 * 1024
 # An unsigned 64-bit number has 20 digits; a longer one is not a version, and int() refuses more than 4,300 digits.
 VERSION_DIGITS: Final = 20
 
@@ -300,7 +302,7 @@ def decode_failure(status: int, body: bytes, retry_after: float | None = None) -
         return Failure(status, "", body[:300].decode("utf-8", "replace").strip(), retry_after)
     details = decoded.details or _Details()
     retry_after = details.retry_after_seconds if retry_after is None else retry_after
-    message = _CONVERSION.sub(r"\1", decoded.message)
+    message = _CONVERSION.sub(r"\1", decoded.message[:LONGEST_MESSAGE])
     return Failure(status or decoded.code, decoded.reason, message, retry_after, details.causes or ())
 
 

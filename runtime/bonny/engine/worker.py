@@ -14,6 +14,7 @@ import logging
 import math
 import random
 import time
+from collections.abc import Coroutine
 from functools import partial
 from operator import is_not
 from typing import Any, Final, cast
@@ -119,15 +120,19 @@ class Worker:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
+    def run(self) -> Coroutine[Any, Any, None]:
         """Reconcile keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
 
         Cancelled, it cancels them first. Run again, it reconciles every object: another replica may have led meanwhile.
         Raises: what is a defect of the queue or of this class; errors of handlers are not.
         """
-        if self._stopping:
-            self._stopping = False
-            self._ended.clear()  # first, as `stop` may be called meanwhile
+        # Here and not in the first step of the task: `stop` may be called before that.
+        again, self._stopping = self._stopping, False
+        self._ended.clear()
+        return self._run(again=again)
+
+    async def _run(self, *, again: bool) -> None:
+        if again:
             await self.router.requeue_all()
         self._idle, self._defect = [], None
         stopping.set(lambda: self._stopping)

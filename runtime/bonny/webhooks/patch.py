@@ -7,6 +7,7 @@ fields that the class does not know, nulls, and numbers like `1.0` stay as they 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
@@ -70,13 +71,14 @@ def _items(raw: list[Any], before: list[Any], after: list[Any]) -> Iterator[Any]
 
     That is an equal one, wherever it stood; for the rest the one in order if as many are left, else at the same index.
     """
-    places: dict[bytes, list[int]] = {}
+    places: dict[bytes, deque[int]] = {}
     for index, item in enumerate(before):
-        places.setdefault(digest(item), []).append(index)
-    origins = [found.pop(0) if (found := places.get(digest(item))) else None for item in after]
-    left = sorted(index for indexes in places.values() for index in indexes)
+        places.setdefault(digest(item), deque()).append(index)
+    origins = [found.popleft() if (found := places.get(digest(item))) else None for item in after]
+    left = {index for indexes in places.values() for index in indexes}
     changed = [index for index, origin in enumerate(origins) if origin is None]
-    pairs = dict(zip(changed, left, strict=True)) if len(changed) == len(left) else {i: i for i in changed if i in left}
+    same_number = len(changed) == len(left)
+    pairs = dict(zip(changed, sorted(left), strict=True)) if same_number else {i: i for i in changed if i in left}
     for index, (origin, item) in enumerate(zip(origins, after, strict=True)):
         place = pairs.get(index) if origin is None else origin
         yield item if place is None else merge(raw[place], before[place], item)
