@@ -113,6 +113,7 @@ CLASSES: Final[dict[int, type[Refusal]]] = {
 
 READS: Final = ("get", "list", "watch")
 LEFT_OUT: Final = "details that may quote the object are left out: `kubectl apply --dry-run=server` shows them"
+MISSING_RULE: Final = "; missing rule: "
 JUDGED: Final = (400, 403, 409, 422, 500)
 """The answers that a dry run would give again: the object is refused, not the moment or the caller."""
 CAUSES_SHOWN: Final = 8
@@ -121,8 +122,8 @@ MOST_TEXT: Final = 4096
 MOST_CAUSES: Final = 100
 
 
-# The API server's own texts, made of constants, NAMEs and amounts, one a line: those of RBAC, and those without which
-# nobody knew what to do. The text of a policy or a webhook is left out, except for its name: it may contain any value.
+# The API server's own texts, made of constants, NAMEs and amounts, one a line: of RBAC, and where a reason alone gives no
+# hint. The text of a policy or a webhook is left out, except for its name: it may contain any value.
 _MESSAGES: Final = r"""
 User "[^"]+" cannot \w+ resource "NAME" in API group "[\w.-]*"(?: in the namespace "NAME"| at the cluster scope)?
 must have cluster-admin privileges to use the aggregationRule$
@@ -249,7 +250,7 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
             message = failure.reason or kind.default_message
     error = kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
     if kind is Forbidden and (rules := _missing_rules(failure.message)):
-        error.args = (f"{error}; missing rule: {', '.join(map(json.dumps, rules))}",)
+        error.args = (f"{error}{MISSING_RULE}{', '.join(map(json.dumps, rules))}",)
     if shows_values.get():
         error.whole_message = failure.message
     return error
