@@ -16,6 +16,7 @@ HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 PAGES = (
     "add-a-version",
     "check-permissions",
+    "grant-permissions",
     "manage-many-children",
     "port-a-kopf-operator",
     "set-up-in-stages",

@@ -129,7 +129,7 @@ class ApplyDescendants:
 
     async def _apply(self, axn: Reconcile[Any], descendant: Descendant, *, hold: bool) -> Outcome:
         """Create or change one descendant if needed; with `hold` only if another writer changed or deleted it."""
-        kind = _declared(axn, descendant.resource)
+        kind = declared(axn, descendant.resource)
         wanted = prepared(
             descendant, axn.identity, operator=axn.context.operator, kind=kind, owner_namespaced=axn.kind.namespaced
         )
@@ -239,7 +239,7 @@ def prepared(
 def _must_be_ours(axn: Reconcile[Any], descendant: Descendant, wanted: Resource, live: Resource) -> None:
     if descendant.adopt or axn.uid in owners_of(live):
         return
-    axn.context.contested(_declared(axn, wanted), key_of(wanted))
+    axn.context.contested(declared(axn, wanted), key_of(wanted))
     if live["metadata"].get("deletionTimestamp"):
         remedy = "it is being deleted, and ours is created once it is gone"
     else:
@@ -257,7 +257,8 @@ async def _owner_must_exist(axn: Reconcile[Any]) -> None:
         raise Retry(f"{identify(axn.identity)} was deleted, but the watch has not reported it yet")
 
 
-def _declared(axn: Reconcile[Any], resource: Mapping[str, Any]) -> Owned:
+def declared(axn: Reconcile[Any], resource: Mapping[str, Any]) -> Owned:
+    """The kind of a descendant, as the controller owns it. Raises: `UndeclaredKind`."""
     namespace = resource["metadata"].get("namespace") or axn.key.namespace
     for kind in axn.context.owns:
         if kind.gvk == gvk_of(resource) and kind.namespace in (None, namespace):

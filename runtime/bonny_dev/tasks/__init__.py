@@ -148,7 +148,7 @@ def manifest(
     without: Annotated[Iterable[str] | None, "parts to leave out, by name: network-policy,service,pdb"] = None,
 ) -> None:
     """Write the manifest of the operator: CRDs, permissions, Deployment."""
-    from ..manifest import bundle, command, webhook_checks
+    from ..manifest import bundle, command, granting, webhook_checks
     from .imports import lacking_for_certificates
 
     project = Project.at(Path(c.root))
@@ -166,7 +166,8 @@ def manifest(
     command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
     if out != "-":
         print(f"wrote {out}")
-    for each in (*webhook_checks.warnings(operator, objects), *lacking_for_certificates(project, operator)):
+    risks = (*webhook_checks.warnings(operator, objects), *granting.warnings(operator))
+    for each in (*risks, *lacking_for_certificates(project, operator)):
         print(f"warning: {each}", file=sys.stderr)
 
 

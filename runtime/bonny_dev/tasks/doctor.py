@@ -15,7 +15,7 @@ import sys
 from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ import msgspec
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import (
+    MISSING_RULE,
     Forbidden,
     Invalid,
     NotFound,
@@ -36,6 +37,7 @@ from bonny.client.errors import (
     refusal,
     shows_values,
 )
+from bonny.controller import Controller
 from bonny.core.objects import decode_failure
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
@@ -51,7 +53,7 @@ from bonny.webhooks.ca_bundles import client_configs
 
 from ..crd.definition import crds
 from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents, read_each_version
-from ..manifest import bundle
+from ..manifest import bundle, granting
 from ..manifest.webhooks import webhooks, with_conversion
 from ..sandbox import Sandbox, versions
 from ..webhooks import check_converter
@@ -154,7 +156,10 @@ async def examine(
         for crd in with_conversion(operator, namespace, crds(operator.crds, operator.group)):
             yield await _look("crd", _crd_as_declared(client, crd), wrong=UsageError)
         # The API server of a sandbox cannot reach a Service, so the manifest for it has no webhooks.
-        yield await _look("permissions", _granted(client, operator, namespace, deployed=not installs))
+        found = await _look("permissions", _granted(client, operator, namespace, deployed=not installs))
+        yield replace(found, detail=(*found.detail, *granting.warnings(operator)))
+        for controller in granting.controllers(operator):
+            yield await _look("permissions", _grants_what_it_has(client, operator, controller))
         if operator.has_webhooks and not installs:
             yield await _look("webhook", _answered(client, operator, namespace))
             yield await _look("webhook", _certified(client, operator, namespace))
@@ -296,6 +301,22 @@ async def _granted(client: Client, operator: Operator, namespace: str, *, deploy
             f"{account} lacks {len(missing)} of {len(needed)} permissions: {MANIFEST}, or", *missing_lines(missing)
         )
     return f"{account} has all {len(needed)} permissions that it needs"
+
+
+async def _grants_what_it_has(client: Client, operator: Operator, controller: type[Controller[Any]]) -> str:
+    """Only the handler knows what a controller grants, so the conditions of its objects are read: each refusal has the
+    missing rules. In a kind without conditions, nothing is found."""
+    missing: dict[str, str] = {}
+    for kind in controller.kinds(operator.group):
+        for each in await client.list(kind):
+            for condition in (each.get("status") or {}).get("conditions") or ():
+                _, _, rules = condition.get("message", "").partition(MISSING_RULE)
+                if rules and condition["status"] != "True":
+                    missing.setdefault(rules.partition("; ")[0], identify(each))
+    if missing:
+        lines = [f"{rules}  # for {name}" for rules, name in missing.items()]
+        raise _Wrong(f"{controller.__name__} may not grant what it lacks: add to its `rules`", *lines)
+    return f"{controller.__name__} lacks no rule to grant, as far as its objects say"
 
 
 async def _accepted(client: Client, operator: Operator, file: str, text: bytes) -> str:

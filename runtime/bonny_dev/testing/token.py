@@ -8,6 +8,7 @@ Nothing is sent: the token holds what a handler registered. The test answers wha
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -29,9 +30,12 @@ from bonny.events import Event
 from bonny.kinds import Kind, Owned, Scope
 from bonny.pipeline import call_handler, run_step
 from bonny.resource import Key, Resource, gvk_of, has_all_of, identify, key_of, named, owners_of
+from bonny.run.rbac import permissions
 from bonny.servers.periodic import PeriodicTasks
+from bonny.steps.apply_descendants import declared
 from bonny.steps.delegate import DelegateToController
 
+from ..manifest.granting import API_VERSION, lacking
 from .answers import AnsweringClient, AnyAnswers, Request
 from .shown import ShownObjects, streams_of
 
@@ -144,9 +148,24 @@ async def handle(
     except Wait as wait:
         token.wait(str(wait), after=wait.after)
     context.client.check()
+    for each in token.descendants:
+        declared(token, each)
+        _check_granting(token, each, context.client)
     if awaited := _awaited(token):
         token.wait(f"waiting for {', '.join(awaited)}")
     return token
+
+
+def _check_granting(token: Reconcile[Any], resource: Resource, client: AnsweringClient) -> None:
+    """Raises: `AssertionError` for a Role or a binding that the API server would refuse."""
+    if resource["apiVersion"] != API_VERSION:
+        return
+    known, held = [*token.descendants, *cast("_OfflineContext", token.context).shown], permissions(client.granted)
+    if rules := lacking(resource, held, namespace=token.key.namespace, known=known):
+        raise AssertionError(
+            f"{type(token.controller).__name__} registered {identify(resource)}, which grants what the operator does "
+            f"not have: add to its `rules`: {', '.join(map(json.dumps, rules))}"
+        )
 
 
 def _awaited(token: Reconcile[Any]) -> list[str]:
@@ -202,6 +221,7 @@ class _OfflineContext(ReconcileContext):
         related = () if controller is None else controller.related
         client = AnsweringClient(answers or {}, served=controller, group=kind.group)
         self.recorded: list[Event] = []
+        self.shown = shown
         self._observed = {_name(resource, key.namespace): resource for resource in shown}
         super().__init__(
             operator="test",
