@@ -11,6 +11,7 @@ user has changed the field in the other version meanwhile: then the user's value
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Annotated, Any, TypeAlias
@@ -106,10 +107,10 @@ def _loss(path: Path, here: Any, lost: Any) -> Loss:
 
 def _items(here: list[Any], pairs: Iterable[tuple[str, Any]]) -> list[Any]:
     """The items, with the lost ones in place of what came back for them, wherever the user moved that."""
-    lost: dict[str, list[Any]] = {}
+    lost: dict[str, deque[Any]] = {}
     for came_back, item in pairs:
-        lost.setdefault(came_back, []).append(item)
-    return [found.pop(0) if (found := lost.get(digest(item))) else item for item in here]
+        lost.setdefault(came_back, deque()).append(item)
+    return [found.popleft() if (found := lost.get(digest(item))) else item for item in here]
 
 
 def _flat(content: Any, schema: Resource, path: Path = ()) -> Iterator[tuple[Path, Any]]:
