@@ -249,8 +249,9 @@ class _Conversion:
         function = target.version.from_hub if source.version.hub else source.version.to_hub
         made = content
         try:
-            given = msgspec.json.decode(msgspec.json.encode(self.object(content, source)))
-            made = _content(msgspec.json.decode(msgspec.json.encode(function(given)), type=Resource))
+            text = msgspec.json.encode(self.object(content, source))
+            text = msgspec.json.encode(function(msgspec.json.decode(text)))
+            made = _content(msgspec.json.decode(text, type=Resource))
         except BaseException as error:  # noqa: BLE001  also sys.exit: it must not hide all objects of the kind
             self.failed = True
             self._report(self._resource, "failed", function.__qualname__, type(error).__name__)

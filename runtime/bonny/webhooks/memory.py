@@ -16,23 +16,25 @@ from typing import Final
 MOST_MEMORY: Final = 64 * 2**20
 """Bytes for all requests that are worked on at the same time."""
 
-# Measured with lists and mappings of small and large items: 150 to 560 bytes for a part, two to five times a long text.
-_PART_BYTES: Final = 450
-_TEXT_BYTES: Final = 6
-MOST_PARTS: Final = MOST_MEMORY // _PART_BYTES
-"""Objects, lists, fields and items of one request, together with the names of fields."""
+# Measured with lists and mappings of items of any size, by a handler that changes them and by a conversion.
+_BYTES: Final = {b"{[": 1000, b":,": 200}
+"""For each object or list, and for each field or item."""
 
-_PARTS: Final = b"{[:,"
+_TEXT_BYTES: Final = 6
 # Up to the next part that is not in a text. It fits at each place, and never goes back: it takes linear time.
-_NEXT: Final = re.compile(rb'(?:[^"{\[:,]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+(?:[{\[:,]|\Z)', re.DOTALL)
+_NEXT: Final = re.compile(rb'(?:[^"{\[:,]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+([{\[:,]|\Z)', re.DOTALL)
 
 
 def needed(body: bytes) -> int:
     """About the bytes of memory that the work on this JSON takes; more than `MOST_MEMORY` where that is not enough."""
-    parts = len(body) - len(body.translate(None, _PARTS))
-    if parts > MOST_PARTS:  # perhaps in texts
-        parts = sum(1 for _ in islice(_NEXT.finditer(body), MOST_PARTS + 1))
-    return parts * _PART_BYTES + len(body) * _TEXT_BYTES
+    size = _size(body)
+    if size > MOST_MEMORY:  # perhaps of braces and commas in texts
+        size = _size(b"".join(part[1] for part in islice(_NEXT.finditer(body), MOST_MEMORY // 200 + 1)))
+    return size + len(body) * _TEXT_BYTES
+
+
+def _size(body: bytes) -> int:
+    return sum((len(body) - len(body.translate(None, marks))) * each for marks, each in _BYTES.items())
 
 
 class Memory:
