@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 # A review has 3 MiB at most, twice.
 MOST_BYTES: Final = 7 * 2**20
-TOO_LARGE: Final = b"a review of %d KiB with so many fields and items needs more than %d MiB of memory: write fewer"
+# The API server shows the text of an answer with this code only in a Status.
+TOO_LARGE: Final = (
+    b'{"apiVersion":"v1","kind":"Status","status":"Failure","code":413,"message":"the review has %d KiB, which is too '
+    b'large: write an object that needs at most %d KiB, and with its fields and items %d MiB of memory"}'
+)
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -67,7 +71,7 @@ class WebhookApp:
             body += message.get("body", b"")
             more = message.get("more_body", False)
         status, answer = await self._answer(request["path"], body)
-        content_type = b"application/json" if status is HTTPStatus.OK else b"text/plain; charset=utf-8"
+        content_type = b"application/json" if answer[:1] == b"{" else b"text/plain; charset=utf-8"
         headers = [(b"content-length", b"%d" % len(answer)), (b"content-type", content_type)]
         await send({"type": "http.response.start", "status": int(status), "headers": headers})
         await send({"type": "http.response.body", "body": answer})
@@ -76,10 +80,9 @@ class WebhookApp:
         if path not in self.routes:
             return HTTPStatus.NOT_FOUND, b"404: Not Found"
         began, memory = time.monotonic(), needed(body)
-        if len(body) > MOST_BYTES:
-            answer = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"the request has more than 7 MiB: write a smaller object"
-        elif memory > MOST_MEMORY and path != CONVERT:
-            answer = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TOO_LARGE % (len(body) >> 10, MOST_MEMORY >> 20)
+        if len(body) > MOST_BYTES or (memory > MOST_MEMORY and path != CONVERT):
+            text = TOO_LARGE % (len(body) >> 10, MOST_BYTES >> 10, MOST_MEMORY >> 20)
+            answer = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text
         else:
             async with self._memory.taken(min(memory, MOST_MEMORY)):
                 answer = await self.routes[path](body)
