@@ -58,9 +58,11 @@ def losses(came_back: Resource, was: Resource, schema: Resource) -> list[Loss]:
     """The differences that restore `was` from `came_back`."""
     if _text(came_back) == _text(was):
         return []
-    one, other = dict(_flat(came_back, schema)), dict(_flat(was, schema))
-    pairs = ((path, one.get(path, msgspec.UNSET), other.get(path, msgspec.UNSET)) for path in one | other)
-    return [_loss(path, here, lost) for path, here, lost in pairs if _text(here) != _text(lost)]
+    here = dict(_flat(came_back, schema))
+    # One value after the other: all of both objects, with their paths, would take much memory.
+    pairs = ((path, here.pop(path, msgspec.UNSET), lost) for path, lost in _flat(was, schema))
+    found = [_loss(path, one, lost) for path, one, lost in pairs if _text(one) != _text(lost)]
+    return found + [_loss(path, one, msgspec.UNSET) for path, one in here.items()]
 
 
 def places(lost: Iterable[Loss]) -> set[tuple[Path, str]]:

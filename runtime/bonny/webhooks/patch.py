@@ -31,13 +31,17 @@ FIXED: Final = frozenset(
 def patch(review: Review[Any], given: Resource) -> list[Resource]:
     """The operations that turn `given`, the object as it came, into what `default` made of it.
 
+    `given` is `review.resource` itself where only the typed spec may differ. The typed spec is dropped: two of a large
+    object would take twice the memory.
     Left out is what the API server would not store: of a write of the status all but the status, and the other way
     round. Raises: `OptionError` when `default` changed the identity of the object, or set a number that JSON lacks.
     """
-    wanted: Resource = msgspec.to_builtins(review.resource, str_keys=True)
+    same_object = given is review.resource
+    wanted: Resource = {**given} if same_object else msgspec.to_builtins(review.resource, str_keys=True)
     if isinstance(review.given_spec, Spec) and review.version is not None:
-        before, after = _fields(review.version.spec_of(given)), _fields(review.given_spec)
+        after, review.given_spec = _fields(review.given_spec), None
         _check_numbers(after, "spec")
+        before = _fields(review.version.spec_of(given))
         if not same(before, after):
             wanted["spec"] = merge(wanted.get("spec"), before, after)
     elif review.given_spec and "spec" not in given:
@@ -75,10 +79,9 @@ def _items(raw: list[Any], before: list[Any], after: list[Any]) -> Iterator[Any]
     for index, item in enumerate(before):
         places.setdefault(digest(item), deque()).append(index)
     origins = [found.popleft() if (found := places.get(digest(item))) else None for item in after]
-    left = {index for indexes in places.values() for index in indexes}
+    left = sorted(index for indexes in places.values() for index in indexes)
     changed = [index for index, origin in enumerate(origins) if origin is None]
-    same_number = len(changed) == len(left)
-    pairs = dict(zip(changed, sorted(left), strict=True)) if same_number else {i: i for i in changed if i in left}
+    pairs = dict(zip(changed, left, strict=True)) if len(changed) == len(left) else {i: i for i in {*changed} & {*left}}
     for index, (origin, item) in enumerate(zip(origins, after, strict=True)):
         place = pairs.get(index) if origin is None else origin
         yield item if place is None else merge(raw[place], before[place], item)
@@ -86,7 +89,7 @@ def _items(raw: list[Any], before: list[Any], after: list[Any]) -> Iterator[Any]
 
 def difference(before: Any, after: Any, path: str = "") -> Iterator[Resource]:
     """The operations that turn `before` into `after`. Lists of different lengths are replaced as a whole."""
-    if same(before, after):
+    if before is after or same(before, after):
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
