@@ -33,6 +33,7 @@ from .core.records import Action
 from .engine.reconcile import Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
+from .lifespan import HasLifespan
 from .naming import check_finalizer, check_rules, check_tuple, kebab_case
 from .resource import Resource
 
@@ -60,7 +61,7 @@ def _is_camel_case(name: str) -> bool:
     return name.isascii() and name.isalnum() and name[0].isupper()
 
 
-class Controller(OfKinds, Generic[V_co]):
+class Controller(OfKinds, HasLifespan, Generic[V_co]):
     """Reconciles the objects of one or several kinds. One instance serves all of them.
 
     Guarantees: an object is never reconciled twice at the same time; a failed reconcile is retried with exponential
