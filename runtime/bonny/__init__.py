@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .deploy import Deploy as Deploy
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
+    from .errors import Throttled as Throttled
     from .errors import Wait as Wait
     from .kinds import Kind as Kind
     from .kinds import List as List
@@ -59,7 +60,7 @@ _MODULES = {
     "core.queue": ("Reason",),
     "core.records": ("Action",),
     "deploy": ("Deploy",),
-    "errors": ("Retry", "Terminal", "Wait"),
+    "errors": ("Retry", "Terminal", "Throttled", "Wait"),
     "kinds": ("Kind", "List", "Owned", "Related", "Scope"),
     "operator": ("Operator",),
     "readiness": ("is_ready",),

@@ -29,13 +29,14 @@ from .api.of_kinds import OfKinds
 from .api.reading import read
 from .axn import Axn
 from .core.conditions import RECONCILED
+from .core.queue import Queue
 from .core.records import Action
 from .engine.reconcile import Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
 from .lifespan import HasLifespan
 from .naming import check_finalizer, check_rules, check_tuple, kebab_case
-from .resource import Resource
+from .resource import Key, Resource
 
 V_co = TypeVar("V_co", covariant=True)
 C = TypeVar("C", bound="Controller[Any]")
@@ -200,6 +201,11 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
         """Whether a handler for `action` is defined."""
         own = _defined(cls, action.value)
         return own or (action in (Action.ADD, Action.MODIFY) and _defined(cls, "reconcile"))
+
+    @cached_property
+    def queues(self) -> list[Queue[Key]]:
+        """The workqueues of its kinds, which `Throttled` pauses together."""
+        return []
 
     @cached_property
     def handlers_by_action(self) -> Mapping[Action, Callable[[Axn[V_co]], Awaitable[None] | None]]:
