@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .core.queue import Reason as Reason
     from .core.records import Action as Action
     from .deploy import Deploy as Deploy
+    from .deploy import FromConfigMap as FromConfigMap
+    from .deploy import FromSecret as FromSecret
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
     from .errors import Throttled as Throttled
@@ -59,7 +61,7 @@ _MODULES = {
     "controller": ("Controller",),
     "core.queue": ("Reason",),
     "core.records": ("Action",),
-    "deploy": ("Deploy",),
+    "deploy": ("Deploy", "FromConfigMap", "FromSecret"),
     "errors": ("Retry", "Terminal", "Throttled", "Wait"),
     "kinds": ("Kind", "List", "Owned", "Related", "Scope"),
     "operator": ("Operator",),
