@@ -14,6 +14,7 @@ Rules, each with a test of its name in tests/unit/core/test_queue.py:
   time since the first of them, or twice the base: so a key waits after an outage at most as long as the outage lasted.
 - A key has at most one timer. The worker sets it, and it stays until it fires, whatever else happens to the key.
 - A parked key waits for `unpark` or its time, whichever comes first, even if it is added in the meantime.
+- While the queue is paused, no key is handed out, and none is lost. Of several pauses, the one that ends last counts.
 """
 
 from __future__ import annotations
@@ -141,6 +142,7 @@ class Queue(Generic[K]):
         self.retries = 0
         self._tickets = 0
         self._live_in_a_row = 0
+        self._paused_until = 0.0
         self.ready = 0
         """The number of keys that could be handed out now."""
 
@@ -181,6 +183,9 @@ class Queue(Generic[K]):
     def take(self, *, now: float) -> Work[K] | None:
         """Hand out the next ready key, or None. The caller owes a `done`, `retry` or `park` for it."""
         self._fire(now)
+        if now < self._paused_until:
+            return None
+        self._paused_until = 0.0
         if not self.ready:
             self._live_in_a_row = 0
             return None
@@ -252,6 +257,10 @@ class Queue(Generic[K]):
         if entry is not None and entry.parked:
             self._make_ready(key, entry, entry.priority, now)
 
+    def pause(self, *, until: float) -> None:
+        """Hand out no key before the time `until`."""
+        self._paused_until = max(self._paused_until, until)
+
     def discard(self, key: K) -> None:
         """Drop `key` with its timer, unless a worker holds it."""
         self.cancel_timer(key)
@@ -269,7 +278,10 @@ class Queue(Generic[K]):
         return entry is not None and entry.working
 
     def next_due(self) -> float | None:
-        """When the next timer fires or the next delayed or parked key becomes ready; None if there is none."""
+        """When the next timer fires, or the next delayed or parked key becomes ready, or a pause ends; None if there is
+        none."""
+        if self._paused_until:
+            return self._paused_until
         while self._waiting:
             slot = self._waiting[0]
             if self._stands(slot):

@@ -10,12 +10,14 @@ import asyncio
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -54,12 +56,15 @@ LOG: Final = "operator.log"
 class RunningOperator:
     """The process, and the API server as its administrator sees it: what is applied here is removed after the test."""
 
-    def __init__(self, operator: Operator, client: Client, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(
+        self, operator: Operator, client: Client, start: Callable[[], subprocess.Popen[bytes]], log: Path, url: str = ""
+    ) -> None:
+        """`start` starts the process, which writes to `log` and answers at `url` once it is ready."""
         self.operator = operator
         self.client = client
         """Other requests, as the administrator: to patch a status, to list."""
-        self.process = process
-        self._log = log
+        self.process = start()
+        self._start, self._log, self._url = start, log, url
         self._applied: dict[tuple[Kind, Key], None] = {}
         self._owners: set[str] = set()
         """UIDs of what was applied, also of what a test deleted since."""
@@ -181,6 +186,26 @@ class RunningOperator:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the operator did not end within {STOP_SECONDS} s\n{self.log()}") from None
 
+    async def kill(self) -> None:
+        """End it at once, as a crash or a lost node does: no handler ends, nothing is closed. `restart` follows."""
+        self.process.kill()
+        await asyncio.to_thread(self.process.wait)
+
+    async def restart(self) -> None:
+        """Start it again, with the environment variables that this process has now; return when it is ready.
+
+        After `kill` or `stop`; one that runs is stopped first. Raises: `AssertionError` when it is not ready in 30 s.
+        """
+        if self.process.poll() is None:
+            await self.stop()
+        self.process = self._start()
+        await self.until_ready()
+
+    async def until_ready(self) -> None:
+        """For the fixture: wait until the probe says so. Raises: as `until`."""
+        look = partial(asyncio.to_thread, answers, self._url)
+        await self.eventually(look, lambda: "the operator is not ready", within=START_SECONDS)
+
     def log(self) -> str:
         """The end of what the operator wrote."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -238,18 +263,15 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             await install(client, documents, manager=MANAGER)
             identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
             (port,) = free_ports(1)
-            settings = environment(operator, root, kubeconfig=identity, port=port)
-            process = guard.popen(
-                [sys.executable, "-m", project.package],
-                log_file=guard.folder / LOG,
-                env=settings | (loopback.environment() if loopback else {}),
-                cwd=root,
-            )
-            at_work = RunningOperator(operator, client, process, guard.folder / LOG)
-            url = f"http://127.0.0.1:{port}/readyz"
-            await at_work.eventually(
-                lambda: asyncio.to_thread(answers, url), lambda: "the operator is not ready", within=START_SECONDS
-            )
+            command, log = [sys.executable, "-m", project.package], guard.folder / LOG
+
+            def start() -> subprocess.Popen[bytes]:
+                settings = environment(operator, root, kubeconfig=identity, port=port)
+                settings |= loopback.environment() if loopback else {}
+                return guard.popen(command, log_file=log, env=settings, cwd=root)
+
+            at_work = RunningOperator(operator, client, start, log, f"http://127.0.0.1:{port}/readyz")
+            await at_work.until_ready()
             try:
                 if loopback:
                     await loopback.register(client, operator, operator.name, manager=MANAGER)
@@ -257,6 +279,8 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             finally:
                 # The first to go: one may forbid deletions.
                 await unregister(client, operator, operator.name)
+            if at_work.process.poll() in (0, -signal.SIGKILL):  # the test ended it, and objects may have finalizers
+                await at_work.restart()
             await at_work.remove_applied()
             await stop_converting(client, documents)
         finally:

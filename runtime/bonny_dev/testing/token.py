@@ -110,6 +110,7 @@ async def handle(
     answers: AnyAnswers | None = None,
 ) -> Handled[T]:
     """Call the handler of `controller` that fits `action`, as the operator would, and return the token it leaves.
+    Its `lifespan` is entered before, and left after it.
 
     The object, and each status that the handler registers, is checked and filled in as the API server does it; unknown
     fields are refused. The controller's own steps run, `def` handlers run in a thread. For `finalize` it is called as
@@ -142,9 +143,11 @@ async def handle(
         context=context,
     )
     try:
-        await run_step(token, DelegateToController())
-        if token.action is Action.FINALIZE and controller.finalizes():
-            await call_handler(made.finalize, token, seconds=made.timeout, name=f"finalize of {controller.__name__}")
+        async with made.lifespan():
+            await run_step(token, DelegateToController())
+            if token.action is Action.FINALIZE and controller.finalizes():
+                name = f"finalize of {controller.__name__}"
+                await call_handler(made.finalize, token, seconds=made.timeout, name=name)
     except Wait as wait:
         token.wait(str(wait), after=wait.after)
     context.client.check()

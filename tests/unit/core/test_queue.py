@@ -541,6 +541,34 @@ def test_timers_that_are_all_due_do_not_hold_the_loop_at_once() -> None:
     assert len(keys(queue, now=5.0)) == 999
 
 
+# --- pauses -----------------------------------------------------------------------------------------------------------
+
+
+def test_while_the_queue_is_paused_no_key_is_handed_out_and_none_is_lost() -> None:
+    queue = queue_of("a", "b")
+    assert taken(queue, now=0.0).key == "a"
+    queue.pause(until=30.0)
+    queue.retry("a", now=0.0, chance=0.0, after=30.0, failed=False)
+    queue.add("b", CHILD, now=1.0)
+    queue.add("c", CHANGED, now=2.0)
+    queue.set_timer("d", REQUEUE, at=3.0)
+
+    assert queue.take(now=29.9) is None
+    assert queue.next_due() == 30.0
+    assert queue.statistics(now=29.9).oldest == 29.9, "they count as waiting"
+    assert keys(queue, now=30.0) == ["b", "c", "a", "d"]
+    assert queue.next_due() is None
+
+
+def test_of_several_pauses_the_one_that_ends_last_counts() -> None:
+    queue = queue_of("a")
+    for until in (10.0, 30.0, 20.0):
+        queue.pause(until=until)
+
+    assert queue.take(now=29.0) is None
+    assert taken(queue, now=30.0).key == "a"
+
+
 # --- against a model --------------------------------------------------------------------------------------------------
 
 
@@ -571,6 +599,7 @@ class Model(RuleBasedStateMachine):
         self.entries: dict[str, Entry] = {}
         self.timers: dict[str, tuple[float, Reason]] = {}
         self.live_in_a_row = 0
+        self.paused = 0.0
 
     def of(self, state: str) -> list[str]:
         return sorted(key for key, entry in self.entries.items() if entry.state == state)
@@ -621,6 +650,10 @@ class Model(RuleBasedStateMachine):
     def take(self) -> None:
         work = self.queue.take(now=self.now)
         self.pass_time()
+        if self.now < self.paused:
+            assert work is None
+            return
+        self.paused = 0.0
         ready = self.of("ready")
         if not ready:
             assert work is None
@@ -637,6 +670,11 @@ class Model(RuleBasedStateMachine):
         assert work == Work(work.key, frozenset(entry.reasons), entry.tries, entry.since)
         entry.state, entry.handed, entry.queued, entry.again = "working", work.reasons, work.queued, None
         entry.reasons.clear()
+
+    @rule(seconds=st.sampled_from([0.1, 1.0, 4.0]))
+    def pause(self, seconds: float) -> None:
+        self.queue.pause(until=self.now + seconds)
+        self.paused = max(self.paused, self.now + seconds)
 
     @precondition(lambda self: self.of("working"))
     @rule(data=st.data())
@@ -715,7 +753,7 @@ class Model(RuleBasedStateMachine):
     def the_next_due_time_is_known(self) -> None:
         waiting = [self.entries[key].due for key in self.of("delayed") + self.of("parked")]
         due = [*waiting, *(at for at, _ in self.timers.values())]
-        assert self.queue.next_due() == min(due, default=None)
+        assert self.queue.next_due() == (self.paused or min(due, default=None))
 
     @invariant()
     def void_places_are_bounded(self) -> None:
