@@ -21,7 +21,7 @@ from .schema import structural
 from .validation import as_stored, path_to, sentence
 
 M = TypeVar("M", bound=BaseModel)
-# Their texts quote the value: errors of functions in Python, such as those of `ipaddress`, and one of pydantic.
+# Their texts quote the value: errors that functions of Python raise, for example `ipaddress`, and one of pydantic.
 _QUOTING: Final = ("value_error", "assertion_error", "union_tag_invalid")
 
 
