@@ -201,7 +201,7 @@ def builtin(api_version: str, kind: str) -> tuple[str, Scope] | None:
 def correction(api_version: str, kind: str) -> str:
     """A sentence about a kind that no group of Kubernetes has; empty if another group may have it.
 
-    In a group without a dot no CRD can define a kind; in the other groups of Kubernetes somebody might.
+    In a group without a dot no CRD can define a kind; in the other groups of Kubernetes one may.
     """
     versions: dict[str, list[str]] = {}
     for version, name in builtin_kinds():
