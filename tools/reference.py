@@ -257,7 +257,7 @@ def examples(page: str) -> Mapping[str, str]:
 def members(module: str, node: ast.ClassDef) -> list[Member]:
     """Public names that have a docstring: fields, then methods and properties, in the order of the source.
 
-    Those of a private base in the same module come first.
+    The members of a private base in the same module come first.
     """
     bases = [definition(module, name) for name in map(ast.unparse, node.bases) if re.match(r"_[A-Z]\w+$", name)]
     children = [child for each in (*bases, node) for child in each.body]

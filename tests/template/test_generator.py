@@ -287,6 +287,11 @@ def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project:
             "Next: edit the fields in",
         ),
         (["Widget", "widgets", "--short-name", "wd,"], 2, "'' is not a short name"),
+        (
+            ["Deployment", "deployments"],
+            0,
+            "is another one of that name: to handle the objects of Kubernetes, remove these files and give --for apps/",
+        ),
         (["Deployment", "deployments", "--for", "apps/v1/Deployment"], 0, "wrote tests/unit/test_deployment.py"),
         (["Deployment", "deployments", "--for", "apps/v1"], 2, "--for is 'apps/v1': use API version and kind"),
         (["Pod", "pods", "--for", "v1/Pod", "--version", "v1"], 2, "--version is for a kind of your own"),

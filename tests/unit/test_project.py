@@ -57,5 +57,5 @@ def test_a_package_that_is_not_installed_is_left_to_the_task_which_names_it(proj
 
 def test_a_declaration_that_does_not_fit_is_told_in_its_own_sentence(project: Project) -> None:
     (project.source / "operator.py").write_text("from bonny.kinds import Kind\nKind('v1', 'Nothing')\n", "utf-8")
-    with pytest.raises(UsageError, match=r"^plural and scope of Nothing"):
+    with pytest.raises(UsageError, match=r"^Kubernetes has no kind 'Nothing' in v1"):
         project.load_operator()
