@@ -10,6 +10,7 @@ means absent unless the field is nullable.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import reduce
 from typing import Any, Final, TypeVar
 
@@ -18,9 +19,11 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import InvalidObject, OptionError
 from .schema import structural
-from .validation import as_stored, path_to, sentence
+from .validation import as_stored, path_to, problems, sentence
 
 M = TypeVar("M", bound=BaseModel)
+# A list of 1 MiB with wrong items, or a long key around wrong values, makes errors of hundreds of MiB.
+LARGE_BYTES: Final = 16 * 1024
 # Their texts quote the value: errors that functions of Python raise, for example `ipaddress`, and one of pydantic.
 _QUOTING: Final = ("value_error", "assertion_error", "union_tag_invalid")
 
@@ -33,6 +36,8 @@ def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
     plain = {} if data is None else data
     try:
         encoded = msgspec.json.encode(plain)
+        if len(encoded) > LARGE_BYTES:
+            _check(model, plain, where)
         if b"null" not in encoded:
             return model.model_validate_json(encoded)
     except ValidationError:
@@ -45,6 +50,14 @@ def read(model: type[M], data: Mapping[str, Any] | None, *, where: str) -> M:
         return model.model_validate_json(msgspec.json.encode(stored))
     except ValidationError as error:
         raise InvalidObject(sentence(_problems(error, where))) from None
+
+
+def _check(model: type[BaseModel], plain: Mapping[str, Any], where: str) -> None:
+    """Find the first errors of a large part: pydantic collects all, each with the whole keys of its path."""
+    with suppress(OptionError):  # as above
+        schema = structural(model, where=where)
+        if errors := sentence(problems(as_stored(plain, schema), schema, where)):
+            raise InvalidObject(errors)
 
 
 def _problems(error: ValidationError, where: str) -> Iterator[str]:

@@ -175,12 +175,13 @@ _MESSAGE: Final = re.compile(_any_of(rf'(?:NAME (?:"NAME" )?is forbidden: )?(?:{
 _PHRASE: Final = re.compile(_any_of(_PHRASES), re.ASCII)
 # How server-side apply reports a field that does not fit its schema: by a 500, without causes (tried, 1.36).
 _UNTYPED: Final = re.compile(
-    r"(?:^\s*|Kind=\w+\): )(\.(?:[\w./$-]|\[[\w=\",.-]*\])+): (expected [a-z]+|field not declared in schema|"
+    r"(?:^[ \t]*|Kind=\w+\): )(\.(?:[\w./$-]|\[[\w=\",.-]*\])+): (expected [a-z]+|field not declared in schema|"
     r"duplicate entries for key \[[\w=\",.-]*\]|element \d+: associative list with keys)",
     re.ASCII | re.MULTILINE,
 )
 # The keys of items in a path. A `name` is needed to find the item; any other key may be a value.
-_KEY: Final = re.compile(r'(\[name="[\w.-]*")|"(?:[^"\\]|\\.)*"', re.ASCII)
+# One without an end goes to the end of the text: otherwise its end would be searched for from each quote in it.
+_KEY: Final = re.compile(r'(\[name="[\w.-]*")|"[^"\\]*(?:\\.[^"\\]*)*"?', re.ASCII)
 _FIRST_KEY: Final = re.compile(r'[\["]')
 # Invalid objects that are answered with a 500.
 _UNFIT: Final = re.compile(

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
+# Of a key that a path shows: a user may choose a longer one, and each field below it would repeat it.
+LONGEST_KEY: Final = 255
 # JSON that does not depend on the order of a mapping's keys.
 _text: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -122,7 +124,7 @@ def overridden(wanted: Any, live: Any, fields: Mapping[str, Any], path: str = ""
         for name, sub in children.items():
             if name.startswith("f:") and name[2:] in wanted:
                 live_value = live.get(name[2:]) if isinstance(live, Mapping) else None
-                yield from overridden(wanted[name[2:]], live_value, sub, f"{path}.{name[2:]}")
+                yield from overridden(wanted[name[2:]], live_value, sub, f"{path}.{name[2:LONGEST_KEY]}")
     elif isinstance(wanted, list) and isinstance(live, list):
         items = dict(_selected(live, children))
         for element, item in _selected(wanted, children):

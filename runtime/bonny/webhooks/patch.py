@@ -26,6 +26,8 @@ from .review import Review
 FIXED: Final = frozenset(
     ("/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace", "/metadata/uid")
 )
+# Of names that people choose. A key of a map may have megabytes.
+LONGEST_PATH: Final = 1024
 
 
 def patch(review: Review[Any], given: Resource) -> list[Resource]:
@@ -88,10 +90,13 @@ def _items(raw: list[Any], before: list[Any], after: list[Any]) -> Iterator[Any]
 
 
 def difference(before: Any, after: Any, path: str = "") -> Iterator[Resource]:
-    """The operations that turn `before` into `after`. Lists of different lengths are replaced as a whole."""
+    """The operations that turn `before` into `after`. Lists of different lengths are replaced as a whole, and so is
+    what has a long path, which each operation below it would repeat."""
     if before is after or same(before, after):
         return
-    if isinstance(before, dict) and isinstance(after, dict):
+    if len(path) > LONGEST_PATH:
+        yield {"op": "replace", "path": path, "value": after}
+    elif isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             where = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
             if name not in after:
