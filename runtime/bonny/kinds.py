@@ -164,6 +164,8 @@ class Related(Kind):
         Related("v1", "Pod", keys=lambda pod: [pod["metadata"].get("labels", {}).get("cache", "")])
 
     RBAC: get, list and watch. All objects of the kind are kept in memory: use selectors, or `metadata_only`.
+    Does not: follow an API without watches, such as metrics.k8s.io. `/readyz` names it: read its objects with
+    `axn.client.get`, and set `axn.requeue_after`.
     """
 
     _: KW_ONLY

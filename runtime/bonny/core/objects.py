@@ -279,11 +279,18 @@ def decode_event(line: bytes) -> tuple[str, bytes, bool]:
     return envelope.type, bytes(envelope.object), emptied
 
 
+# The remedy where a list, or the answer to a watch, shows that there can be no watch.
+UNWATCHED: Final = (
+    "an API that computes its objects when they are read, such as metrics.k8s.io, cannot be watched: read it with "
+    "`axn.client.get`, and again after `axn.requeue_after`"
+)
+
+
 def decode_page(body: bytes) -> Page:
     """Decode a page of a list. Raises: one of `UNREADABLE`, also if a watch could not continue from it."""
     page, emptied = _flat(_list, body)
     if not page.metadata.resource_version:
-        raise msgspec.ValidationError("List has no resourceVersion - at `$.metadata`")
+        raise msgspec.ValidationError(f"it has no resourceVersion; {UNWATCHED}")
     # bytes() copies each item, so that one object that stays does not keep the whole page in memory.
     items = tuple(decode_item(bytes(raw), emptied=emptied) for raw in page.items or ())
     return Page(items, page.metadata.resource_version, page.metadata.continue_token)

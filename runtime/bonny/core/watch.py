@@ -39,6 +39,7 @@ from ..errors import OptionError
 from .backoff import Backoff
 from .objects import (
     UNREADABLE,
+    UNWATCHED,
     Failure,
     Item,
     decode_bookmark,
@@ -532,6 +533,8 @@ class _Rules(msgspec.Struct, frozen=True):
             whole = stream.expired >= EXPIRED_BEFORE_WHOLE
             return self.failed(stream, Listing(whole=whole), ErrorKind.EXPIRED, failure)
         kind = _REFUSALS.get(failure.code, ErrorKind.SERVER)
+        if failure.code == 405 and isinstance(state, Watching):
+            failure = replace(failure, message=f"{failure.message}; {UNWATCHED}")
         if isinstance(state, Listing) and state.continue_token and failure.code in (400, 422):
             # The server refuses the token and always will.
             return self.failed(stream, Listing(), kind, failure)

@@ -129,6 +129,28 @@ def test_a_token_that_is_refused_again_and_again_is_given_up(code: int, asked: i
     assert led.command == ListPage(500, "")
 
 
+REMEDY = (
+    "an API that computes its objects when they are read, such as metrics.k8s.io, cannot be watched: read it with "
+    "`axn.client.get`, and again after `axn.requeue_after`"
+)
+
+
+def test_an_api_that_cannot_be_watched_is_named_with_the_remedy() -> None:
+    """Regression: the controller never started, and the reason was "garbage"."""
+    led = Led()
+    led.tell(Reply(200, b'{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[]}'))
+
+    assert led.stream.error is not None
+    assert led.stream.error.message == f"the list could not be decoded: it has no resourceVersion; {REMEDY}"
+
+    led.waits_out()
+    led.lists(thing("a"), version=42)
+    led.tell(refused(405, msgspec.json.encode(status(405, "MethodNotAllowed", "not allowed"))))
+
+    assert led.stream.error is not None
+    assert (led.stream.error.verb, led.stream.error.message) == ("watch", f"not allowed; {REMEDY}")
+
+
 def expires(led: Led, times: int) -> None:
     """Let the token of the second page expire in that many lists."""
     for _ in range(times):
