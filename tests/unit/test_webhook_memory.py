@@ -144,7 +144,8 @@ async def test_what_does_not_fit_waits_for_the_rest_and_small_requests_do_not_wa
     assert order == ["a", "c"]
     tasks[0].cancel()
     go_on.set()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    async with asyncio.timeout(20):
+        await asyncio.gather(*tasks, return_exceptions=True)
     assert order == ["a", "c", "b"]
     async with budget.taken(MOST_MEMORY):
         """All of it is free again."""
