@@ -8,7 +8,7 @@ import logging
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,13 +64,17 @@ class Port:
     def __init__(self, server: HttpServer, trust: ssl.SSLContext | None, line: str, status: int) -> None:
         self.server, self._trust, self._line, self._status = server, trust, line, status
         self.connections: Any = server._state.connections
+        self.writers: list[asyncio.StreamWriter] = []
 
     @property
     def received(self) -> int:
-        return sum(each.received for each in self.connections)
+        return sum(each.received for each in self.connections if not each.transport.is_closing())
 
-    async def client(self) -> Client:
-        return Client(*await asyncio.open_connection("127.0.0.1", self.server.port, ssl=self._trust))
+    async def client(self, *, shakes_hands: bool = True) -> Client:
+        trust = self._trust if shakes_hands else None
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port, ssl=trust)
+        self.writers.append(writer)
+        return Client(reader, writer)
 
     def request(self, size: int = 2) -> bytes:
         return f"{self._line} HTTP/1.1\r\nhost: a\r\ncontent-length: {size}\r\n\r\n".encode()
@@ -80,7 +84,6 @@ class Port:
         client = await self.client()
         client.writer.write(self.request() + b"{}")
         answer = await client.answer()
-        client.writer.transport.abort()
         return bool(answer.status == self._status)
 
 
@@ -93,26 +96,26 @@ def port(request: pytest.FixtureRequest, authority: Authority) -> Callable[..., 
     async def serving(**limits: Any) -> AsyncIterator[Port]:
         server = make(replace(options, **limits), authority.issue("port").server_context())
         await server.start()
+        served = Port(server, trust, line, status)
         try:
             async with asyncio.timeout(SECONDS):
-                yield Port(server, trust, line, status)
+                yield served
         finally:
+            for writer in served.writers:
+                writer.transport.abort()
             await server.stop()
 
     return serving
 
 
 async def test_connections_and_handshakes_are_counted(port: Callable[..., Any]) -> None:
-    async with port(connections=4) as served, AsyncExitStack() as silent:
+    async with port(connections=4) as served:
         for _ in range(12):
-            _, writer = await asyncio.open_connection("127.0.0.1", served.server.port)
-            silent.callback(writer.transport.abort)
-        clients = [await served.client() for _ in range(12)]
+            await served.client(shakes_hands=False)
+            await served.client()
         await until(lambda: len(served.connections) <= 4)
         await until(lambda: len(served.server._handshakes) <= 4)
         assert await served.answers()
-        for client in clients:
-            client.writer.transport.abort()
 
 
 async def test_bytes_of_all_clients_are_counted(port: Callable[..., Any]) -> None:
@@ -128,8 +131,6 @@ async def test_bytes_of_all_clients_are_counted(port: Callable[..., Any]) -> Non
             most = max(most, served.received)
         assert most <= 50_000 + 9_000
         assert await served.answers()
-        for client in clients:
-            client.writer.transport.abort()
 
 
 async def test_a_request_that_is_too_large_ends_its_connection_alone(port: Callable[..., Any]) -> None:
@@ -143,10 +144,7 @@ async def test_a_request_that_is_too_large_ends_its_connection_alone(port: Calla
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET /heal", b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{"])
 async def test_slow_clients_are_closed(port: Callable[..., Any], sent: bytes) -> None:
     async with port(answer=0.3, request=0.2, handshake=0.3) as served:
-        for client in (
-            await served.client(),
-            Client(*await asyncio.open_connection("127.0.0.1", served.server.port)),
-        ):
+        for client in (await served.client(), await served.client(shakes_hands=False)):
             client.writer.write(sent)
             await client.closed()
 
@@ -165,12 +163,8 @@ async def test_garbage_is_neither_answered_by_an_error_nor_logged(
     port: Callable[..., Any], garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with port() as served:
-        for client in (
-            await served.client(),
-            Client(*await asyncio.open_connection("127.0.0.1", served.server.port)),
-        ):
+        for client in (await served.client(), await served.client(shakes_hands=False)):
             client.writer.write(garbage)
-            client.writer.write_eof() if client.writer.can_write_eof() else client.writer.close()
             await client.closed()
         assert await served.answers()
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
