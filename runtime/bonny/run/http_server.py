@@ -121,11 +121,11 @@ class _Connection(HttpToolsProtocol):
         super().data_received(data)
         if self._bytes > self._options.request_bytes:
             self.transport.abort()
-        others: list[Any] = [each for each in self.connections if not each.transport.is_closing()]
+        everyone: list[Any] = list(self.connections)
+        others = [each for each in everyone if each.received and not each.transport.is_closing()]
         excess = sum(each.received for each in others) - self._options.unanswered_bytes
-        for each in sorted(
-            (each for each in others if each.cycle and each.cycle.more_body), key=lambda each: each.since
-        ):
+        incomplete = [each for each in others if not each.answering or each.cycle.more_body]
+        for each in sorted(incomplete, key=lambda each: each.since):
             if excess > 0:
                 each.transport.abort()
                 excess -= each.received

@@ -76,7 +76,7 @@ class WebhookApp:
         await send({"type": "http.response.start", "status": int(status), "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
-    async def _answer(self, path: str, body: bytes) -> Answer:
+    async def _answer(self, path: str, body: Any) -> Answer:
         if path not in self.routes:
             return HTTPStatus.NOT_FOUND, b"404: Not Found"
         began, memory = time.monotonic(), needed(body)

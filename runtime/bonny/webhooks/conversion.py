@@ -255,7 +255,8 @@ class _Conversion:
         except BaseException as error:  # noqa: BLE001  also sys.exit: it must not hide all objects of the kind
             self.failed = True
             self._report(self._resource, "failed", function.__qualname__, type(error).__name__)
-        return target.fit(as_stored(made, target.schema), content)
+        made = as_stored(made, target.schema)
+        return target.fit(made, content)
 
     def _restored(
         self, made: Resource, kept: list[Loss], was: Resource, source: _Form, target: _Form

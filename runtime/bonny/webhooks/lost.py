@@ -130,10 +130,15 @@ def _flat(content: Any, schema: Resource, path: Path = ()) -> Iterator[tuple[Pat
 
 def _nested(flat: dict[Path, Any]) -> Any:
     """The opposite of `_flat`. A field or item whose object or list is missing was changed by the user, and stays."""
-    own, parts = flat.pop((), None), dict[Step, dict[Path, Any]]()
-    for path, value in flat.items():
-        parts.setdefault(path[0], {})[path[1:]] = value
-    made = {step: _nested(part) for step, part in parts.items()}
+    own, parts = flat.pop((), None), dict[Step, Any]()
+    for (step, *inside), value in flat.items():
+        if not (inside or isinstance(value, (dict, tuple)) or isinstance(parts.get(step), dict)):
+            parts[step] = value  # most are such: a dict for each would take most of the memory
+            continue
+        if not isinstance(parts.get(step), dict):
+            parts[step] = {}
+        parts[step][tuple(inside)] = value
+    made = {step: _nested(part) if isinstance(part, dict) else part for step, part in parts.items()}
     if isinstance(own, tuple) or any(isinstance(step, tuple) for step in made):
         order = {step: index for index, step in enumerate(own or ())}
         return [made[step] for step in sorted(made, key=lambda step: order.get(step, len(order)))]

@@ -2,8 +2,9 @@
 
 It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, list of the
-operator's kinds, and what it takes to apply the samples. With webhooks: list of endpointslices and get of the Secret in
-the operator's namespace, and get of both webhook configurations. A check that is forbidden is a finding, too.
+operator's kinds, and what it takes to apply the samples. With webhooks: list of endpointslices and deployments, and get
+of the Secret, in the operator's namespace, and get of both webhook configurations. A check that is forbidden is a
+finding, too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bonny.api.values import quantity_value
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import (
@@ -44,12 +46,14 @@ from bonny.kinds import Kind
 from bonny.naming import check_dns_label
 from bonny.operator import Operator
 from bonny.resource import Resource, identify, key_of
+from bonny.run.http_server import WEBHOOKS
 from bonny.run.permissions import missing_lines
 from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
 from bonny.tls.secret import CERTIFICATE, KEY, SECRET
 from bonny.webhooks import names
 from bonny.webhooks.ca_bundles import client_configs
+from bonny.webhooks.memory import MOST_MEMORY
 
 from ..crd.definition import crds
 from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents, read_each_version
@@ -70,6 +74,9 @@ ROLE_SECONDS: Final = (0.5, 1.5, 0.0)
 DIFF_LINES: Final = 20
 MANIFEST: Final = "apply what `invoke manifest` writes"
 SLICE: Final = Kind("discovery.k8s.io/v1", "EndpointSlice")
+DEPLOYMENT: Final = Kind("apps/v1", "Deployment")
+# Of the process itself, with some 20,000 objects.
+OWN_MEMORY: Final = 100 * 2**20
 # The operator renews a certificate that is valid for less than a third of a year.
 FEW_DAYS: Final = 30
 # To the person whose check the API server refuses.
@@ -86,7 +93,7 @@ class Finding:
     """The result of one check."""
 
     part: str
-    """cluster, version, manifest, crd, permissions, webhook or sample."""
+    """cluster, version, manifest, crd, permissions, webhook, memory or sample."""
 
     ok: bool
     text: str
@@ -163,6 +170,7 @@ async def examine(
         if operator.has_webhooks and not installs:
             yield await _look("webhook", _answered(client, operator, namespace))
             yield await _look("webhook", _certified(client, operator, namespace))
+            yield await _look("memory", _roomy(client, operator, namespace))
         for file, text in samples.items():
             yield await _look("sample", _accepted(client, operator, file, text), wrong=UsageError)
 
@@ -284,6 +292,21 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
     if days < FEW_DAYS:
         raise _Wrong(f"the certificate in Secret {secret.key} ends in {days} days: see the log of the operator")
     return f"the certificate in Secret {secret.key} is trusted, and ends in {days} days"
+
+
+async def _roomy(client: Client, operator: Operator, namespace: str) -> str:
+    """The memory limits of the Deployment leave room for what its webhooks and conversions may take."""
+    needed = OWN_MEMORY + WEBHOOKS.unanswered_bytes + MOST_MEMORY
+    label = f"app.kubernetes.io/name={operator.name}"
+    for each in await client.list(DEPLOYMENT, namespace=namespace, label_selector=label):
+        for container in each["spec"]["template"]["spec"]["containers"]:
+            limit = container.get("resources", {}).get("limits", {}).get("memory")
+            if limit is not None and container["name"] == "operator" and quantity_value(str(limit)) < needed:
+                raise _Wrong(
+                    f"Deployment {key_of(each)} has {limit} of memory, and its webhooks need {needed >> 20}Mi: "
+                    "raise the limit with `customize` of `Deploy`"
+                )
+    return f"webhooks need {needed >> 20}Mi of memory, and no Deployment of the operator has less"
 
 
 async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:
