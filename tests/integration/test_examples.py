@@ -560,13 +560,15 @@ def test_a_record_is_made_corrected_and_deleted_with_its_object_and_a_429_is_wai
     def made() -> list[str]:
         return [record["addresses"][0] for record in stage.dns.records.values()]
 
+    def reconciled() -> tuple[str, str]:
+        return condition_of(stage.get("dns.example.com/v1", "DnsRecord", "shop"))
+
     stage.dns.too_many = 1
     with stage.running(reconcile_every=PERIOD_SECONDS):
         stage.apply(shop)
-        reason = lambda: condition_of(stage.get("dns.example.com/v1", "DnsRecord", "shop"), "Reconciled")["reason"]  # noqa: E731
-        stage.eventually(lambda: reason() == "Throttled")
+        stage.eventually(lambda: reconciled() == ("False", "Throttled"))
         stage.eventually(lambda: made() == ["203.0.113.7"])
-        stage.eventually(lambda: reason() == "Succeeded")
+        stage.eventually(lambda: reconciled() == ("True", "Succeeded"))
 
         (uid,) = stage.dns.records
         stage.dns.records[uid] = {"host": "shop.example.com", "addresses": ["198.51.100.1"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import shutil
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_the_page_shows_the_example(name: str) -> None:
 
 
 async def test_a_crash_makes_no_second_record(sandbox: Sandbox, repository: Path) -> None:
-    """The test of the page. The record was made before the crash, and again after it, under the same name."""
+    """The test of the page: the record that was made before the crash is found after it."""
     async with page().fake_dns() as dns, running(sandbox, repository) as operator:
         await page().test_a_crash_makes_no_second_record(dns, operator)
         assert dns.requests.count("PUT") == 1
@@ -63,7 +64,7 @@ async def test_an_operator_that_a_test_ended_is_started_again_to_remove_what_is_
     async with page().fake_dns() as dns:
         async with running(sandbox, repository) as operator:
             await operator.apply({**page().record(), "metadata": {"name": "left"}})
-            await dns.made.wait()
+            await asyncio.wait_for(dns.made.wait(), 20)
             await operator.kill()
             assert operator.process.returncode == -9
             assert "stopping" not in operator.log()
@@ -79,7 +80,7 @@ async def test_restart_stops_what_runs_and_takes_the_variables_of_the_moment(
             await operator.restart()
             assert (first.returncode, operator.process.poll()) == (0, None)
             shop = await operator.apply({**page().record(), "metadata": {"name": "shop"}})
-            await other.made.wait()
+            await asyncio.wait_for(other.made.wait(), 20)
             await operator.delete(shop)
             await operator.until_gone(shop)
             assert isinstance(operator, RunningOperator)
