@@ -1,8 +1,8 @@
 """Granting: whether the operator may create a Role or a binding.
 
-Kubernetes lets nobody grant permissions that he does not have. A rule with the verb `escalate` on roles, or `bind` on
-those that a binding names, lifts that. `bonny_dev.testing.handle` checks what a handler registers, and `warnings`
-describes what nobody can check before.
+A client may only grant permissions that it has. A rule with the verb `escalate` on roles, or `bind` on the role that a
+binding names, lifts that. `bonny_dev.testing.handle` checks the roles that a handler registers; a manifest, which does
+not know them, gets `warnings`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def lacking(
 ) -> list[Resource]:
     """The rules without which an operator with the permissions `granted` may not create `resource`; none if it may.
 
-    `namespace` is that of its owner. For a binding, the role is looked for in `known`; of another one nobody knows what
-    it grants, so `bind` is needed.
+    `namespace` is that of its owner. The role of a binding is searched in `known`; for another role, `bind` is needed.
     """
     kind = resource["kind"]
     if resource["apiVersion"] != API_VERSION or kind not in ROLES + BINDINGS:
