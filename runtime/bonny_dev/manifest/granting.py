@@ -36,8 +36,9 @@ def lacking(
     scope = (resource["metadata"].get("namespace") or namespace) if kind in ("Role", "RoleBinding") else CLUSTER
     role, verb = resource, "escalate"
     if kind in BINDINGS:
-        named, verb = resource["roleRef"], "bind"
-        role = {"kind": named["kind"], "metadata": named}
+        if not {"kind", "name"} <= (named := resource.get("roleRef") or {}).keys():
+            return []  # refused for another reason
+        role, verb = {"kind": named["kind"], "metadata": named}, "bind"
         role = next((each for each in known if _name(each) == _name(role)), role)
     of_roles = Kind(API_VERSION, role["kind"])
     freely = Permission(scope, of_roles.group, of_roles.plural, (role["metadata"]["name"],), verb)

@@ -118,10 +118,11 @@ async def handle(
 
     The object, and each status that the handler registers, is checked and filled in as the API server does it; unknown
     fields are refused. So are children of a kind that the controller does not own, unknown and wrongly typed fields of
-    built-in kinds, and Roles that grant more than the operator has. The controller's own steps run, `def` handlers run in a thread. For `finalize` it is called as
-    the step `Finalizer` does; without a handler for `action` nothing is called. `now` is `axn.now`, by default the
-    time. A `Wait` is not raised: its message is in `waiting` of the token, its time in `requeue_seconds`. `waiting`
-    also names the objects that others wait for (`register_descendant(after=, when=)`), judged by `observed`.
+    built-in kinds, and Roles that grant more than the operator has. The controller's own steps run, `def` handlers run
+    in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
+    called. `now` is `axn.now`, by default the time. A `Wait` is not raised: its message is in `waiting` of the token,
+    its time in `requeue_seconds`. `waiting` also names the objects that others wait for (`register_descendant(after=,
+    when=)`), judged by `observed`.
 
     `answers` are the answers to what it sends with `axn.client`; a request that has none, or that the controller's
     `rules` do not allow, fails the test. The token has them as `requests`.
