@@ -49,6 +49,11 @@ LOOK_SECONDS: Final = 0.05
 PROTECTION: Final = frozenset({"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"})
 MANAGER: Final = "integration-test"
 LOG: Final = "operator.log"
+# As `python -m` does, and refusals in the log quote the objects, which are the test's own.
+START: Final = (
+    "import runpy, sys; from bonny.client.errors import shows_values; shows_values.set(True); "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
 
 
 class RunningOperator:
@@ -240,7 +245,7 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             (port,) = free_ports(1)
             settings = environment(operator, root, kubeconfig=identity, port=port)
             process = guard.popen(
-                [sys.executable, "-m", project.package],
+                [sys.executable, "-c", START, project.package],
                 log_file=guard.folder / LOG,
                 env=settings | (loopback.environment() if loopback else {}),
                 cwd=root,
