@@ -22,12 +22,13 @@ from typing import Any, Final, TypeVar
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
 from bonny.client.errors import NotFound, Refusal, shows_values
+from bonny.errors import UsageError
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Key, Resource, identify, key_of, named
 from bonny.run.config import ALL_NAMESPACES
 
-from ..install import install, kind_of, kinds_of
+from ..install import install, kind_of, kinds_of, misspelt
 from ..manifest import bundle
 from ..project import Project
 from ..sandbox import Sandbox
@@ -76,6 +77,7 @@ class RunningOperator:
 
         Without a namespace it goes to `default`, or to the operator's own if it watches no other.
         Raises: `ApiError`; when the API server refuses it, with a note that has the text that a user reads.
+        `UsageError` for a misspelt kind.
         """
         shows_values.set(True)
         kind, placed = self._placed(resource)
@@ -219,6 +221,8 @@ class RunningOperator:
 
     def _placed(self, resource: Mapping[str, Any]) -> tuple[Kind, Resource]:
         placed = dict(resource)
+        if problem := misspelt(placed, self.operator):
+            raise UsageError(problem)
         kind = kind_of(placed, self._kinds)
         if kind.namespaced and not placed["metadata"].get("namespace"):
             # The operator's own namespace admits only pods that are as restricted as itself.
