@@ -166,6 +166,10 @@ CONTAINER = {"name": "c", "image": "i", "resources": {"limits": {"cpu": 1, "memo
         ),
         (child("apps/v1", "Deployment", spec={"template": {"spec": {"containers": [CONTAINER]}}}), ""),
         (child("v1", "ConfigMap", data={"size": None}, immutable=None), ""),
+        (
+            child("apps/v1", "Deployment", spec={"template": {"spec": {"restartPolice": "Never"}}}),
+            "spec.template.spec.restartPolice: unknown field: did you mean restartPolicy?",
+        ),
     ],
 )
 async def test_a_field_of_a_child_that_the_api_server_would_refuse_is_refused(resource: Resource, said: str) -> None:

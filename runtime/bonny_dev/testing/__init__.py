@@ -34,6 +34,7 @@ from .scheduling import schedule as schedule
 from .servers import reconcile as reconcile
 from .servers import run_task as run_task
 from .shown import child_of as child_of
+from .shown import ready as ready
 from .token import Handled as Handled
 from .token import axn as axn
 from .token import handle as handle

@@ -74,6 +74,8 @@ def _of(module: str, node: ast.expr) -> Resource:
         case ast.Name(id=name) if name in _names(module):
             its = _names(module)[name]
             return _schema(its if isinstance(its, str) else module, name)
+        case ast.BinOp(left=ast.Name(id=name) as first) if name not in SCALARS:
+            return _of(module, first)  # with all the fields of the other
         case ast.Subscript(value=ast.Name(id="list"), slice=item):
             return {"type": "array", "items": _of(module, item)}
         case ast.Subscript(value=ast.Name(id="dict"), slice=ast.Tuple(elts=[_, value])):
