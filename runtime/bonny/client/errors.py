@@ -123,8 +123,8 @@ MOST_TEXT: Final = 4096
 MOST_CAUSES: Final = 100
 
 
-# The API server's own texts, made of constants, NAMEs and amounts, one a line: of RBAC, and where a reason alone gives
-# no hint. The text of a policy or a webhook is left out, except for its name: it may contain any value.
+# The API server's own texts, made of constants, NAMEs and amounts, one a line: of RBAC, and where a reason says too
+# little. The text of a policy or a webhook is left out, except for its name: it may contain any value.
 _MESSAGES: Final = r"""
 User "[^"]+" cannot \w+ resource "NAME" in API group "[\w.-]*"(?: in the namespace "NAME"| at the cluster scope)?
 must have cluster-admin privileges to use the aggregationRule$

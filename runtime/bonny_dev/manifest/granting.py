@@ -1,8 +1,8 @@
 """Granting: whether the operator may create a Role or a binding.
 
-In Kubernetes a client can grant only permissions that it has. A rule with the verb `escalate` on roles, or `bind` on
-the roles that a binding names, lifts that. `bonny_dev.testing.handle` checks what a handler registers, and `warnings`
-describes what cannot be checked before.
+A client may only grant permissions that it has. A rule with the verb `escalate` on roles, or `bind` on the role that a
+binding names, lifts that. `bonny_dev.testing.handle` checks the roles that a handler registers; a manifest, which does
+not know them, gets `warnings`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def lacking(
 ) -> list[Resource]:
     """The rules without which an operator with the permissions `granted` may not create `resource`; none if it may.
 
-    `namespace` is that of its owner. For a binding, the role is looked for in `known`; what another
-    one grants is not known, so `bind` is needed.
+    `namespace` is that of its owner. The role of a binding is searched in `known`; for another role, `bind` is needed.
     """
     kind = resource["kind"]
     if resource["apiVersion"] != API_VERSION or kind not in ROLES + BINDINGS:
@@ -37,8 +36,9 @@ def lacking(
     scope = (resource["metadata"].get("namespace") or namespace) if kind in ("Role", "RoleBinding") else CLUSTER
     role, verb = resource, "escalate"
     if kind in BINDINGS:
-        named, verb = resource["roleRef"], "bind"
-        role = {"kind": named["kind"], "metadata": named}
+        if not {"kind", "name"} <= (named := resource.get("roleRef") or {}).keys():
+            return []  # refused for another reason
+        role, verb = {"kind": named["kind"], "metadata": named}, "bind"
         role = next((each for each in known if _name(each) == _name(role)), role)
     of_roles = Kind(API_VERSION, role["kind"])
     freely = Permission(scope, of_roles.group, of_roles.plural, (role["metadata"]["name"],), verb)
