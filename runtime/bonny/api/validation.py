@@ -129,7 +129,9 @@ def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) 
         return
     elif "enum" in schema and not any(type(value) is type(one) and value == one for one in schema["enum"]):
         yield f"{where}: must be one of {', '.join(map(str, schema['enum']))}"
-    elif any(not enough(_fitting(value, schema[key]), schema[key]) for key, enough in _COMBINED.items() if key in schema):
+    elif any(
+        not enough(_fitting(value, schema[key]), schema[key]) for key, enough in _COMBINED.items() if key in schema
+    ):
         yield f"{where}: must fit {', '.join(f'{key} {schema[key]}' for key in _COMBINED if key in schema)}"
     elif isinstance(value, dict):
         yield from _object_problems(value, schema, where, strict=strict)

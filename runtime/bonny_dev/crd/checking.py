@@ -58,7 +58,7 @@ def checked_schema(version: type[Version]) -> Resource:
 
 def check(schema: Resource, where: str, *, correlated: bool = True) -> None:
     """Raises: `OptionError` naming the path of the field. `correlated`: the server knows what its value was before."""
-    _check_rules(schema, where, correlated=correlated)
+    check_rules(schema, where, correlated=correlated)
     _check_limits(schema, where)
     _check_value(schema, where)
     if LIST_TYPE in schema:
@@ -84,7 +84,8 @@ def field_at(schema: Resource, path: str) -> Resource | None:
     return schema
 
 
-def _check_rules(schema: Resource, where: str, *, correlated: bool) -> None:
+def check_rules(schema: Resource, where: str, *, correlated: bool = True) -> None:
+    """As `check`, for the rules of one level."""
     for rule in schema.get(RULES, ()):
         label, message = f"the rule {rule['rule']!r}", rule["message"].strip()
         if not rule["rule"].strip() or not message or re.search(r"[\n\r]", message):

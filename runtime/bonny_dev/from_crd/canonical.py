@@ -102,7 +102,12 @@ def without(schema: Resource, *keywords: str) -> Resource:
 
 def shape(schema: Resource, *but: str) -> str:
     """A text that is equal for canonical schemas of equal content, whatever their descriptions and order of fields."""
-    return json.dumps(undescribed(without(schema, *but)), sort_keys=True, default=str)
+    return content(undescribed(schema), *but)
+
+
+def content(schema: Resource, *but: str) -> str:
+    """A text that is equal for equal canonical schemas, whatever the order of their fields."""
+    return json.dumps(without(schema, *but), sort_keys=True, default=str)
 
 
 def _with_effect(schema: Resource) -> Resource:
@@ -116,7 +121,9 @@ def _with_effect(schema: Resource) -> Resource:
         node = without(node, "items")
     if PRESERVE_UNKNOWN in node and kind == "array":  # protects the fields of its items
         node["items"] = {**node.get("items", {}), PRESERVE_UNKNOWN: True}
-    if PRESERVE_UNKNOWN in node and (kind not in (None, "object") or isinstance(node.get("additionalProperties"), dict)):
+    if PRESERVE_UNKNOWN in node and (
+        kind not in (None, "object") or isinstance(node.get("additionalProperties"), dict)
+    ):
         node = without(node, PRESERVE_UNKNOWN)
     return node
 

@@ -45,7 +45,9 @@ def _value(schema: Resource) -> Any:
     if schema.get("type") == "object":
         fields = schema.get("properties", {})
         given = _EMBEDDED if EMBEDDED in schema else {}
-        return given | {name: _value(fields[name]) for name in schema.get("required", ()) if name not in given}
+        one = next(iter(schema.get("oneOf") or schema.get("anyOf") or [{}]))
+        required = [*schema.get("required", ()), *one.get("required", ())]
+        return given | {name: _value(fields[name]) for name in required if name in fields and name not in given}
     if schema.get("type") == "array":
         return [_value(schema["items"])] * schema.get("minItems", 0)
     if schema.get("type") == "string":
