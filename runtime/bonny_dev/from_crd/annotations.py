@@ -155,9 +155,9 @@ def _scalar(node: Resource, sized: dict[str, Any]) -> _Type:
 def _item(node: Resource, classes: Classes) -> str:
     typed = _type(node, classes)
     nullable = "nullable" in node and typed.base != "Any"
-    if (name := classes.name_of(node)) and TYPE not in node:
-        description = node.get("description", "")
-        typed.options |= {"description": description} if description != classes.description_of(name) else {}
+    description = node.get("description", "")
+    if (name := classes.name_of(node)) and description != classes.description_of(name):
+        typed.options["description"] = description
     return f"{typed} | None" if nullable else str(typed)
 
 

@@ -77,8 +77,8 @@ class Classes:
         return self._of_nodes.get(id(node), "")
 
     def description_of(self, name: str) -> str:
-        """The description of a model: that of the first object, unless some object has none."""
-        descriptions = self._descriptions[name]
+        """The description of a model: that of the first object, unless some object has none. Schemas have none."""
+        descriptions = self._descriptions.get(name, [""])
         return descriptions[0] if all(descriptions) or not any(descriptions) else ""
 
     def _order(self, node: Resource) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from bonny.api import Version
@@ -58,7 +59,7 @@ def _value(schema: Resource) -> Any:
 
 
 def _number(schema: Resource) -> int:
-    least = int(schema.get("minimum", min(1, schema.get("maximum", 1)))) + int("exclusiveMinimum" in schema)
+    least = math.ceil(schema.get("minimum", min(1, schema.get("maximum", 1)))) + int("exclusiveMinimum" in schema)
     step = int(schema.get("multipleOf", 1))
     return -(-least // step) * step
 

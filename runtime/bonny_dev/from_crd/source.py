@@ -187,7 +187,7 @@ def _wrapped(line: str) -> list[str]:
 def _status(version: Resource, schema: Resource) -> Resource | None:
     """The schema of the status; one without fields where there is the subresource alone."""
     has_subresource = "status" in (version.get("subresources") or {})
-    status: Resource | None = schema["properties"].get("status", {} if has_subresource else None)
+    status: Resource | None = schema["properties"].get("status", {"type": "object"} if has_subresource else None)
     return status
 
 
