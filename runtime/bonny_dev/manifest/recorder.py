@@ -57,9 +57,10 @@ class Comparison:
     the runtime chooses among them."""
 
     def __str__(self) -> str:
+        # What is to be done stands last, next to the prompt: a short run leaves much unused.
         parts = {
-            "used but not granted; add to `rules` of the controller that needs them": self.missing,
             "granted but never used this time": self.unused,
+            "used but not granted; add to `rules` of the controller that needs them": self.missing,
         }
         texts = [
             f"permissions {title}:\n" + "".join(f"  {line}\n" for line in _lines(rules))
