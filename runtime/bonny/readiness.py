@@ -30,8 +30,8 @@ def is_ready(resource: Mapping[str, Any]) -> bool:
     - Other built-in kinds: when they exist.
     - All other kinds: the condition Ready is True; if there is none, Available.
 
-    A status or a condition of an older generation does not count. In a unit test, `bonny_dev.testing.ready` makes a ready
-    child.
+    A status or a condition of an older generation does not count. In a unit test, `bonny_dev.testing.ready` makes a
+    ready child.
     Raises: `KeyError` for an object without apiVersion, kind or metadata.
     """
     metadata, status, kind = resource["metadata"], resource.get("status") or {}, resource["kind"]

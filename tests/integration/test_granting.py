@@ -102,7 +102,7 @@ async def findings(sandbox: Sandbox, operator: Operator) -> list[tuple[bool, str
     cluster = Kubeconfig(str(sandbox.kubeconfig))
     return [
         (each.ok, each.text, each.detail)
-        async for each in examine(operator, cluster, namespace=NAME, samples={}, installs=True)
+        async for each in examine(operator, cluster, namespace=NAME, samples={})
         if each.part == "permissions"
     ]
 

@@ -216,6 +216,13 @@ def test_a_role_that_grants_too_much_is_refused_with_the_rules_that_the_operator
         'cannot apply roles.rbac.authorization.k8s.io default/team (403): roles.rbac.authorization.k8s.io "team" is '
         'forbidden: user "system:serviceaccount:op:op" is attempting to grant RBAC permissions not currently held'
     )
+
+    # Also where a developer sees values: the groups, and the rules as Go writes them, would only be longer.
+    def locally() -> Refusal:
+        shows_values.set(True)
+        return refusal(failure, verb="apply", resource="roles.rbac.authorization.k8s.io default/team")
+
+    assert log_text_of(contextvars.copy_context().run(locally)) == str(error)
     # As an author pastes them into `rules`, which is a tuple.
     assert json.loads(f"[{rules}]") == [
         {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "list"]},

@@ -251,9 +251,9 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
         if message == LEFT_OUT and failure.code not in JUDGED:
             message = failure.reason or kind.default_message
     error = kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
-    if kind is Forbidden and (rules := _missing_rules(failure.message)):
+    if rules := _missing_rules(failure.message) if kind is Forbidden else []:
         error.args = (f"{error}{MISSING_RULE}{', '.join(map(json.dumps, rules))}",)
-    if shows_values.get():
+    elif shows_values.get():
         error.whole_message = failure.message
     return error
 

@@ -165,7 +165,7 @@ async def examine(
         # The API server of a sandbox cannot reach a Service, so the manifest for it has no webhooks.
         found = await _look("permissions", _granted(client, operator, namespace, deployed=not installs))
         yield replace(found, detail=(*found.detail, *granting.warnings(operator)))
-        for controller in granting.controllers(operator):
+        for controller in () if installs else granting.controllers(operator):
             yield await _look("permissions", _grants_what_it_has(client, operator, controller))
         if operator.has_webhooks and not installs:
             yield await _look("webhook", _answered(client, operator, namespace))
@@ -339,7 +339,7 @@ async def _grants_what_it_has(client: Client, operator: Operator, controller: ty
     if missing:
         lines = [f"{rules}  # for {name}" for rules, name in missing.items()]
         raise _Wrong(f"{controller.__name__} may not grant what it lacks: add to its `rules`", *lines)
-    return f"{controller.__name__} lacks no rule to grant, as far as its objects say"
+    return f"no object of {controller.__name__} was refused because of a rule that it grants"
 
 
 async def _accepted(client: Client, operator: Operator, file: str, text: bytes) -> str:

@@ -47,7 +47,7 @@ _made: Final[dict[tuple[str, str], Resource]] = {}
 
 @cache
 def _names(module: str) -> dict[str, Any]:
-    """The classes of a stub, and the modules of those that it imports."""
+    """The classes of a stub, and the modules of the classes that it imports."""
     names: dict[str, Any] = {}
     for node in ast.parse(files("bonny").joinpath("types", f"{module}.pyi").read_text("utf-8")).body:
         match node:
