@@ -255,7 +255,7 @@ def examples(page: str) -> Mapping[str, str]:
 
 
 def members(module: str, node: ast.ClassDef) -> list[Member]:
-    """What is public and has a docstring: fields, then methods and properties, in the order of the source.
+    """Public names that have a docstring: fields, then methods and properties, in the order of the source.
 
     The members of a private base in the same module come first.
     """

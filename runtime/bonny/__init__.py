@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from .core.queue import Reason as Reason
     from .core.records import Action as Action
     from .deploy import Deploy as Deploy
+    from .deploy import FromConfigMap as FromConfigMap
+    from .deploy import FromSecret as FromSecret
     from .errors import Retry as Retry
     from .errors import Terminal as Terminal
+    from .errors import Throttled as Throttled
     from .errors import Wait as Wait
     from .kinds import Kind as Kind
     from .kinds import List as List
@@ -58,8 +61,8 @@ _MODULES = {
     "controller": ("Controller",),
     "core.queue": ("Reason",),
     "core.records": ("Action",),
-    "deploy": ("Deploy",),
-    "errors": ("Retry", "Terminal", "Wait"),
+    "deploy": ("Deploy", "FromConfigMap", "FromSecret"),
+    "errors": ("Retry", "Terminal", "Throttled", "Wait"),
     "kinds": ("Kind", "List", "Owned", "Related", "Scope"),
     "operator": ("Operator",),
     "readiness": ("is_ready",),

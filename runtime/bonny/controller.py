@@ -29,12 +29,14 @@ from .api.of_kinds import OfKinds
 from .api.reading import read
 from .axn import Axn
 from .core.conditions import RECONCILED
+from .core.queue import Queue
 from .core.records import Action
 from .engine.reconcile import Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
+from .lifespan import HasLifespan
 from .naming import check_finalizer, check_rules, check_tuple, kebab_case
-from .resource import Resource
+from .resource import Key, Resource
 
 V_co = TypeVar("V_co", covariant=True)
 C = TypeVar("C", bound="Controller[Any]")
@@ -60,7 +62,7 @@ def _is_camel_case(name: str) -> bool:
     return name.isascii() and name.isalnum() and name[0].isupper()
 
 
-class Controller(OfKinds, Generic[V_co]):
+class Controller(OfKinds, HasLifespan, Generic[V_co]):
     """Reconciles the objects of one or several kinds. One instance serves all of them.
 
     Guarantees: an object is never reconciled twice at the same time; a failed reconcile is retried with exponential
@@ -199,6 +201,11 @@ class Controller(OfKinds, Generic[V_co]):
         """Whether a handler for `action` is defined."""
         own = _defined(cls, action.value)
         return own or (action in (Action.ADD, Action.MODIFY) and _defined(cls, "reconcile"))
+
+    @cached_property
+    def queues(self) -> list[Queue[Key]]:
+        """The workqueues of its kinds, which `Throttled` pauses together."""
+        return []
 
     @cached_property
     def handlers_by_action(self) -> Mapping[Action, Callable[[Axn[V_co]], Awaitable[None] | None]]:

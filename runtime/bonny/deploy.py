@@ -7,15 +7,48 @@ You need it to change the manifest. You do not need it to change the running pro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from ipaddress import ip_network
+from typing import ClassVar, Literal, TypeAlias
 
 from .errors import OptionError
+from .naming import check_tuple, is_subdomain
 from .resource import Resource
 
 Customize: TypeAlias = Callable[[list[Resource]], list[Resource]]
 """Gets the objects of a manifest and returns the objects to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSource:
+    """An object in the namespace of the operator: a `key` of it for `Deploy.env`, all its keys for `Deploy.env_from`.
+
+    The pod does not start before the object and the key exist. Raises: `OptionError` for impossible names.
+    """
+
+    name: str
+    key: str = ""
+    field: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if not is_subdomain(self.name) or not re.fullmatch(r"[-.\w]*", self.key, re.ASCII):
+            raise OptionError(
+                f"{self} cannot exist: use lower-case letters, digits, - and . in the name, and no spaces in the key"
+            )
+
+
+class FromSecret(EnvironmentSource):
+    """A Secret, for values that must not be read in the manifest: `FromSecret("dns-credentials", "token")`."""
+
+    field = "secret"
+
+
+class FromConfigMap(EnvironmentSource):
+    """A ConfigMap: `FromConfigMap("dns", "url")`."""
+
+    field = "configMap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +67,17 @@ class Deploy:
 
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of every object, in addition to the recommended ones. Default: none."""
+
+    env: Mapping[str, str | EnvironmentSource] = field(default_factory=dict)
+    """Environment variables of the container: text, which the process gets as it is written here, or `FromSecret(name,
+    key)` or `FromConfigMap(name, key)`. BONNY_ variables that the manifest sets itself are refused. Default: none."""
+
+    env_from: tuple[EnvironmentSource, ...] = ()
+    """Secrets and ConfigMaps whose keys all become variables: `(FromSecret("dns-credentials"),)`. Default: none."""
+
+    egress: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Networks that the network policy opens, with TCP ports: `{"203.0.113.0/24": (5432,)}`. Default: none beyond DNS
+    and the ports of API servers, 443 among them, which are open to all destinations."""
 
     customize: Customize | None = None
     """A function that gets the list of all objects and returns the list to write, which may be the same list with
@@ -58,5 +102,27 @@ class Deploy:
             raise OptionError(f"Deploy.certificates is {self.certificates!r}: write 'own' or 'cert-manager'")
         if not isinstance(self.secure_metrics, bool):
             raise OptionError(f"Deploy.secure_metrics is {self.secure_metrics!r}: write True or False")
+        self._check_environment()
         if self.customize is not None and not callable(self.customize):
             raise OptionError(f"Deploy.customize is {self.customize!r}: name a function of a list of objects")
+
+    def _check_environment(self) -> None:
+        for option, given in (("env", self.env), ("egress", self.egress)):
+            if not isinstance(given, Mapping):
+                raise OptionError(f"Deploy.{option} is {given!r}: write a mapping")
+        for name, value in self.env.items():
+            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise OptionError(f"Deploy.env has {name!r}: use letters, digits and _, and no digit first")
+            if not (isinstance(value, EnvironmentSource) and value.key) and not isinstance(value, str):
+                raise OptionError(f'Deploy.env has {name}={value!r}: write text, or FromSecret("name", "key")')
+        check_tuple("Deploy", "env_from", self.env_from, EnvironmentSource, 'FromSecret("name")')
+        if keyed := next((each for each in self.env_from if each.key), None):
+            raise OptionError(f"Deploy.env_from has {keyed}: leave out the key, or name a variable for it in env")
+        for network, ports in self.egress.items():
+            try:
+                ip_network(network)
+            except ValueError as error:
+                raise OptionError(f"Deploy.egress: {error}: write a network, for example 203.0.113.0/24") from None
+            check_tuple("Deploy", f"egress[{network!r}]", ports, int, "5432")
+            if not ports or not all(0 < port < 65536 for port in ports):
+                raise OptionError(f"Deploy.egress[{network!r}] is {ports}: write TCP ports from 1 to 65535")

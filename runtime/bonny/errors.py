@@ -4,6 +4,7 @@ BonnyError
 ├── UsageError            wrong input from a person: one sentence, exit code 2
 │   └── OptionError       a wrong option of one of our classes
 ├── Retry                 raised by handlers: try again later, not an error
+│   └── Throttled         the same for all objects of the controller
 ├── Wait                  raised by handlers: something else has to happen first, not an error
 ├── Terminal              raised by handlers: stop until something changes
 ├── AlreadyApplied        a handler changed descendants, status or events after they were sent
@@ -53,8 +54,22 @@ class Retry(BonnyError):
     def __init__(self, message: str = "", *, after: float | None = None) -> None:
         super().__init__(message or "the handler asked for another try")
         if after is not None and not 0 <= after < math.inf:
-            raise OptionError(f"Retry(after={after}): use 0 or more seconds, or leave it out for the key's backoff")
+            raise OptionError(
+                f"{type(self).__name__}(after={after}): use 0 or more seconds, or none for the key's backoff"
+            )
         self.after = None if after is None else float(after)
+
+
+class Throttled(Retry):
+    """Raised by a handler when an external system asks for fewer requests, as an HTTP API does with status 429.
+
+    As `Retry`, and for `after` seconds, at most 300, no object of this controller or watcher is reconciled: changes and
+    deletions wait, too. Reconciles in progress go on. Other controllers, the probes and the lease do not notice. When
+    several objects ask, the pause that ends last counts.
+    """
+
+    def __init__(self, message: str = "an external system asks for fewer requests", *, after: float) -> None:
+        super().__init__(message, after=after)
 
 
 class Wait(BonnyError):

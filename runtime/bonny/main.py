@@ -2,7 +2,8 @@
 
 Exit codes: 0 after SIGTERM or SIGINT; 1 at once after a second signal; 2 with one sentence for bad configuration; 3
 when the lease was lost and the work of the leader did not stop in time (`bonny.run.leader`); 4 after an orderly stop
-because a callback, or a task that no handler started, raised SystemExit or KeyboardInterrupt.
+because a callback, or a task that no handler started, raised SystemExit or KeyboardInterrupt; 5 after an orderly stop
+because a lifespan failed (`bonny.lifespan`).
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ LARGE_BYTES: Final = 320 * 1024
 KEPT_FREE_BYTES: Final = 1024 * 1024
 
 CALLED_EXIT_CODE: Final = 4
+LIFESPAN_EXIT_CODE: Final = 5
 
 THREADS: Final = "to_thread"
 # After the grace period; enough for a thread that is about to end.
@@ -122,7 +124,9 @@ def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
                 code = CALLED_EXIT_CODE
                 _report_exit(error)
                 stop.set()
-        if serving.result():
+        failed, running_on = serving.result()
+        code = code or (LIFESPAN_EXIT_CODE if failed else 0)
+        if running_on:
             logging.shutdown()
             sys.stdout.flush()
             os._exit(code)
@@ -148,8 +152,8 @@ def _keep_large_blocks_apart() -> None:
         libc.mallopt(M_TRIM_THRESHOLD, KEPT_FREE_BYTES)
 
 
-async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asyncio.Event) -> bool:
-    """Serve until `stop` is set; returns whether a handler still runs that does not end."""
+async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asyncio.Event) -> tuple[bool, bool]:
+    """Serve until `stop` is set; returns whether a lifespan failed, and whether a handler runs that does not end."""
 
     def stop_or_exit(number: int) -> None:
         if stop.is_set():
@@ -169,10 +173,10 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asy
     await process.run(stop)
     # Threads cannot be cancelled, and the interpreter would wait for them.
     threads.shutdown(wait=False, cancel_futures=True)
-    if process.abandoned or not await _ended(THREADS):
+    running_on = process.abandoned or not await _ended(THREADS)
+    if running_on:
         log.warning("a handler that would not end was abandoned")
-        return True
-    return False
+    return process.failed, running_on
 
 
 async def _ended(name: str) -> bool:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing import record_permissions
 from bonny_dev.testing.faults import FaultProxy, ProxiedRequest, is_write
 from tests.conftest import Start
+from tests.support.dns import served_dns
 from tests.support.serving import Serving, serving
 from tests.support.things import condition_of
 
@@ -53,6 +54,9 @@ class Stage:
         self.samples: list[Resource] = list(yaml.safe_load_all((EXAMPLES / "samples" / f"{name}.yaml").read_text()))
         self.processed: Counter[str] = Counter()
         """How often each object passed through the pipeline and did not fail."""
+
+        self.dns: Any = None
+        """The external API, for the example that has one."""
 
         self._attributes = attributes
         self._made: dict[str, Resource] = {}
@@ -187,10 +191,12 @@ def stage(request: pytest.FixtureRequest, sandbox: Sandbox, tmp_path: Path) -> I
     """The example that the test is marked with."""
     name = request.param
     attributes = {"options": {"root": str(tmp_path)}} if name == "finalizer" else {}
-    made = Stage(sandbox, name, **attributes)
-    with made.proxy:
-        yield made
-        made.clean()
+    with served_dns() if name == "dns_record" else nullcontext() as dns:
+        made = Stage(sandbox, name, **attributes)
+        made.dns = dns
+        with made.proxy:
+            yield made
+            made.clean()
 
 
 def example(name: str) -> pytest.MarkDecorator:
@@ -545,6 +551,31 @@ def test_a_bucket_goes_with_its_object_and_a_copy_is_kept_if_wanted(stage: Stage
         stage.eventually(lambda: live("lost") is None)
     (left,) = tmp_path.iterdir()
     assert (left.name, (left / "file").read_text()) == (f"{folders['kept'].name}.kept", "kept")
+
+
+@example("dns_record")
+def test_a_record_is_made_corrected_and_deleted_with_its_object_and_a_429_is_waited_out(stage: Stage) -> None:
+    (shop,) = stage.samples
+
+    def made() -> list[str]:
+        return [record["addresses"][0] for record in stage.dns.records.values()]
+
+    def reconciled() -> tuple[str, str]:
+        return condition_of(stage.get("dns.example.com/v1", "DnsRecord", "shop"))
+
+    stage.dns.too_many = 1
+    with stage.running(reconcile_every=PERIOD_SECONDS):
+        stage.apply(shop)
+        stage.eventually(lambda: reconciled() == ("False", "Throttled"))
+        stage.eventually(lambda: made() == ["203.0.113.7"])
+        stage.eventually(lambda: reconciled() == ("True", "Succeeded"))
+
+        (uid,) = stage.dns.records
+        stage.dns.records[uid] = {"host": "shop.example.com", "addresses": ["198.51.100.1"]}
+        stage.eventually(lambda: made() == ["203.0.113.7"])
+        stage.delete(shop)
+        stage.eventually(lambda: stage.dns.records == {})
+        stage.until_gone()
 
 
 # --- 000, schedulers --------------------------------------------------------------------------------------------------

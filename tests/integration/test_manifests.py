@@ -10,12 +10,12 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
 
-from bonny import Controller, Deploy, Operator, Owned
+from bonny import Controller, Deploy, FromConfigMap, FromSecret, Operator, Owned
 from bonny.api import Field, Model, Scope, Spec, Status, Version, WithConditions
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
@@ -129,9 +129,17 @@ def dry_run(server: Administrator, resource: Resource) -> Answer:
     return server.request("PATCH", f"{path}?{query}", resource, media="apply-patch+yaml")
 
 
+OUTSIDE: Final = Deploy(
+    env={"DNS_URL": "https://dns.example.com", "DNS_TOKEN": FromSecret("dns-credentials", "token")},
+    env_from=(FromConfigMap("dns"), FromSecret("dns")),
+    egress={"203.0.113.0/24": (5432, 6379), "2001:db8::/32": (8883,)},
+)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "parts"),
     [
+        ("gates-outside", {"deploy": OUTSIDE}, ()),
         ("gates-small", {}, ()),
         ("gates-narrow", {"watch": "namespace", "deploy": Deploy(leader_election=False), "grace": 3.0}, ()),
         ("gates-secure", {"deploy": Deploy(secure_metrics=True)}, ("service-monitor",)),

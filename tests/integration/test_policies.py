@@ -216,7 +216,7 @@ async def test_an_integration_test_can_wait_until_something_is_refused(
     sandbox: Sandbox, server: Administrator, operator: Operator, process: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="test") as client:
-        running = RunningOperator(operator, client, process, tmp_path / "operator.log")
+        running = RunningOperator(operator, client, lambda: process, tmp_path / "operator.log")
 
         text = await running.until_refused(cache(f"{NAMESPACE}-d", replicas=9))
 
@@ -236,7 +236,7 @@ async def test_what_an_integration_test_applied_goes_although_it_is_a_job(
         "spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}},
     }
     async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="test") as client:
-        running = RunningOperator(operator, client, process, tmp_path / "operator.log")
+        running = RunningOperator(operator, client, lambda: process, tmp_path / "operator.log")
         await running.apply(job)
 
         await running.remove_applied()
@@ -258,7 +258,7 @@ async def test_claims_that_an_integration_test_applied_or_its_operator_made_go(
     applied = claim("applied-by-a-test")
     async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="test") as client:
         operator = Operator(name="claims", group="example.com", controllers=[Claims])
-        running = RunningOperator(operator, client, process, tmp_path / "operator.log")
+        running = RunningOperator(operator, client, lambda: process, tmp_path / "operator.log")
         owner = await running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owns-a-claim"}})
         await running.apply(applied)
         child, _ = await client.apply(Kind("v1", "PersistentVolumeClaim"), child_of(owner, claim("of-an-owner")))

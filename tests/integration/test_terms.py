@@ -13,7 +13,7 @@ import pytest
 
 from bonny import Operator, PeriodicTask, TaskRun
 from bonny.core.lease import LeaseTiming
-from bonny.main import CALLED_EXIT_CODE
+from bonny.main import CALLED_EXIT_CODE, LIFESPAN_EXIT_CODE
 from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.serving import Serving, serving
@@ -89,6 +89,56 @@ def test_a_handlers_task_that_calls_exit_costs_its_own_object_and_a_callback_sto
     assert lease["spec"]["holderIdentity"] == "", "released"
     sandbox.delete("v1", "ConfigMap", "task")
     sandbox.delete("v1", "ConfigMap", "callback")
+
+
+OPENING: Final = """
+import asyncio, os, sys
+from contextlib import asynccontextmanager
+from bonny import Controller, Kind, Operator
+from bonny.main import main
+
+class Opening(Controller):
+    resource = Kind("v1", "ConfigMap", namespace="default", label_selector="of=terms")
+
+    @asynccontextmanager
+    async def lifespan(self):
+        self.address = os.environ["ADDRESS"]
+        print("opened", flush=True)
+        yield
+        print("closed", flush=True)
+
+    async def reconcile(self, axn):
+        print("begins", flush=True)
+        await asyncio.sleep(0.5)  # as a request that is on its way at the stop
+        print("ends", flush=True)
+
+sys.exit(main(Operator(name="terms", group="example.com", controllers=[Opening]), ["run"]))
+"""
+
+
+def test_a_lifespan_surrounds_the_work_and_what_cannot_be_opened_never_becomes_ready(
+    sandbox: Sandbox, start_operator: Start, tmp_path: Path
+) -> None:
+    script = tmp_path / "opening.py"
+    script.write_text(OPENING, encoding="utf-8")
+    settings = {"BONNY_LEADER_ELECTION": "true", "BONNY_POD_NAMESPACE": "default"}
+    failing = start_operator([sys.executable, str(script)], **settings)
+    assert failing.process.wait(30.0) == LIFESPAN_EXIT_CODE
+    (line,) = failing.lines("a lifespan failed")
+    assert (line["part"], line["error"], line["then"]) == ("Opening", "'ADDRESS'", "the operator stops")
+    assert "KeyError" in line["exception"]
+    assert not failing.lines("started"), "nothing was watched, and it did not try to lead"
+    assert sandbox.get("coordination.k8s.io/v1", "Lease", "terms") is None
+
+    metadata = {"namespace": "default", "name": "slow", "labels": {"of": "terms"}}
+    sandbox.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}])
+    at_work = start_operator([sys.executable, str(script)], **settings, ADDRESS="there")
+    Sandbox.eventually(lambda: "begins" in at_work.text.splitlines(), within_seconds=30.0)
+    code, _ = at_work.stop()
+    assert code == 0
+    words = [each for each in at_work.text.splitlines() if each in ("opened", "begins", "ends", "closed")]
+    assert words == ["opened", "begins", "ends", "closed"]
+    sandbox.delete("v1", "ConfigMap", "slow")
 
 
 BLOCKING: Final = """

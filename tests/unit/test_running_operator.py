@@ -28,7 +28,7 @@ class Widgets(Controller[Widget]):
 def test_objects_without_a_namespace_go_where_the_operator_watches(watch: str, namespace: str) -> None:
     """Regression: a bare pod was refused, because the operator's own namespace admits only restricted ones."""
     operator = Operator(name="widgets", group="example.com", controllers=[Widgets], watch=watch)
-    running = RunningOperator(operator, cast("Any", None), cast("Any", None), Path())
+    running = RunningOperator(operator, cast("Any", None), cast("Any", lambda: None), Path())
     for kind in ("Widget", "Pod"):
         version = "example.com/v1" if kind == "Widget" else "v1"
         _, placed = running._placed({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}})
@@ -49,7 +49,7 @@ async def test_a_wait_in_vain_shows_the_object_without_managed_fields(tmp_path: 
     log = tmp_path / "operator.log"
     log.touch()
     operator = Operator(name="widgets", group="example.com", controllers=[Widgets])
-    running = RunningOperator(operator, cast("Any", SimpleNamespace(get=get)), cast("Any", process), log)
+    running = RunningOperator(operator, cast("Any", SimpleNamespace(get=get)), cast("Any", lambda: process), log)
     with pytest.raises(AssertionError, match="'size': 3") as raised:
         await running.until(live, lambda _: False, within=0.1)
     assert "f:size" not in str(raised.value)
@@ -65,7 +65,7 @@ async def test_a_refused_object_is_reported_with_the_text_that_a_user_reads() ->
             raise refusal(Failure(code=422, reason="Invalid", message=denied), verb="apply", resource="widgets a")
 
     operator = Operator(name="widgets", group="example.com", controllers=[Widgets])
-    running = RunningOperator(operator, cast("Any", Refusing()), cast("Any", None), Path())
+    running = RunningOperator(operator, cast("Any", Refusing()), cast("Any", lambda: None), Path())
     with pytest.raises(Invalid) as raised:
         await running.apply(widget())
     assert raised.value.__notes__ == [denied]

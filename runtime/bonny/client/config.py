@@ -180,7 +180,7 @@ class Kubeconfig:
         try:
             contexts, current = list_kube_config_contexts(self.files)
             return [context["name"] for context in contexts], current["name"]
-        except Exception:  # noqa: BLE001  `connect` raises the same error
+        except Exception:  # noqa: BLE001  connecting raises the error
             return [], None
 
 

@@ -10,9 +10,11 @@ Rules, each with a test of its name in tests/unit/core/test_queue.py:
 - Live keys go before low ones; but while a low key waits for longer than 10 s, one of four handed-out keys is low. So
   hot keys starve no others, and a live change does not wait behind a long first list.
 - After `retry` a key comes back with its reasons; adding it as live in the meantime ends its wait.
-- The wait grows with each consecutive `retry`, and is never shorter than the backoff's base.
+- The wait grows with each consecutive `retry`, and is never shorter than the backoff's base. It is not longer than the
+  time since the first of them, or twice the base: so a key waits after an outage at most as long as the outage lasted.
 - A key has at most one timer. The worker sets it, and it stays until it fires, whatever else happens to the key.
 - A parked key waits for `unpark` or its time, whichever comes first, even if it is added in the meantime.
+- While the queue is paused, no key is handed out, and none is lost. Of several pauses, the one that ends last counts.
 """
 
 from __future__ import annotations
@@ -111,6 +113,9 @@ class _QueuedKey(msgspec.Struct, gc=False):
     tries: int = 0
     """Consecutive tries that did not succeed; the backoff grows with them."""
 
+    failing_since: float | None = None
+    """The first of these tries, or the first after the handler asked for a time."""
+
     handed: frozenset[Reason] = NO_REASONS
     queued: float | None = None
     """When it became ready; kept while it is parked, so that its whole wait is measured."""
@@ -137,6 +142,7 @@ class Queue(Generic[K]):
         self.retries = 0
         self._tickets = 0
         self._live_in_a_row = 0
+        self._paused_until = 0.0
         self.ready = 0
         """The number of keys that could be handed out now."""
 
@@ -177,6 +183,9 @@ class Queue(Generic[K]):
     def take(self, *, now: float) -> Work[K] | None:
         """Hand out the next ready key, or None. The caller owes a `done`, `retry` or `park` for it."""
         self._fire(now)
+        if now < self._paused_until:
+            return None
+        self._paused_until = 0.0
         if not self.ready:
             self._live_in_a_row = 0
             return None
@@ -205,7 +214,7 @@ class Queue(Generic[K]):
     def done(self, key: K, *, now: float) -> None:
         """The work on `key` succeeded: reset its backoff."""
         entry = self._release(key)
-        entry.tries = 0
+        entry.tries, entry.failing_since = 0, None
         entry.queued = None
         self._settle(key, entry, now)
 
@@ -218,8 +227,11 @@ class Queue(Generic[K]):
         entry.queued = None
         entry.tries += 1
         self.retries += 1
-        backoff = self._backoff
-        wait = backoff.base if after is not None and not failed else backoff.delay(entry.tries, chance=chance)
+        if after is not None and not failed:
+            entry.failing_since, wait = None, self._backoff.base
+        else:
+            since = entry.failing_since = now if entry.failing_since is None else entry.failing_since
+            wait = self._backoff.delay(entry.tries, chance=chance, failing=now - since)
         wait = max(wait, after or 0.0)
         entry.reasons |= entry.handed
         if entry.again is Priority.LIVE:
@@ -245,6 +257,10 @@ class Queue(Generic[K]):
         if entry is not None and entry.parked:
             self._make_ready(key, entry, entry.priority, now)
 
+    def pause(self, *, until: float) -> None:
+        """Hand out no key before the time `until`."""
+        self._paused_until = max(self._paused_until, until)
+
     def discard(self, key: K) -> None:
         """Drop `key` with its timer, unless a worker holds it."""
         self.cancel_timer(key)
@@ -262,7 +278,10 @@ class Queue(Generic[K]):
         return entry is not None and entry.working
 
     def next_due(self) -> float | None:
-        """When the next timer fires or the next delayed or parked key becomes ready; None if there is none."""
+        """When the next timer fires, or the next delayed or parked key becomes ready, or a pause ends; None if there is
+        none."""
+        if self._paused_until:
+            return self._paused_until
         while self._waiting:
             slot = self._waiting[0]
             if self._stands(slot):

@@ -177,6 +177,8 @@ class Stream:
     # --- performing ---------------------------------------------------------------------------------------------------
 
     async def _list(self, page: watch.ListPage) -> watch.Command:
+        if not page.limit:
+            log.warning("tokens of pages always expire: listing all objects at once", extra=self._metadata)
         request = page_request(
             self.kind, self.namespace, limit=page.limit, token=page.continue_token, limit_bytes=page.bound
         )

@@ -14,6 +14,7 @@ import logging
 import math
 import random
 import time
+from collections.abc import Coroutine
 from functools import partial
 from operator import is_not
 from typing import Any, Final, cast
@@ -27,7 +28,7 @@ from ..core.meters import ReconcileCounts
 from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..core.records import Action, Tombstone, decide
-from ..errors import BonnyError, InvalidObject, Retry, Terminal
+from ..errors import BonnyError, InvalidObject, Retry, Terminal, Throttled
 from ..events import EventRecorder
 from ..kinds import Kind
 from ..pipeline import Pipeline
@@ -43,7 +44,8 @@ from .router import Router, no_worker
 
 # A delete handler that still fails after an hour is unlikely to ever succeed; that is reported, and it is given up.
 DELETE_SECONDS: Final = 3600.0
-# Upper bound for Retry-After: a proxy that asks for hours must not delay a key for longer than the backoff does.
+# Upper bound for Retry-After: a proxy, or an external system, that asks for hours must not delay a key for longer than
+# the backoff does.
 LONGEST_ADVICE: Final = 300.0
 # Handlers and requests end by their timeouts; a reconcile that lasts this much longer is stuck.
 STUCK_SECONDS: Final = 120.0
@@ -92,6 +94,7 @@ class Worker:
         )
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
+        controller.queues.append(router.queue)
         self._version = controller.version_for(kind.group, kind.version, kind.kind, default_group=group)
         self._client = client
         self._record = (lambda *_: None) if recorder is None else recorder.record
@@ -119,15 +122,19 @@ class Worker:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
+    def run(self) -> Coroutine[Any, Any, None]:
         """Reconcile keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
 
         Cancelled, it cancels them first. Run again, it reconciles every object: another replica may have led meanwhile.
         Raises: what is a defect of the queue or of this class; errors of handlers are not.
         """
-        if self._stopping:
-            self._stopping = False
-            self._ended.clear()  # first, as `stop` may be called meanwhile
+        # Here and not in the first step of the task: `stop` may be called before that.
+        again, self._stopping = self._stopping, False
+        self._ended.clear()
+        return self._run(again=again)
+
+    async def _run(self, *, again: bool) -> None:
+        if again:
             await self.router.requeue_all()
         self._idle, self._defect = [], None
         stopping.set(lambda: self._stopping)
@@ -433,6 +440,12 @@ class Worker:
                 log.warning("stopped until the object changes", extra=extra)
                 queue.cancel_timer(key)
                 queue.done(key, now=now)
+            case Throttled(after=after):
+                after = min(after or 0.0, LONGEST_ADVICE)
+                for each in self._controller.queues:
+                    each.pause(until=now + after)
+                queue.retry(key, now=now, chance=0.0, after=after, failed=False)
+                log.warning("controller paused", extra={**extra, "retry_in_seconds": round(after, 3)})
             case Retry(after=after):
                 wait = queue.retry(key, now=now, chance=random.random(), after=after, failed=False)
                 log.info("retry requested", extra={**extra, "retry_in_seconds": round(wait, 3)})

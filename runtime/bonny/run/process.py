@@ -1,9 +1,10 @@
 """Process: one run of an operator.
 
-Start order: probes, streams, the lease, work. A standby does everything but the work: its caches are warm and it is
-ready, so taking over depends on the lease alone. A replica that loses the lease stops its work and stands by again.
-Stop order: new work, running handlers within the grace period, events, the lease, streams, probes. An operator with
-webhooks answers them from before the first list until the end, and begins to stop only when they are drained.
+Start order: probes, lifespans, streams, the lease, work. A standby does everything but the work: its caches are warm
+and it is ready, so taking over depends on the lease alone. A replica that loses the lease stops its work and stands by
+again. Stop order: new work, running handlers within the grace period, events and lifespans, the lease, streams, probes.
+An operator with webhooks answers them from before the first list until the end, and begins to stop only when they are
+drained.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -28,6 +29,7 @@ from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
 from ..kinds import Kind, Owned
+from ..lifespan import HasLifespan, Lifespan
 from ..operator import Operator
 from ..pipeline import Pipeline
 from ..resource import MANAGED_BY
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
 # The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
 EVENTS_SECONDS: Final = 2.0
+# Closing a connection takes milliseconds. It is done while the last events are sent.
+LEAVE_SECONDS: Final = EVENTS_SECONDS
 # Poll this often for the end of handler threads, which send no notification; the lease may be lost by seconds.
 THREAD_SECONDS: Final = 0.05
 ORPHAN_EXAMPLES: Final = 5
@@ -78,7 +82,11 @@ class Process:
         metrics = self.exposition if config.secure_metrics_port is None else None
         self.probes = HttpServer(Pages(reports, metrics), config.http_host, config.http_port, PROBES)
         self.monitor = LoopMonitor()
+        self.failed = False
+        """Whether a lifespan failed."""
+
         self._started = False
+        self._lifespans: list[Lifespan] = []
         self._own_namespace = config.pod_namespace or own_namespace()
         self._namespaces: Namespaces = config.watch_namespaces or (None,)
         self._streams: dict[Stream, Supervised] = {}
@@ -134,15 +142,20 @@ class Process:
             await first_of(client.connection(), stop.wait())
             if stop.is_set():
                 return
+            self._assemble(client)
             await self.probes.start()
             closing.push_async_callback(self.probes.stop)
+            closing.push_async_callback(self._leave)
             # After an error or a cancellation nothing may go on with a closed client.
             closing.push_async_callback(self._cancel)
+            self._stop = stop
+            await self._enter([*self._controllers, *self.servers, *(each.scheduler for each in self.schedulers)])
+            if stop.is_set():
+                return
             if operator.has_webhooks:
                 stop = await self._start_webhooks(client, stop, closing)
             if self.config.secure_metrics_port is not None:
                 await self._start_secure_metrics(client, closing)
-            self._assemble(client)
             self._start()
             # Asking is a POST, which a fenced client refuses to a standby.
             asking = self._permissions.run(voter or client)
@@ -204,7 +217,7 @@ class Process:
             while self._still_working and not stop.is_set():  # noqa: ASYNC110  threads send no notification
                 await asyncio.sleep(THREAD_SECONDS)
             if not self._still_working:
-                self.servers = self._new_servers()
+                await self._renew_servers()
                 self._late.clear()
                 leadership.stood_down()
         if not (self.tasks.leading or self._still_working):
@@ -212,6 +225,23 @@ class Process:
             await leadership.release()
         await self._finish()
         await leadership.release()
+
+    async def _enter(self, parts: Iterable[HasLifespan]) -> None:
+        """Enter the lifespans of `parts`; return when they are, or at a stop. A failure is one."""
+
+        def fail() -> None:
+            self.failed = True
+            self._stop.set()
+
+        self._lifespans += [Lifespan(each, fail) for each in parts if type(each).lifespan is not HasLifespan.lifespan]
+        for each in self._lifespans:
+            await first_of(self._stop.wait(), each.entered.wait())
+
+    async def _leave(self, parts: Iterable[HasLifespan] | None = None) -> None:
+        """Leave the lifespans of `parts`; None for all."""
+        ending = [each for each in self._lifespans if parts is None or each.part in parts]
+        self._lifespans = [each for each in self._lifespans if each not in ending]
+        await ended([each.leave() for each in ending], seconds=LEAVE_SECONDS)
 
     # --- assembling ---------------------------------------------------------------------------------------------------
 
@@ -221,8 +251,9 @@ class Process:
         self.recorder = EventRecorder(client, controller=reporter, instance=self.config.pod_name)
         self.tasks = PeriodicTasks(client, operator.tasks)
         self.tasks.leading = False
-        for controller_class in operator.controllers:
-            controller = controller_class()
+        self._controllers = [controller_class() for controller_class in operator.controllers]
+        for controller in self._controllers:
+            controller_class = type(controller)
             _warn(controller_class, operator.group)
             for kind in controller_class.kinds(operator.group):
                 router = Router(
@@ -255,6 +286,12 @@ class Process:
                 SchedulerServer(scheduler(), client, streams=shared, recorder=self.recorder)
                 for scheduler in operator.schedulers
             ]
+
+    async def _renew_servers(self) -> None:
+        """Make the servers of the next term."""
+        await self._leave(self.servers)
+        self.servers = self._new_servers()
+        await self._enter(self.servers)
 
     def _new_servers(self) -> list[Server]:
         """Servers for one term; a server that was stopped cannot run again."""
@@ -346,7 +383,7 @@ class Process:
         """End the last term, or a standby."""
         self.tasks.stop()
         await self._end_term(grace=self.config.grace)
-        await self.recorder.drain(seconds=EVENTS_SECONDS)
+        await asyncio.gather(self.recorder.drain(seconds=EVENTS_SECONDS), self._leave())
 
     async def _end_term(self, *, grace: float) -> None:
         """Take no new work, give the work in progress `grace` seconds to end, and cancel the rest."""
@@ -412,6 +449,7 @@ class Process:
         """The answer of /readyz."""
         notes = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
         notes += [f"a permission is missing: {line}" for line in self._permissions.missing]
+        notes += [f"{each.name}: its lifespan is not entered" for each in self._lifespans if not each.entered.is_set()]
         if self._started:
             # Without the error, which may hold secrets: anyone who reaches the port may ask.
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]

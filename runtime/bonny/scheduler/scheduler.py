@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from ..annotations import signature_of
 from ..client.api import Client
 from ..errors import OptionError
+from ..lifespan import HasLifespan
 from ..naming import check_dns_label, check_rules
 from ..resource import Resource
 from .binding import Binding
@@ -29,7 +30,7 @@ from .views import NodeView, PodView
 Choice: TypeAlias = Mapping[str, Any] | None
 
 
-class Scheduler:
+class Scheduler(HasLifespan):
     """Selects a node for each pod, one pod at a time, by priority and then by age.
 
     Guarantees: a pod is bound at most once; a chosen pod counts on its node at once; a failed pod is tried again with

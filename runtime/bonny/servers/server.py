@@ -11,6 +11,7 @@ from ..client.api import Client
 from ..engine.stream import Stream
 from ..errors import OptionError
 from ..kinds import Kind
+from ..lifespan import HasLifespan
 from ..naming import check_rules
 from ..resource import Resource
 from .periodic import PeriodicTasks
@@ -27,7 +28,7 @@ else:
 Namespaces: TypeAlias = Sequence[str | None]
 
 
-class Server(Generic[V]):
+class Server(HasLifespan, Generic[V]):
     """Calls handlers for the objects of one kind. The runtime creates an instance for each term of leadership."""
 
     operation: ClassVar[Kind | type[Version]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from bonny.deploy import EnvironmentSource
+from bonny.errors import OptionError
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.rbac import watched_namespaces
@@ -47,12 +49,25 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
     if operator.has_webhooks:
         container["ports"].append({"name": "webhook", "containerPort": PORT})
         container["env"].append({"name": "BONNY_DRAIN_SECONDS", "value": str(DRAIN_SECONDS)})
+    known = {each["name"] for each in container["env"]}
+    if taken := next((name for name in operator.deploy.env if name in known), None):
+        raise OptionError(f"Deploy.env sets {taken}, which the manifest sets itself: leave it out, or use customize")
+    container["env"] += [_variable(name, value) for name, value in operator.deploy.env.items()]
+    if operator.deploy.env_from:
+        container["envFrom"] = [{f"{each.field}Ref": {"name": each.name}} for each in operator.deploy.env_from]
     if operator.deploy.replicas == 1:
         del template["spec"]["topologySpreadConstraints"]
     if not operator.deploy.leader_election:
         # Without a lease two replicas would both act: the old one ends before the new one starts.
         made["spec"]["strategy"] = {"type": "Recreate"}
     return made
+
+
+def _variable(name: str, value: str | EnvironmentSource) -> Resource:
+    if isinstance(value, str):
+        # The kubelet replaces $(NAME) by another variable; a doubled $ stands for itself.
+        return {"name": name, "value": value.replace("$", "$$")}
+    return {"name": name, "valueFrom": {f"{value.field}KeyRef": {"name": value.name, "key": value.key}}}
 
 
 def _grace_period(operator: Operator) -> int:

@@ -43,6 +43,9 @@ def _network_policy(operator: Operator, namespace: str) -> Iterable[Resource]:
         opened.append({"protocol": "TCP", "port": PORT})
     if operator.deploy.secure_metrics:
         opened.append({"protocol": "TCP", "port": METRICS_PORT})
+    for network, ports in operator.deploy.egress.items():
+        allowed = [{"protocol": "TCP", "port": port} for port in ports]
+        policy["spec"]["egress"].append({"to": [{"ipBlock": {"cidr": network}}], "ports": allowed})
     return [policy]
 
 

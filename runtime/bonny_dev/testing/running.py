@@ -10,24 +10,27 @@ import asyncio
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
 from bonny.client.errors import NotFound, Refusal, shows_values
+from bonny.errors import UsageError
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Key, Resource, identify, key_of, named
 from bonny.run.config import ALL_NAMESPACES
 
-from ..install import install, kind_of, kinds_of
+from ..install import install, kind_of, kinds_of, misspelt
 from ..manifest import bundle
 from ..project import Project
 from ..sandbox import Sandbox
@@ -49,17 +52,25 @@ LOOK_SECONDS: Final = 0.05
 PROTECTION: Final = frozenset({"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"})
 MANAGER: Final = "integration-test"
 LOG: Final = "operator.log"
+# As `python -m` does, and refusals in the log quote the objects, which are the test's own.
+START: Final = (
+    "import runpy, sys; from bonny.client.errors import shows_values; shows_values.set(True); "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
 
 
 class RunningOperator:
     """The process, and the API server as its administrator sees it: what is applied here is removed after the test."""
 
-    def __init__(self, operator: Operator, client: Client, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(
+        self, operator: Operator, client: Client, start: Callable[[], subprocess.Popen[bytes]], log: Path, url: str = ""
+    ) -> None:
+        """`start` starts the process, which writes to `log` and answers at `url` once it is ready."""
         self.operator = operator
         self.client = client
         """Other requests, as the administrator: to patch a status, to list."""
-        self.process = process
-        self._log = log
+        self.process = start()
+        self._start, self._log, self._url = start, log, url
         self._applied: dict[tuple[Kind, Key], None] = {}
         self._owners: set[str] = set()
         """UIDs of what was applied, also of what a test deleted since."""
@@ -71,6 +82,7 @@ class RunningOperator:
 
         Without a namespace it goes to `default`, or to the operator's own if it watches no other.
         Raises: `ApiError`; when the API server refuses it, with a note that has the text that a user reads.
+        `UsageError` for a misspelt kind.
         """
         shows_values.set(True)
         kind, placed = self._placed(resource)
@@ -181,6 +193,26 @@ class RunningOperator:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the operator did not end within {STOP_SECONDS} s\n{self.log()}") from None
 
+    async def kill(self) -> None:
+        """End it at once, as a crash or a lost node does: no handler ends, nothing is closed. `restart` follows."""
+        self.process.kill()
+        await asyncio.to_thread(self.process.wait)
+
+    async def restart(self) -> None:
+        """Start it again, with the environment variables that this process has now; return when it is ready.
+
+        After `kill` or `stop`; one that runs is stopped first. Raises: `AssertionError` when it is not ready in 30 s.
+        """
+        if self.process.poll() is None:
+            await self.stop()
+        self.process = self._start()
+        await self.until_ready()
+
+    async def until_ready(self) -> None:
+        """For the fixture: wait until the probe says so. Raises: as `until`."""
+        look = partial(asyncio.to_thread, answers, self._url)
+        await self.eventually(look, lambda: "the operator is not ready", within=START_SECONDS)
+
     def log(self) -> str:
         """The end of what the operator wrote."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -214,6 +246,8 @@ class RunningOperator:
 
     def _placed(self, resource: Mapping[str, Any]) -> tuple[Kind, Resource]:
         placed = dict(resource)
+        if problem := misspelt(placed, self.operator):
+            raise UsageError(problem)
         kind = kind_of(placed, self._kinds)
         if kind.namespaced and not placed["metadata"].get("namespace"):
             # The operator's own namespace admits only pods that are as restricted as itself.
@@ -238,18 +272,15 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             await install(client, documents, manager=MANAGER)
             identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
             (port,) = free_ports(1)
-            settings = environment(operator, root, kubeconfig=identity, port=port)
-            process = guard.popen(
-                [sys.executable, "-m", project.package],
-                log_file=guard.folder / LOG,
-                env=settings | (loopback.environment() if loopback else {}),
-                cwd=root,
-            )
-            at_work = RunningOperator(operator, client, process, guard.folder / LOG)
-            url = f"http://127.0.0.1:{port}/readyz"
-            await at_work.eventually(
-                lambda: asyncio.to_thread(answers, url), lambda: "the operator is not ready", within=START_SECONDS
-            )
+            command, log = [sys.executable, "-c", START, project.package], guard.folder / LOG
+
+            def start() -> subprocess.Popen[bytes]:
+                settings = environment(operator, root, kubeconfig=identity, port=port)
+                settings |= loopback.environment() if loopback else {}
+                return guard.popen(command, log_file=log, env=settings, cwd=root)
+
+            at_work = RunningOperator(operator, client, start, log, f"http://127.0.0.1:{port}/readyz")
+            await at_work.until_ready()
             try:
                 if loopback:
                     await loopback.register(client, operator, operator.name, manager=MANAGER)
@@ -257,6 +288,8 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             finally:
                 # The first to go: one may forbid deletions.
                 await unregister(client, operator, operator.name)
+            if at_work.process.poll() in (0, -signal.SIGKILL):  # the test ended it, and objects may have finalizers
+                await at_work.restart()
             await at_work.remove_applied()
             await stop_converting(client, documents)
         finally:

@@ -33,7 +33,9 @@ async def schedule(
     for other in pods:
         cache.see_pod(PodView(_stored(other)))
     view, candidates = PodView(_stored(pod)), Nodes(cache)
-    choice = await select(scheduler(), view, candidates)
+    made = scheduler()
+    async with made.lifespan():
+        choice = await select(made, view, candidates)
     if choice is None:
         return None
     name: str = choice["metadata"]["name"]

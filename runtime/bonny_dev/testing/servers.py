@@ -31,12 +31,14 @@ async def run_task(task: PeriodicTask, *, state: Any = None, answers: AnyAnswers
 
 
 async def reconcile(reconciler: type[Reconciler], resource: Resource, *, answers: AnyAnswers | None = None) -> None:
-    """Let `reconciler` look at `resource`, as it does in each of its rounds.
+    """Let `reconciler` look at `resource`, as it does in each of its rounds. Its `lifespan` surrounds that.
 
     `answers` are the answers to what it sends with `self.client`, see `handle`.
     Raises: what `reconcile` raises; `HandlerTimeout` when it takes longer than the `timeout` of the class.
     """
     group = resource.get("apiVersion", "").rpartition("/")[0]
     client = AnsweringClient(answers or {}, served=reconciler, group=group)
-    await call(reconciler(client).reconcile, resource, seconds=reconciler.timeout)
+    made = reconciler(client)
+    async with made.lifespan():
+        await call(made.reconcile, resource, seconds=reconciler.timeout)
     client.check()

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 
-from bonny import Deploy, Operator
+from bonny import Deploy, FromConfigMap, FromSecret, Operator
 from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
@@ -88,11 +88,87 @@ def test_a_part_is_there_with_its_name_and_not_without(part: str, kind: str) -> 
         ({"replicas": 2, "leader_election": False}, "Deploy.replicas is 2: use 1, or more with leader_election=True"),
         ({"customize": "x"}, "Deploy.customize is 'x': name a function"),
         ({"secure_metrics": "yes"}, "Deploy.secure_metrics is 'yes': write True or False"),
+        ({"env": {"1A": "x"}}, "Deploy.env has '1A': use letters, digits and _, and no digit first"),
+        ({"env": {"": "x"}}, "Deploy.env has '': use letters"),
+        ({"env": {"A\n": "x"}}, r"Deploy.env has 'A\\n': use letters"),
+        ({"env": {"A": 3}}, r'Deploy.env has A=3: write text, or FromSecret\("name", "key"\)'),
+        ({"env": {"A": FromSecret("s")}}, r"Deploy.env has A=FromSecret\(name='s', key=''\): write text, or"),
+        ({"env_from": FromSecret("s")}, r'write a tuple, with a comma .*: env_from = \(FromSecret\("name"\),\)'),
+        ({"env_from": (FromSecret("s", "k"),)}, r"Deploy.env_from has FromSecret\(name='s', key='k'\): leave out"),
+        ({"env": ["A"]}, r"Deploy.env is \['A'\]: write a mapping"),
+        ({"egress": "10.0.0.0/8"}, "Deploy.egress is '10.0.0.0/8': write a mapping"),
+        ({"egress": {"here": (1,)}}, "Deploy.egress: 'here' does not appear to be .*: write a network, for example"),
+        ({"egress": {"10.0.0.1/8": (1,)}}, "Deploy.egress: 10.0.0.1/8 has host bits set: write a network"),
+        ({"egress": {"10.0.0.0/8": 5432}}, r"Deploy.egress\['10.0.0.0/8'\] is 5432: write a tuple, with a comma"),
+        ({"egress": {"10.0.0.0/8": ()}}, r"egress\['10.0.0.0/8'\] is \(\): write TCP ports from 1 to 65535"),
+        ({"egress": {"10.0.0.0/8": (0,)}}, r"egress\['10.0.0.0/8'\] is \(0,\): write TCP ports from 1 to 65535"),
     ],
 )
 def test_what_is_no_number_or_function_is_refused_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         Deploy(**options)
+
+
+@pytest.mark.parametrize("name", ["", " ", "A", "a b", "a/b", "a\n", "..", "x" * 254])
+@pytest.mark.parametrize("source", [FromSecret, FromConfigMap])
+def test_an_object_that_cannot_exist_is_refused(source: Any, name: str) -> None:
+    with pytest.raises(OptionError, match="cannot exist: use lower-case letters"):
+        source(name)
+    with pytest.raises(OptionError, match=r"cannot exist: .* no spaces in the key"):
+        source("dns", "a b")
+
+
+def container_of(deploy: Deploy) -> Resource:
+    (container,) = objects(operator(deploy=deploy))["Deployment"]["spec"]["template"]["spec"]["containers"]
+    return cast("Resource", container)
+
+
+def test_variables_are_written_as_they_are_and_references_name_their_object() -> None:
+    env = {
+        "DNS_URL": "https://dns.example.com",
+        "PRICE": "$(DNS_URL) costs $5",
+        "DNS_TOKEN": FromSecret("dns-credentials", "token"),
+        "DNS_ZONE": FromConfigMap("dns", "zone"),
+    }
+    sources = (FromSecret("more"), FromConfigMap("settings"))
+    (container,) = objects(operator(deploy=Deploy(env=env, env_from=sources)))["Deployment"]["spec"]["template"][
+        "spec"
+    ]["containers"]
+
+    assert container["env"][-4:] == [
+        {"name": "DNS_URL", "value": "https://dns.example.com"},
+        {"name": "PRICE", "value": "$$(DNS_URL) costs $$5"},
+        {"name": "DNS_TOKEN", "valueFrom": {"secretKeyRef": {"name": "dns-credentials", "key": "token"}}},
+        {"name": "DNS_ZONE", "valueFrom": {"configMapKeyRef": {"name": "dns", "key": "zone"}}},
+    ]
+    assert container["envFrom"] == [{"secretRef": {"name": "more"}}, {"configMapRef": {"name": "settings"}}]
+    plain = container_of(Deploy())
+    assert "envFrom" not in plain
+    assert plain["env"] == container["env"][:-4]
+
+
+def test_a_variable_that_the_manifest_sets_is_refused_and_other_settings_are_not() -> None:
+    with pytest.raises(OptionError, match=r"Deploy.env sets BONNY_HTTP_PORT, which the manifest sets itself: leave it"):
+        objects(operator(deploy=Deploy(env={"BONNY_HTTP_PORT": "1"})))
+    assert container_of(Deploy(env={"BONNY_LOG_LEVEL": "debug"}))["env"][-1] == {
+        "name": "BONNY_LOG_LEVEL",
+        "value": "debug",
+    }
+
+
+def test_networks_of_external_systems_are_opened() -> None:
+    egress = {"203.0.113.0/24": (5432, 6379), "2001:db8::/32": (443,)}
+    before = objects(operator())["NetworkPolicy"]["spec"]["egress"]
+    found = objects(operator(deploy=Deploy(egress=egress)))["NetworkPolicy"]["spec"]["egress"]
+
+    assert found[: len(before)] == before
+    assert found[len(before) :] == [
+        {
+            "to": [{"ipBlock": {"cidr": "203.0.113.0/24"}}],
+            "ports": [{"protocol": "TCP", "port": 5432}, {"protocol": "TCP", "port": 6379}],
+        },
+        {"to": [{"ipBlock": {"cidr": "2001:db8::/32"}}], "ports": [{"protocol": "TCP", "port": 443}]},
+    ]
 
 
 def test_a_grace_period_that_is_not_a_number_is_refused() -> None:

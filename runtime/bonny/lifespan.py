@@ -1,0 +1,80 @@
+"""Lifespan: what a part of an operator keeps open while it works, such as an HTTP session or a pool of connections.
+
+    class ZoneController(Controller[Zone]):
+        @asynccontextmanager
+        async def lifespan(self) -> AsyncIterator[None]:
+            async with ClientSession(os.environ["DNS_URL"]) as self.session:
+                yield
+
+You need it for systems outside of the cluster. You do not need it for requests to the API server: `axn.client`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, ClassVar
+
+from .calling import call, report
+from .errors import OptionError
+
+log = logging.getLogger("bonny.lifespan")
+
+
+class HasLifespan:
+    """Base of the parts that call handlers: `Controller`, `Reconciler`, `Watcher` and `Scheduler`."""
+
+    timeout: ClassVar[float]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if inspect.isasyncgenfunction(cls.lifespan) or inspect.iscoroutinefunction(cls.lifespan):
+            raise OptionError(f"{cls.__name__}.lifespan is not a context manager: write @asynccontextmanager above it")
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Surrounds all handlers of this instance: override it to open before the `yield`, and to close after it.
+
+        It is entered once, before anything is watched and before this replica may lead, so a new version that cannot
+        open it never becomes ready. It is left after the last handler ended, before the lease is released. A
+        `Reconciler` or `Watcher` has an instance, and so a lifespan, for each term of leadership.
+        An error, or a start that takes longer than `timeout`, is logged and stops the operator with exit code 5, after
+        all that is open was closed. The end may take 2 s.
+        """
+        yield
+
+
+class Lifespan:
+    """The lifespan of one part, in a task of its own: entered at once, left by `leave`."""
+
+    def __init__(self, part: HasLifespan, failed: Callable[[], None]) -> None:
+        """`failed` is called when it cannot be entered, or ends before `leave`."""
+        self.part = part
+        self.name = type(part).__name__
+        self.entered, self._leave = asyncio.Event(), asyncio.Event()
+        self._failed = failed
+        self._task = asyncio.create_task(self._run(), name=f"lifespan of {self.name}")
+
+    async def _run(self) -> None:
+        try:
+            async with AsyncExitStack() as opened:
+                # One task enters and leaves it: task groups and timeouts of user code need that.
+                await call(opened.enter_async_context, self.part.lifespan(), seconds=self.part.timeout)
+                self.entered.set()
+                await self._leave.wait()
+        except Exception as error:  # noqa: BLE001  it ends the operator in order
+            then = "nothing: it was about to end" if self._leave.is_set() else "the operator stops"
+            report(log.error, "a lifespan failed", error, {"part": self.name, "then": then})
+        finally:
+            if not self._leave.is_set():
+                self._failed()
+
+    def leave(self) -> asyncio.Task[None]:
+        """Close it; returns the task to wait for."""
+        self._leave.set()
+        if not self.entered.is_set():
+            self._task.cancel()
+        return self._task
