@@ -164,8 +164,6 @@ class Related(Kind):
         Related("v1", "Pod", keys=lambda pod: [pod["metadata"].get("labels", {}).get("cache", "")])
 
     RBAC: get, list and watch. All objects of the kind are kept in memory: use selectors, or `metadata_only`.
-    Does not: follow an API without watches, such as metrics.k8s.io. `/readyz` names it: read its objects with
-    `axn.client.get`, and set `axn.requeue_after`.
     """
 
     _: KW_ONLY
@@ -201,24 +199,18 @@ def builtin(api_version: str, kind: str) -> tuple[str, Scope] | None:
 
 
 def correction(api_version: str, kind: str) -> str:
-    """A sentence about a kind that no group of Kubernetes has; empty if another group may have it.
-
-    In a group without a dot no CRD can define a kind; in the other groups of Kubernetes a CRD might.
-    """
-    versions: dict[str, list[str]] = {}
-    for version, name in builtin_kinds():
-        versions.setdefault(name, []).append(version)
-    group = api_version.rpartition("/")[0]
-    known = group in {version.rpartition("/")[0] for version in _table()}
-    close = get_close_matches(kind, versions, n=1) if known or "." not in group else []
-    if not close:
-        advice = "" if "." in group else "correct the kind or the API version"
-    elif close == [kind]:
-        advice = f"it is in {' and in '.join(versions[kind])}"
-    else:
-        where = versions[close[0]]
-        advice = f"did you mean {close[0]}{'' if api_version in where else f' in {where[0]}'}?"
-    return advice and f"Kubernetes has no kind {kind!r} in {api_version}: {advice}"
+    """A sentence about a kind that is not built in; empty where a CRD may define it, in a group with a dot."""
+    own = _table().get(api_version, {})
+    names = {name: version for version, name in reversed(builtin_kinds())}
+    match get_close_matches(kind, names, n=1) if own or "." not in api_version else []:
+        case [name]:
+            advice = f"did you mean {name}{'' if name in own else f' in {names[name]}'}?"
+            advice = f"it is in {names[name]}" if name == kind else advice
+        case _ if "." in api_version:
+            return ""
+        case _:
+            advice = "correct the kind or the API version"
+    return f"Kubernetes has no kind {kind!r} in {api_version}: {advice}"
 
 
 def builtin_kinds() -> list[tuple[str, str]]:

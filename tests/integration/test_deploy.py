@@ -86,9 +86,11 @@ def test_install_creates_what_the_manifest_says_and_the_second_time_applies_it(o
     first, second = run("install"), run("install", "--image", "registry.example.com/widgets-operator:9")
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert {line.split()[0] for line in first.stdout.splitlines()} == {"created"}
-    assert {line.split()[0] for line in second.stdout.splitlines()} == {"applied"}
-    assert first.stdout.splitlines()[0] == f"created Namespace {SLUG}"
+    into, *created = first.stdout.splitlines()
+    assert into == f"installing into {own.url}, context 'sandbox' of {own.kubeconfig}"
+    assert {line.split()[0] for line in created} == {"created"}
+    assert {line.split()[0] for line in second.stdout.splitlines()[1:]} == {"applied"}
+    assert created[0] == f"created Namespace {SLUG}"
     live = own.get("apps/v1", "Deployment", SLUG, namespace=SLUG)
     assert live is not None
     template = live["spec"]["template"]

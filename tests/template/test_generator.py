@@ -290,7 +290,7 @@ def test_an_operator_whose_group_is_not_written_out_is_told_to_write_it(project:
         (
             ["Deployment", "deployments"],
             0,
-            "is another one of that name: to handle the objects of Kubernetes, remove these files and give --for apps/",
+            "Kubernetes has a kind of that name: if you mean it, remove these files and give --for apps/v1/Deployment.",
         ),
         (["Deployment", "deployments", "--for", "apps/v1/Deployment"], 0, "wrote tests/unit/test_deployment.py"),
         (["Deployment", "deployments", "--for", "apps/v1"], 2, "--for is 'apps/v1': use API version and kind"),

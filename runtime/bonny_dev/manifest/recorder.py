@@ -57,7 +57,7 @@ class Comparison:
     the runtime chooses among them."""
 
     def __str__(self) -> str:
-        # What is to be done stands last, next to the prompt: a short run leaves much unused.
+        # The rules to add stand last, next to the prompt: a short run leaves much unused.
         parts = {
             "granted but never used this time": self.unused,
             "used but not granted; add to `rules` of the controller that needs them": self.missing,

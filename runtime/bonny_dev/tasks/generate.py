@@ -140,12 +140,9 @@ def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Pla
     check_free(request.kind, "a kind", texts)
     handler = "" if request.no_controller else f"\n  and the handler in {CONTROLLER}"
     note = f"Next: edit the fields in {API}{handler}; `invoke test` runs their tests.".format_map(values)
-    also = [
-        f"{kind} of {api_version} is a kind of Kubernetes, and this is another one of that name: to handle the objects "
-        f"of Kubernetes, remove these files and give --for {api_version}/{kind}."
-        for api_version, kind in builtin_kinds()
-        if kind == request.kind
-    ]
+    known = [f"{version}/{kind}" for version, kind in builtin_kinds() if kind == request.kind]
+    meant = "Kubernetes has a kind of that name: if you mean it, remove these files and give --for {}."
+    also = [meant.format(each) for each in known[:1]]
     texts = {**package_of_version(project, request.version), **texts}
     return Plan(root=project.root, texts=texts, notes=(note, *also))
 

@@ -438,8 +438,8 @@ def test_one_replica_is_risky_where_a_webhook_fails_closed() -> None:
 def test_one_replica_is_risky_where_it_converts() -> None:
     (risk,) = risks(operator(converted=True))
     assert risk == (
-        "the operator has one replica, and while it restarts objects of Lamp can be read and written in the version in "
-        "which they are stored only: use Deploy(replicas=2)"
+        "the operator has one replica, and while it restarts Lamp can be read and written in its stored version only: "
+        "use Deploy(replicas=2)"
     )
     assert risks(operator(converted=True), local=True) == []
 
