@@ -25,7 +25,7 @@ from .api import Status, Version
 from .api.version import HasSpec
 from .api.writing import change_by
 from .client.api import Client
-from .core.conditions import condition, steadied, with_condition
+from .core.conditions import check_words, condition, steadied, with_condition
 from .core.objects import Item, decode_item
 from .core.ordering import ObjectName, levels
 from .core.queue import Reason
@@ -35,6 +35,7 @@ from .engine.context import ReconcileContext, Tasks
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
 from .kinds import Kind
+from .naming import is_object_name
 from .resource import Key, Resource, gvk_of, identify, key_of
 
 if TYPE_CHECKING:
@@ -301,8 +302,10 @@ class Axn(Generic[V_co]):
         before the first list is complete. RBAC: list and watch, granted by `related` and `owns`.
         """
         self._listed.add((api_version, kind))
-        if namespace == "":
-            raise OptionError('the namespace of related objects is empty: name one, or write "*" for all')
+        if not (namespace is None or is_object_name(namespace)):
+            raise OptionError(
+                f'{str(namespace)[:60]!r} is not a namespace of related objects: name one, or write "*" for all'
+            )
         within = self.key.namespace if namespace is None else "" if namespace == "*" else namespace
         return self._context.related_to((api_version, kind), selector=selector, namespace=within, index=index)
 
@@ -452,10 +455,12 @@ class Axn(Generic[V_co]):
         """Set the condition `type` to True, False or (None) Unknown; lastTransitionTime moves only when that changes.
 
         `reason` is one CamelCase word; default: the type for True, `Not<type>` for False, `Unknown` for None.
-        Raises: `AlreadyApplied`; `OptionError` for any other status, and for a stage of the controller.
+        Raises: `AlreadyApplied`; `OptionError` for any other status, for words that the API server would refuse, and
+        for a stage of the controller.
         """
         if type in self.controller.stages:
             raise OptionError(f"{type} is a stage: axn.stage sets its condition")
+        check_words(type, reason)
         wanted = condition(type, status, message=message, reason=reason, of=self.identity)
         self.update_status(lambda status: with_condition(status, wanted))
         self._conditions.add(type)
@@ -678,7 +683,10 @@ class Axn(Generic[V_co]):
         """The name of what a handler calls a descendant."""
         if not (resource.get("apiVersion") and resource.get("kind") and (resource.get("metadata") or {}).get("name")):
             raise OptionError("a descendant needs apiVersion, kind and metadata.name")
-        return self._name_of(gvk_of(resource), key_of(resource))
+        name = self._name_of(gvk_of(resource), key_of(resource))
+        if not (is_object_name(name.key.name) and (not name.key.namespace or is_object_name(name.key.namespace))):
+            raise OptionError(f"{str(name)[:200]} cannot be a descendant: an object cannot have that name or namespace")
+        return name
 
     def _must_be_open(self) -> None:
         if self._sealed:

@@ -83,9 +83,10 @@ class Event:
 
     def __post_init__(self) -> None:
         for name, word in (("reason", self.reason), ("action", self.action)):
-            if not (word and word.isprintable() and len(word.encode()) <= WORD_BYTES):
+            if not (word.strip() and word.isprintable() and len(word.encode()) <= WORD_BYTES):
                 raise OptionError(
-                    f"the {name} of an event is {word!r}: use one word, {WORD_BYTES} bytes at most, for example Created"
+                    f"the {name} of an event is {word[:60]!r}: use one word, {WORD_BYTES} bytes at most, for example "
+                    "Created"
                 )
         object.__setattr__(self, "message", _cut(self.message, NOTE_BYTES))
 
