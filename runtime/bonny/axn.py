@@ -35,8 +35,8 @@ from .engine.context import ReconcileContext, Tasks
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
 from .kinds import Kind
-from .naming import is_object_name
-from .resource import Key, Resource, gvk_of, identify, key_of
+from .naming import is_label, is_object_name, is_subdomain
+from .resource import Key, Resource, gvk_of, identify, key_of, printable
 
 if TYPE_CHECKING:
     # A controller's handlers take an Axn, and an Axn names its controller: one of the two imports is for types alone.
@@ -275,7 +275,7 @@ class Axn(Generic[V_co]):
         Raises: `OptionError` for a kind that is not in the controller's `owns`, or a malformed selector; `Retry` while
         the watch is not up to date. RBAC: list and watch, granted by `owns`.
         """
-        gvk = api_version, kind
+        gvk = _checked((api_version, kind))
         self._listed.add(gvk)
         # First, so that nothing of the list is missing from it: this may run in a thread.
         self._found.setdefault(gvk, self._context.keys_of_children(gvk, self.uid))
@@ -301,13 +301,16 @@ class Axn(Generic[V_co]):
         Raises: `OptionError` for a kind, namespace or index that is not watched, or a malformed selector; `Retry`
         before the first list is complete. RBAC: list and watch, granted by `related` and `owns`.
         """
-        self._listed.add((api_version, kind))
+        gvk = _checked((api_version, kind))
+        self._listed.add(gvk)
         if not (namespace is None or is_object_name(namespace)):
             raise OptionError(
                 f'{str(namespace)[:60]!r} is not a namespace of related objects: name one, or write "*" for all'
             )
+        if index is not None and not index[0]:
+            raise OptionError("the name of an index of related objects is empty: name one, or leave out index=")
         within = self.key.namespace if namespace is None else "" if namespace == "*" else namespace
-        return self._context.related_to((api_version, kind), selector=selector, namespace=within, index=index)
+        return self._context.related_to(gvk, selector=selector, namespace=within, index=index)
 
     def identifier(self) -> tuple[str, str, str]:
         """(namespace/name, apiVersion, Kind/action), for logs."""
@@ -478,8 +481,8 @@ class Axn(Generic[V_co]):
         stages = self.controller.stages
         if self._stage is not None or name not in stages[self._stages_passed :][:1]:
             raise OptionError(
-                f"the stage {name} begins out of turn: the stages of {type(self.controller).__name__} are "
-                f"{', '.join(stages) or 'none'}; each begins once, when the one before has ended"
+                f"the stage {printable(name[:60])} begins out of turn: the stages of {type(self.controller).__name__} "
+                f"are {', '.join(stages) or 'none'}; each begins once, when the one before has ended"
             )
         self._stage = name
         try:
@@ -586,7 +589,7 @@ class Axn(Generic[V_co]):
         `type` is Normal or Warning; `reason` and `action` are CamelCase words. Raises: `AlreadyApplied`, `OptionError`.
         """
         if type not in set(EventType):
-            raise OptionError(f"the type of event {reason} is {type!r}: use 'Normal' or 'Warning'")
+            raise OptionError(f"the type of event {reason} is {type[:60]!r}: use 'Normal' or 'Warning'")
         self._register_event(Event(EventType(type), reason, action, message, related), only_if_changed=False)
 
     def _register_event(self, event: Event, *, only_if_changed: bool) -> None:
@@ -683,7 +686,7 @@ class Axn(Generic[V_co]):
         """The name of what a handler calls a descendant."""
         if not (resource.get("apiVersion") and resource.get("kind") and (resource.get("metadata") or {}).get("name")):
             raise OptionError("a descendant needs apiVersion, kind and metadata.name")
-        name = self._name_of(gvk_of(resource), key_of(resource))
+        name = self._name_of(_checked(gvk_of(resource)), key_of(resource))
         if not (is_object_name(name.key.name) and (not name.key.namespace or is_object_name(name.key.namespace))):
             raise OptionError(f"{str(name)[:200]} cannot be a descendant: an object cannot have that name or namespace")
         return name
@@ -696,6 +699,13 @@ class Axn(Generic[V_co]):
         self._must_be_open()
         if state in self._states:
             raise AlreadyApplied(f"too late for the {state} of {identify(self.identity)}: register changes earlier")
+
+
+def _checked(gvk: tuple[str, str]) -> tuple[str, str]:
+    """Refuse what cannot be an API version and a kind. Raises: `OptionError`."""
+    if not (is_subdomain(gvk[0].replace("/", ".", 1)) and is_label(gvk[1].lower())):
+        raise OptionError(f"{gvk[1][:60]!r} ({gvk[0][:60]!r}) is not a kind: write for example 'apps/v1', 'Deployment'")
+    return gvk
 
 
 def event_action(axn: Axn[Any]) -> str:

@@ -102,7 +102,7 @@ class EventRecorder:
         """
         if not is_qualified_name(controller) or not instance:
             raise OptionError(
-                f"{controller!r} ({instance!r}) cannot report events: name a controller such as "
+                f"{controller[:60]!r} ({instance[:60]!r}) cannot report events: name a controller such as "
                 "example.com/widgets-operator and its instance, such as a pod"
             )
         self.correlator: Correlator[bytes] = Correlator()

@@ -121,7 +121,9 @@ class Operator:
         """The pipeline of every reconcile. Default: `default_steps()`."""
 
         if watch not in ("all", "namespace"):
-            raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
+            raise OptionError(
+                f"watch of operator {name} is {watch[:60]!r}: write 'all', or 'namespace' for where it runs"
+            )
         self.watch: str = watch
         """The namespaces to watch: "all", or only the "namespace" in which the operator runs. Default "all"."""
 

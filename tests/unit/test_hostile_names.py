@@ -79,7 +79,7 @@ ANY_WORD = frozenset({".", "..", "a/b"})
 NONE: frozenset[str] = frozenset()
 
 CALLS: Mapping[str, tuple[Callable[[str], object], frozenset[str]]] = {
-    "Kind.api_version": (lambda text: Kind(text, "A", plural="as", scope=Scope.NAMESPACED), NONE),
+    "Kind.api_version": (lambda text: Kind(text, "A", plural="as", scope=Scope.NAMESPACED), TYPE_WITH_DOMAIN),
     "Kind.api_version, group": (lambda text: Kind(f"{text}/v1", "A", plural="as", scope=Scope.NAMESPACED), NONE),
     "Kind.kind": (lambda text: Kind("a.b/v1", text, plural="as", scope=Scope.NAMESPACED), NONE),
     "Kind.plural": (lambda text: Kind("a.b/v1", "A", plural=text, scope=Scope.NAMESPACED), NONE),
