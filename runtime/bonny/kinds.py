@@ -66,7 +66,8 @@ class Kind:
 
     def __post_init__(self) -> None:
         group, separator, version = self.api_version.rpartition("/")
-        if not is_label(version) or bool(separator) != is_subdomain(group):
+        # "*", as in RBAC, is refused where it is used: that knows what to write in its place.
+        if not (version == "*" or is_label(version)) or bool(separator) != (group == "*" or is_subdomain(group)):
             raise OptionError(
                 f"the API version {self.api_version[:60]!r} of kind {self.kind[:60]!r} is not of the form "
                 "group/version: write for example 'apps/v1', or 'v1' for the core group"
@@ -77,7 +78,7 @@ class Kind:
             )
         for name, text, fits in (
             ("kind", self.kind, is_label(self.kind.lower())),
-            ("plural", self.plural, not self.plural or is_label(self.plural)),
+            ("plural", self.plural, self.plural in ("", "*") or is_label(self.plural)),
             ("namespace", self.namespace or "", self.namespace is None or is_label(self.namespace)),
         ):
             if not fits:

@@ -139,7 +139,7 @@ CALLS: Mapping[str, tuple[Callable[[str], object], frozenset[str]]] = {
     "Operator.group": (lambda text: Operator(name="a", group=text, version="1"), NONE),
     "Operator.watch": (lambda text: Operator(name="a", group="example.com", watch=text, version="1"), NONE),
     "Operator.version": (lambda text: Operator(name="a", group="example.com", version=text), EMPTY_IS_DEFAULT),
-    "Scheduler.name": (scheduler, NONE),
+    "Scheduler.name": (scheduler, EMPTY_IS_DEFAULT),
     "a selector": (requirements_of, EMPTY_IS_ALL | {"a/b"}),
     "a selector as a mapping, key": (lambda text: requirements_of({text: "a"}), TYPE_WITH_DOMAIN),
     "a selector as a mapping, value": (lambda text: requirements_of({"a": text}), EMPTY_IS_DEFAULT),

@@ -99,7 +99,7 @@ class Scheduler:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         check_rules(cls.__name__, cls.rules)
-        if "name" in vars(cls):
+        if cls.name:
             check_dns_label(cls.name, f"name of {cls.__name__}")
         if cls.check is not None and len(signature_of(cls.check).parameters) != 2:
             raise OptionError(f"{cls.__name__}.check takes pod and node: use a function outside the class, or None")
