@@ -304,9 +304,8 @@ class Axn(Generic[V_co]):
         gvk = _checked((api_version, kind))
         self._listed.add(gvk)
         if not (namespace is None or is_object_name(namespace)):
-            raise OptionError(
-                f'{str(namespace)[:60]!r} is not a namespace of related objects: name one, or write "*" for all'
-            )
+            given = repr(str(namespace)[:60]) if namespace else "empty"
+            raise OptionError(f'the namespace of related objects is {given}: name one, or write "*" for all')
         if index is not None and not index[0]:
             raise OptionError("the name of an index of related objects is empty: name one, or leave out index=")
         within = self.key.namespace if namespace is None else "" if namespace == "*" else namespace
