@@ -152,7 +152,11 @@ spec:
               description: What is wanted.
               required: [note]
               x-kubernetes-validations:
-                - {rule: self.size > 0, message: must be more, messageExpression: "'a'", reason: FieldValueInvalid, fieldPath: .size}
+                - rule: self.size > 0
+                  message: must be more
+                  messageExpression: "'a'"
+                  reason: FieldValueInvalid
+                  fieldPath: .size
               properties:
                 size: {type: integer, format: int32, default: 1, minimum: 0, description: The size.}
                 note: {type: string, pattern: "^a+$", enum: [aa, bb], default: aa, title: Note}
@@ -216,26 +220,20 @@ def modules(crd: Any) -> list[str]:
 @pytest.mark.parametrize("path", list(leaves(CRD)), ids=lambda path: ".".join(map(str, path)))
 def test_a_text_of_a_definition_is_a_constant_or_refused(path: tuple[Any, ...]) -> None:
     """Regression: `storage` of a version was written as it was, and ran when the module was imported."""
-    for hostile in HOSTILE:
+    for hostile in (each for each in HOSTILE if f"{MARK}(" in each):
         try:
             (source,) = modules(replaced(path, hostile))
-        except Exception as error:  # noqa: BLE001  that each is a sentence is tested in from_crd/test_reading.py
-            assert not isinstance(error, UsageError) or "\n" not in str(error)
+        except Exception:  # noqa: BLE001  refused; that it is by a sentence is tested in from_crd/test_reading.py
             continue
         tree = ast.parse(source)
         assert {type(node) for node in tree.body} <= {ast.ImportFrom, ast.ClassDef, ast.Expr}
-        assert not [
-            node for node in tree.body if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
-        ]
+        assert all(isinstance(node.value, ast.Constant) for node in tree.body if isinstance(node, ast.Expr))
         assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.Lambda | ast.FunctionDef)]
         assert {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)} <= {"bonny.api", "typing"}
         called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        assert called <= CALLED | {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-        assert not [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute | ast.Subscript) and MARK in ast.unparse(node.value)
-        ]
+        own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+        assert called <= CALLED | own | {f"{name}.model_validate" for name in own}
+        assert MARK not in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def test_the_plain_definition_is_declared() -> None:
