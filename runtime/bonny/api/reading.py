@@ -24,7 +24,7 @@ from .validation import as_stored, path_to, problems, sentence
 M = TypeVar("M", bound=BaseModel)
 # A list of 1 MiB with wrong items, or a long key around wrong values, makes errors of hundreds of MiB.
 LARGE_BYTES: Final = 16 * 1024
-# Their texts quote the value: errors of functions in Python, such as those of `ipaddress`, and one of pydantic.
+# Their texts quote the value: errors that functions in Python raise, such as `ipaddress`, and one of pydantic.
 _QUOTING: Final = ("value_error", "assertion_error", "union_tag_invalid")
 
 

@@ -20,7 +20,7 @@ RECONCILED: Final = "Reconciled"
 
 # The limit in the schema of a condition: a longer message would make the API server refuse the whole status.
 LONGEST_MESSAGE: Final = 32_768
-# As the schema of meta/v1 Condition has them. What does not fit makes the API server refuse the whole status.
+# As in the schema of meta/v1 Condition. With another reason the API server refuses the whole status.
 _REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
 
 
