@@ -25,7 +25,7 @@ from .api import Status, Version
 from .api.version import HasSpec
 from .api.writing import change_by
 from .client.api import Client
-from .core.conditions import condition, steadied, with_condition
+from .core.conditions import check_words, condition, steadied, with_condition
 from .core.objects import Item, decode_item
 from .core.ordering import ObjectName, levels
 from .core.queue import Reason
@@ -35,7 +35,8 @@ from .engine.context import ReconcileContext, Tasks
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
 from .kinds import Kind
-from .resource import Key, Resource, gvk_of, identify, key_of
+from .naming import is_label, is_object_name, is_subdomain
+from .resource import Key, Resource, gvk_of, identify, key_of, printable
 
 if TYPE_CHECKING:
     # A controller's handlers take an Axn, and an Axn names its controller: one of the two imports is for types alone.
@@ -274,7 +275,7 @@ class Axn(Generic[V_co]):
         Raises: `OptionError` for a kind that is not in the controller's `owns`, or a malformed selector; `Retry` while
         the watch is not up to date. RBAC: list and watch, granted by `owns`.
         """
-        gvk = api_version, kind
+        gvk = _checked((api_version, kind))
         self._listed.add(gvk)
         # First, so that nothing of the list is missing from it: this may run in a thread.
         self._found.setdefault(gvk, self._context.keys_of_children(gvk, self.uid))
@@ -300,11 +301,15 @@ class Axn(Generic[V_co]):
         Raises: `OptionError` for a kind, namespace or index that is not watched, or a malformed selector; `Retry`
         before the first list is complete. RBAC: list and watch, granted by `related` and `owns`.
         """
-        self._listed.add((api_version, kind))
-        if namespace == "":
-            raise OptionError('the namespace of related objects is empty: name one, or write "*" for all')
+        gvk = _checked((api_version, kind))
+        self._listed.add(gvk)
+        if not (namespace is None or is_object_name(namespace)):
+            given = repr(str(namespace)[:60]) if namespace else "empty"
+            raise OptionError(f'the namespace of related objects is {given}: name one, or write "*" for all')
+        if index is not None and not index[0]:
+            raise OptionError("the name of an index of related objects is empty: name one, or leave out index=")
         within = self.key.namespace if namespace is None else "" if namespace == "*" else namespace
-        return self._context.related_to((api_version, kind), selector=selector, namespace=within, index=index)
+        return self._context.related_to(gvk, selector=selector, namespace=within, index=index)
 
     def identifier(self) -> tuple[str, str, str]:
         """(namespace/name, apiVersion, Kind/action), for logs."""
@@ -452,10 +457,12 @@ class Axn(Generic[V_co]):
         """Set the condition `type` to True, False or (None) Unknown; lastTransitionTime moves only when that changes.
 
         `reason` is one CamelCase word; default: the type for True, `Not<type>` for False, `Unknown` for None.
-        Raises: `AlreadyApplied`; `OptionError` for any other status, and for a stage of the controller.
+        Raises: `AlreadyApplied`; `OptionError` for any other status, for words that the API server would refuse, and
+        for a stage of the controller.
         """
         if type in self.controller.stages:
             raise OptionError(f"{type} is a stage: axn.stage sets its condition")
+        check_words(type, reason)
         wanted = condition(type, status, message=message, reason=reason, of=self.identity)
         self.update_status(lambda status: with_condition(status, wanted))
         self._conditions.add(type)
@@ -473,8 +480,8 @@ class Axn(Generic[V_co]):
         stages = self.controller.stages
         if self._stage is not None or name not in stages[self._stages_passed :][:1]:
             raise OptionError(
-                f"the stage {name} begins out of turn: the stages of {type(self.controller).__name__} are "
-                f"{', '.join(stages) or 'none'}; each begins once, when the one before has ended"
+                f"the stage {printable(name[:60])} begins out of turn: the stages of {type(self.controller).__name__} "
+                f"are {', '.join(stages) or 'none'}; each begins once, when the one before has ended"
             )
         self._stage = name
         try:
@@ -581,7 +588,7 @@ class Axn(Generic[V_co]):
         `type` is Normal or Warning; `reason` and `action` are CamelCase words. Raises: `AlreadyApplied`, `OptionError`.
         """
         if type not in set(EventType):
-            raise OptionError(f"the type of event {reason} is {type!r}: use 'Normal' or 'Warning'")
+            raise OptionError(f"the type of event {reason} is {type[:60]!r}: use 'Normal' or 'Warning'")
         self._register_event(Event(EventType(type), reason, action, message, related), only_if_changed=False)
 
     def _register_event(self, event: Event, *, only_if_changed: bool) -> None:
@@ -677,11 +684,14 @@ class Axn(Generic[V_co]):
     def _named(self, resource: Mapping[str, Any]) -> ObjectName:
         """The name of what a handler calls a descendant."""
         api_version, kind = resource.get("apiVersion"), resource.get("kind")
-        name = (resource.get("metadata") or {}).get("name")
-        if not (api_version and kind and name):
-            has = f"this one has apiVersion={api_version!r}, kind={kind!r}, metadata.name={name!r}"
+        own_name = (resource.get("metadata") or {}).get("name")
+        if not (api_version and kind and own_name):
+            has = f"this one has apiVersion={api_version!r}, kind={kind!r}, metadata.name={own_name!r}"
             raise OptionError(f"a descendant needs apiVersion, kind and metadata.name: {has}")
-        return self._name_of(gvk_of(resource), key_of(resource))
+        name = self._name_of(_checked(gvk_of(resource)), key_of(resource))
+        if not (is_object_name(name.key.name) and (not name.key.namespace or is_object_name(name.key.namespace))):
+            raise OptionError(f"{str(name)[:200]} cannot be a descendant: an object cannot have that name or namespace")
+        return name
 
     def _must_be_open(self) -> None:
         if self._sealed:
@@ -691,6 +701,13 @@ class Axn(Generic[V_co]):
         self._must_be_open()
         if state in self._states:
             raise AlreadyApplied(f"too late for the {state} of {identify(self.identity)}: register changes earlier")
+
+
+def _checked(gvk: tuple[str, str]) -> tuple[str, str]:
+    """Refuse what cannot be an API version and a kind. Raises: `OptionError`."""
+    if not (is_subdomain(gvk[0].replace("/", ".", 1)) and is_label(gvk[1].lower())):
+        raise OptionError(f"{gvk[1][:60]!r} ({gvk[0][:60]!r}) is not a kind: write for example 'apps/v1', 'Deployment'")
+    return gvk
 
 
 def event_action(axn: Axn[Any]) -> str:

@@ -83,9 +83,10 @@ class Event:
 
     def __post_init__(self) -> None:
         for name, word in (("reason", self.reason), ("action", self.action)):
-            if not (word and word.isprintable() and len(word.encode()) <= WORD_BYTES):
+            if not (word.strip() and word.isprintable() and len(word.encode()) <= WORD_BYTES):
                 raise OptionError(
-                    f"the {name} of an event is {word!r}: use one word, {WORD_BYTES} bytes at most, for example Created"
+                    f"the {name} of an event is {word[:60]!r}: use one word, {WORD_BYTES} bytes at most, for example "
+                    "Created"
                 )
         object.__setattr__(self, "message", _cut(self.message, NOTE_BYTES))
 
@@ -101,7 +102,7 @@ class EventRecorder:
         """
         if not is_qualified_name(controller) or not instance:
             raise OptionError(
-                f"{controller!r} ({instance!r}) cannot report events: name a controller such as "
+                f"{controller[:60]!r} ({instance[:60]!r}) cannot report events: name a controller such as "
                 "example.com/widgets-operator and its instance, such as a pod"
             )
         self.correlator: Correlator[bytes] = Correlator()

@@ -19,6 +19,7 @@ from importlib.resources import files
 from typing import TypeAlias
 
 from .errors import OptionError
+from .naming import is_label, is_qualified_name, is_subdomain
 from .resource import Resource
 
 
@@ -66,15 +67,26 @@ class Kind:
 
     def __post_init__(self) -> None:
         group, separator, version = self.api_version.rpartition("/")
-        if not version or "/" in group or (separator and not group):
+        # "*", as in RBAC, is refused where it is used: that knows what to write in its place.
+        if not (version == "*" or is_label(version)) or bool(separator) != (group == "*" or is_subdomain(group)):
             raise OptionError(
-                f"the API version {self.api_version!r} of kind {self.kind!r} is not of the form group/version: "
-                "write for example 'apps/v1', or 'v1' for the core group"
+                f"the API version {self.api_version[:60]!r} of kind {self.kind[:60]!r} is not of the form "
+                "group/version: write for example 'apps/v1', or 'v1' for the core group"
             )
         if not self.kind:
             raise OptionError(
                 f"a Kind of {self.api_version} has no kind: write for example Kind('apps/v1', 'Deployment')"
             )
+        for name, text, fits in (
+            ("kind", self.kind, is_label(self.kind.lower())),
+            ("plural", self.plural, self.plural in ("", "*") or is_label(self.plural)),
+            ("namespace", self.namespace or "", self.namespace is None or is_label(self.namespace)),
+        ):
+            if not fits:
+                raise OptionError(
+                    f"the {name} of Kind({self.api_version!r}, {self.kind[:60]!r}) cannot be {text[:60]!r}: use "
+                    "letters, digits and hyphens, 63 at most"
+                )
         builtin_plural, builtin_scope = builtin(self.api_version, self.kind) or ("", None)
         plural, scope = self.plural or builtin_plural, self.scope or builtin_scope
         if not plural or scope is None:
@@ -185,6 +197,12 @@ class Related(Kind):
         Kind.__post_init__(self)
         if (self.named_by is None) == (self.keys is None):
             raise OptionError(f"Related({self.api_version!r}, {self.kind!r}) needs `named_by` or `keys`, one of them")
+        for label in self.indexes.values():
+            if isinstance(label, str) and not is_qualified_name(label):
+                raise OptionError(
+                    f"an index of Related({self.api_version!r}, {self.kind!r}) is {label[:60]!r}, which is not the key "
+                    "of a label: write for example app.kubernetes.io/name, or a function"
+                )
 
 
 @dataclass(frozen=True, slots=True)

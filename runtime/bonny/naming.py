@@ -23,6 +23,8 @@ SUBDOMAIN_LENGTH: Final = 253
 _DNS_1123_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_1035_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _WORD: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+# A segment of a path as apimachinery takes it (IsValidPathSegmentName), without blanks and of at most 253 characters.
+_SEGMENT: Final = re.compile(r"(?!\.\.?\Z)[^/%\x00-\x20\x7f]{1,253}")
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
@@ -91,14 +93,14 @@ def check_kind(kind: str, what: str = "kind", *, example: str = "CronTab") -> st
     other classes that follow the same rule."""
     if not _KIND.fullmatch(kind) or len(kind) > KIND_LENGTH:
         raise UsageError(
-            f"{kind!r} is not a {what}: use CamelCase, an upper-case letter and then letters and digits, "
+            f"{kind[:60]!r} is not a {what}: use CamelCase, an upper-case letter and then letters and digits, "
             f"{KIND_LENGTH} at most, for example {example}"
         )
     if keyword.iskeyword(kind):
-        raise UsageError(f"{kind!r} cannot be a {what} here: it is a keyword of Python; use for example My{kind}")
+        raise UsageError(f"{kind[:60]!r} cannot be a {what} here: it is a keyword of Python; use for example My{kind}")
     if kind in RESERVED_KINDS:
         raise UsageError(
-            f"{kind!r} cannot be a {what} here: a class of the runtime has this name; "
+            f"{kind[:60]!r} cannot be a {what} here: a class of the runtime has this name; "
             f"use a longer one, for example My{kind}"
         )
     return kind
@@ -109,8 +111,8 @@ def check_plural(plural: str, what: str = "plural", *, example: str = "crontabs"
     to other names that follow the same rule."""
     if not _DNS_1035_LABEL.fullmatch(plural) or len(plural) > LABEL_LENGTH:
         raise UsageError(
-            f"{plural!r} is not a {what}: use lower-case letters, digits and hyphens, a letter first and no hyphen "
-            f"last, {LABEL_LENGTH} characters at most, for example {example}"
+            f"{plural[:60]!r} is not a {what}: use lower-case letters, digits and hyphens, a letter first and no "
+            f"hyphen last, {LABEL_LENGTH} characters at most, for example {example}"
         )
     return plural
 
@@ -119,7 +121,7 @@ def check_version(version: str) -> str:
     """An API version in the form that Kubernetes can sort by stability."""
     if not _VERSION.fullmatch(version) or len(version) > LABEL_LENGTH:
         raise UsageError(
-            f"{version!r} is not an API version: use v and a number, then alpha or beta and a number for unstable "
+            f"{version[:60]!r} is not an API version: use v and a number, then alpha or beta and a number for unstable "
             "ones, for example v1, v1beta1 or v2alpha1"
         )
     return version
@@ -131,14 +133,14 @@ def check_group(group: str, *, approved: bool = False) -> str:
     `approved`: its definitions carry the approval of the project.
     """
     labels = group.split(".")
-    if len(labels) < 2 or len(group) > SUBDOMAIN_LENGTH or not all(_is_label(label) for label in labels):
+    if len(labels) < 2 or len(group) > SUBDOMAIN_LENGTH or not all(is_label(label) for label in labels):
         raise UsageError(
-            f"{group!r} is not an API group: use a domain name that you own, lower-case, with at least one dot and "
-            f"{SUBDOMAIN_LENGTH} characters at most, for example example.com"
+            f"{group[:60]!r} is not an API group: use a domain name that you own, lower-case, with at least one dot "
+            f"and {SUBDOMAIN_LENGTH} characters at most, for example example.com"
         )
     if not approved and any(group == reserved or group.endswith(f".{reserved}") for reserved in RESERVED_GROUPS):
         raise UsageError(
-            f"{group!r} cannot be your API group: {' and '.join(RESERVED_GROUPS)} are reserved for the Kubernetes "
+            f"{group[:60]!r} cannot be your API group: {' and '.join(RESERVED_GROUPS)} are reserved for the Kubernetes "
             "project; use a domain name that you own, for example example.com. Approved definitions name the approval "
             f"in crd_annotations of their class, as {APPROVAL}"
         )
@@ -147,9 +149,9 @@ def check_group(group: str, *, approved: bool = False) -> str:
 
 def check_dns_label(name: str, what: str = "name", example: str = "widgets-operator") -> str:
     """A name of an object or namespace, called `what` in the message."""
-    if not _is_label(name):
+    if not is_label(name):
         raise UsageError(
-            f"{name!r} is not a {what}: use lower-case letters, digits and hyphens, no hyphen at either end, "
+            f"{name[:60]!r} is not a {what}: use lower-case letters, digits and hyphens, no hyphen at either end, "
             f"{LABEL_LENGTH} characters at most, for example {example}"
         )
     return name
@@ -177,9 +179,9 @@ def check_rules(where: str, rules: object) -> None:
 def check_finalizer(name: str) -> str:
     """The name of a finalizer as the API server takes it: a domain, a slash and a word."""
     domain, slash, _ = name.partition("/")
-    if not slash or not is_qualified_name(name) or not all(map(_is_label, domain.split("."))):
+    if not slash or not is_qualified_name(name) or not all(map(is_label, domain.split("."))):
         raise UsageError(
-            f"{name!r} is not the name of a finalizer: use domain/name, {SUBDOMAIN_LENGTH} and {LABEL_LENGTH} "
+            f"{name[:60]!r} is not the name of a finalizer: use domain/name, {SUBDOMAIN_LENGTH} and {LABEL_LENGTH} "
             "characters at most, for example example.com/cleanup"
         )
     return name
@@ -196,10 +198,16 @@ def is_qualified_name(name: str) -> bool:
     return _WORD.fullmatch(word) is not None and (is_subdomain(domain) or not slash)
 
 
+def is_object_name(name: object) -> bool:
+    """Whether an object, a namespace or a subresource can have this name: not all kinds have the names of DNS."""
+    return isinstance(name, str) and _SEGMENT.fullmatch(name) is not None
+
+
 def is_label_value(value: str) -> bool:
     """Whether `value` can be the value of a label: empty, or a word."""
     return not value or _WORD.fullmatch(value) is not None
 
 
-def _is_label(name: str) -> bool:
+def is_label(name: str) -> bool:
+    """Whether `name` is a DNS label, as the names of namespaces are."""
     return len(name) <= LABEL_LENGTH and _DNS_1123_LABEL.fullmatch(name) is not None

@@ -24,7 +24,7 @@ from .deploy import Deploy
 from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
-from .naming import check_dns_label, check_finalizer, check_group
+from .naming import check_dns_label, check_finalizer, check_group, is_object_name
 from .resource import Resource
 from .servers.periodic import PeriodicTask
 from .servers.server import Server
@@ -121,7 +121,9 @@ class Operator:
         """The pipeline of every reconcile. Default: `default_steps()`."""
 
         if watch not in ("all", "namespace"):
-            raise OptionError(f"watch of operator {name} is {watch!r}: write 'all', or 'namespace' for where it runs")
+            raise OptionError(
+                f"watch of operator {name} is {watch[:60]!r}: write 'all', or 'namespace' for where it runs"
+            )
         self.watch: str = watch
         """The namespaces to watch: "all", or only the "namespace" in which the operator runs. Default "all"."""
 
@@ -139,7 +141,7 @@ class Operator:
         self.deploy: Deploy = deploy or Deploy()
         """How the manifest runs the operator: replicas, labels, changes of your own. Default: one replica."""
 
-        self.version: str = version or _installed_version(name)
+        self.version: str = _checked_version(name, version) if version else _installed_version(name)
         """Part of the User-Agent and of traces. Default: the version of the installed distribution of this name."""
 
         self.tracing: TracerProvider | None = tracing
@@ -279,3 +281,10 @@ def _installed_version(name: str) -> str:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return "0.0.0"
+
+
+def _checked_version(name: str, version: str) -> str:
+    """It is a part of each request's User-Agent."""
+    if not is_object_name(version):
+        raise OptionError(f"version of operator {name} is {version[:60]!r}: write for example '1.2.0'")
+    return version

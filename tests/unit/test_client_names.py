@@ -61,3 +61,21 @@ async def test_other_names_are_left_to_the_api_server(name: str) -> None:
     async with Client(Nowhere(), user_agent="test/1") as client:
         with pytest.raises(AssertionError, match="a request was begun"):
             await client.get(CONFIG_MAP, ("default", name))
+
+
+@pytest.mark.parametrize("text", [text for text in IMPOSSIBLE if text], ids=lambda text: repr(text[:8]))
+async def test_what_is_no_subresource_or_selector_is_refused_before_a_request(text: str) -> None:
+    """Regression: the subresource ".." was a part of the path."""
+    key = ("default", "a")
+    async with Client(Nowhere(), user_agent="test/1") as client:
+        for call in (
+            client.get(CONFIG_MAP, key, subresource=text),
+            client.apply(CONFIG_MAP, config_map("a"), subresource=text),
+            client.create(CONFIG_MAP, config_map("a"), subresource=text),
+            client.merge_patch(CONFIG_MAP, key, {}, subresource=text),
+            client.json_patch(CONFIG_MAP, key, [], subresource=text),
+            client.list(CONFIG_MAP, label_selector=f"({text}"),
+        ):
+            with pytest.raises(OptionError) as refused:
+                await call
+            assert len(str(refused.value)) < 400

@@ -33,8 +33,10 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from ..core.objects import decode_cut, decode_failure
+from ..core.selector import requirements_of
 from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind
+from ..naming import is_object_name
 from ..resource import Key, Resource, has_all_of, key_of, owners_of, printable
 from .config import Cluster, Connection
 from .errors import NotLeading, Unreachable, refusal, without_values
@@ -78,9 +80,6 @@ class HasKind(Protocol):
         """Its kind; `default_group` is the operator's group."""
 
 
-# A segment of a path as apimachinery takes it (IsValidPathSegmentName), without blanks and of at most 253 characters.
-_NAME: Final = re.compile(r"(?!\.\.?\Z)[^/%\x00-\x20\x7f]{1,253}")
-
 AnyKind: TypeAlias = Kind | HasKind
 """A `Kind`, or a `Version` class."""
 
@@ -97,14 +96,15 @@ def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresourc
     return "/".join(parts)
 
 
-def _check_name(verb: str, kind: Kind, key: Key) -> None:
+def _check_name(verb: str, kind: Kind, key: Key, subresource: str = "") -> None:
     """Refuse a name or namespace that cannot be one: an empty name would stand for all objects of the kind.
 
     Raises: `OptionError`.
     """
-    for noun, text in (("name", key.name), *((("namespace", key.namespace),) if key.namespace else ())):
-        if not (isinstance(text, str) and _NAME.fullmatch(text)):
-            raise OptionError(f"cannot {verb} {kind.resource}: {text[:60]!r} is not the {noun} of an object")
+    optional = (("namespace", key.namespace), ("subresource", subresource))
+    for noun, text in (("name", key.name), *(each for each in optional if each[1])):
+        if not is_object_name(text):
+            raise OptionError(f"cannot {verb} {kind.resource}: {str(text)[:60]!r} is not the {noun} of an object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +217,17 @@ class Client:
     async def list(self, kind: AnyKind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
         """All objects of a kind, or of one namespace, uncached and page by page. A `Kind` may have selectors, too.
 
-        Raises: `ApiError`. RBAC: list.
+        `label_selector` as in `axn.children`; default: that of the `Kind`.
+        Raises: `ApiError`; `OptionError` for a malformed selector, and for an empty namespace. RBAC: list.
         """
         from .pages import pages  # noqa: PLC0415  which sends its requests by a client
 
         kind = self._kind(kind)
-        if namespace is not None and not _NAME.fullmatch(namespace):
+        if namespace is not None and not is_object_name(namespace):
             raise OptionError(
-                f"cannot list {kind.resource}: {namespace[:60]!r} is not a namespace; None stands for all"
+                f"cannot list {kind.resource}: {str(namespace)[:60]!r} is not a namespace; None stands for all"
             )
+        requirements_of(label_selector)
         selected = replace(kind, label_selector=label_selector or kind.label_selector)
         resources: list[Resource] = []
         async for page in pages(self, selected, namespace=namespace):
@@ -253,7 +255,7 @@ class Client:
         """
         kind = self._kind(kind)
         key = key_of(resource)
-        _check_name("apply", kind, key)
+        _check_name("apply", kind, key, subresource)
         query = {"fieldManager": manager or self._name, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
         target = f"{kind.resource}/{subresource} {key}" if subresource else f"{kind.resource} {key}"
@@ -278,7 +280,7 @@ class Client:
         metadata = resource["metadata"]
         name, namespace = metadata.get("name", ""), metadata.get("namespace")
         if subresource or name:
-            _check_name("create", kind, Key(namespace or "", name))
+            _check_name("create", kind, Key(namespace or "", name), subresource)
         target = printable(f"{kind.resource} {name}".strip())
         path = path_of(kind, namespace, name if subresource else "", subresource)
         request = ApiRequest("POST", path, headers={"Content-Type": JSON}, body=msgspec.json.encode(resource))
@@ -344,7 +346,7 @@ class Client:
         cut: bool = True,
     ) -> Resource:
         kind, key = self._kind(kind), Key("", name) if isinstance(name, str) else Key(*name)
-        _check_name(verb, kind, key)
+        _check_name(verb, kind, key, subresource)
         if kind.namespaced != bool(key.namespace):
             wrong = "name its namespace, too" if kind.namespaced else "leave out the namespace: it is in none"
             raise OptionError(f"cannot {verb} {kind.resource} {key}: {wrong}")

@@ -6,11 +6,13 @@ You do not need it in handlers: `axn.set_condition`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 from datetime import UTC, datetime
 from typing import Final
 
 from ..errors import OptionError
+from ..naming import is_qualified_name
 from ..resource import Resource
 
 RECONCILED: Final = "Reconciled"
@@ -18,6 +20,17 @@ RECONCILED: Final = "Reconciled"
 
 # The limit in the schema of a condition: a longer message would make the API server refuse the whole status.
 LONGEST_MESSAGE: Final = 32_768
+# As in the schema of meta/v1 Condition. With another reason the API server refuses the whole status.
+_REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
+
+
+def check_words(type: str, reason: str | None) -> None:  # noqa: A002  the API's own word
+    """Check the words of a condition that a handler sets. Raises: `OptionError`."""
+    if not is_qualified_name(type) or (reason and not _REASON.fullmatch(reason)):
+        raise OptionError(
+            f"condition {type[:60]!r} has the reason {str(reason)[:60]!r}: use CamelCase words, such as Ready and "
+            "ImagePulled, or leave out the reason"
+        )
 
 
 def condition(

@@ -22,7 +22,7 @@ Selector: TypeAlias = str | Mapping[str, Any]
 MOST_REQUIREMENTS: Final = 100
 MOST_VALUES: Final = 1000
 LONGEST: Final = 65_536
-QUOTED: Final = 200
+QUOTED: Final = 100
 
 _PUNCTUATION: Final = re.compile("[(),]")
 _REQUIREMENT: Final = re.compile(

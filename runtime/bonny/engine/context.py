@@ -160,7 +160,7 @@ class ReconcileContext:
         indexes = self.router.indexes_of(gvk, name)
         streams = [stream for stream in indexes if not namespace or stream.namespace in (None, namespace)]
         if not streams:
-            asked = f"index {name!r}" if index else f"namespace {namespace or '*'!r}"
+            asked = f"index {name[:60]!r}" if index else f"namespace {namespace[:60] or '*'!r}"
             raise OptionError(
                 f"{gvk[1]} ({gvk[0]}) is not watched with the {asked}: declare that in the controller's `related`"
             )

@@ -49,7 +49,7 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
     same = next((version for version in siblings if version.version == request.version), None)
     others = [version for version in siblings if version is not same]
     values = {
-        **vars(request),
+        **{name: value for name, value in vars(request).items() if name != "short_name"},  # as it was typed
         "group": group,
         "own_group": group if group != operator_group else "",
         "cluster_scoped": like.cluster_scoped,

@@ -34,6 +34,10 @@ from ..project import Project
 API: Final = "src/{package}/api/{version}/{module}.py"
 CONTROLLER: Final = "src/{package}/controllers/{module}.py"
 SAMPLE: Final = "samples/{label}-{version}.yaml"
+# Of values that are written into code as they are; the templates put quotes around some, and nothing around others.
+NAME: Final = re.compile(r"[\w./-]*", re.ASCII)
+QUOTED: Final = "differences"
+"""The one value of any texts: a list, which is written as Python shows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +87,17 @@ class Plan:
 
 
 def rendered(project: Project, templates: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
-    """The text of each file from its template in `bonny_dev.scaffold`; both have `values` in them."""
+    """The text of each file from its template in `bonny_dev.scaffold`; both have `values` in them.
+
+    Raises: `UsageError` for a value that would be more than a name there: it becomes code and the name of a file.
+    """
+    for slot, value in values.items():
+        for text in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
+            if slot != QUOTED and (not NAME.fullmatch(str(text)) or ".." in str(text)):
+                raise UsageError(
+                    f"{str(text)[:60]!r} cannot be the {slot} in generated code: use letters, digits, "
+                    "'-', '_', '.' and '/'"
+                )
     names = {pattern.format_map(values): template for pattern, template in templates.items()}
     return {name: _rendered(project, template, values, name) for name, template in names.items()}
 

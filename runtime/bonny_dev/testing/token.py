@@ -29,6 +29,7 @@ from bonny.engine.router import Router
 from bonny.errors import OptionError, Wait
 from bonny.events import Event
 from bonny.kinds import Kind, Owned, Scope
+from bonny.naming import is_object_name
 from bonny.pipeline import call_handler, run_step
 from bonny.resource import Key, Resource, gvk_of, has_all_of, identify, key_of, named, owners_of
 from bonny.run.rbac import permissions
@@ -215,12 +216,14 @@ class _Untested(Controller[Any]):
 
 def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind:
     """The kind of a handled object; of an object without type, as in a list, any."""
-    kind = resource.get("kind") or "Object"
+    kind, key = resource.get("kind") or "Object", key_of(resource)
+    if not (is_object_name(key.name) and (not key.namespace or is_object_name(key.namespace))):
+        raise OptionError(f"no object can be called {str(key)[:100]!r}: correct metadata.name or metadata.namespace")
     return Kind(
         resource.get("apiVersion") or "v1",
         kind,
         plural=version.plural if version is not None else f"{kind.lower()}s",
-        scope=Scope.NAMESPACED if key_of(resource).namespace else Scope.CLUSTER,
+        scope=Scope.NAMESPACED if key.namespace else Scope.CLUSTER,
     )
 
 
