@@ -35,10 +35,7 @@ _VALUES: Final[dict[str, type | tuple[type, ...]]] = {
     "additionalProperties": (dict, bool),
 }
 _TEXT: Final[Resource] = {"type": "string"}
-_TEXTS_OF: Final = {
-    "array": {"type": "array", "items": _TEXT},
-    "object": {"type": "object", "additionalProperties": _TEXT},
-}
+_LABELS: Final[Resource] = {"type": "object", "additionalProperties": _TEXT}
 
 
 def _object(*texts: str, required: tuple[str, ...] = (), **others: Resource) -> Resource:

@@ -10,6 +10,7 @@ import pytest
 from bonny.api.builtin import builtin_schema
 from bonny.errors import InvalidObject, UsageError
 from bonny.resource import Resource
+from bonny_dev.from_crd.canonical import canonical
 from bonny_dev.from_crd.compare import differences
 from bonny_dev.from_crd.port import Port, port
 from bonny_dev.from_crd.reading import read_crd
@@ -96,6 +97,7 @@ def test_a_version_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 
 TEXT: Resource = {"type": "string"}
+KEEP = "x-kubernetes-preserve-unknown-fields"
 
 
 def test_a_built_in_type_is_taken_only_where_no_field_and_no_limit_is_lost() -> None:
@@ -245,7 +247,7 @@ def test_a_column_of_a_field_that_is_gone_is_left_out_and_named() -> None:
 
 def test_unknown_fields_of_the_items_of_a_list_that_keeps_them_are_kept() -> None:
     item = {"type": "object", "properties": {"name": TEXT}}
-    lists = {"type": "array", "x-kubernetes-preserve-unknown-fields": True, "items": {"type": "array", "items": item}}
+    lists = {"type": "array", KEEP: True, "items": {"type": "array", "items": item}}
 
     result = ported(with_spec(pipelines=lists))
 
@@ -373,7 +375,8 @@ def test_descriptions_in_a_type_of_kubernetes_stay_in_the_definition() -> None:
     result = ported(with_spec(one=probe, two=second, list={"type": "array", "items": second}))
 
     described = result.hub_class.schema()["properties"]["spec"]["properties"]
-    assert (described["one"], described["two"], described["list"]["items"]) == (probe, second, second)
+    found = [canonical(each) for each in (described["one"], described["two"], described["list"]["items"])]
+    assert found == [canonical(each) for each in (probe, second, second)]
     assert [*result.schemas["v1"]] == ["Probe at spec.one"]
 
 
@@ -388,6 +391,6 @@ def test_versions_of_equal_fields_share_the_models_of_the_hub() -> None:
     result = ported(crd)
 
     assert result.differences == []
-    assert "from ..v1.aquarium import SCHEMAS, AquariumSpec, AquariumStatus" in result.modules["v1beta1"]
+    assert "from ..v1.aquarium import AquariumSpec, AquariumStatus, SCHEMAS" in result.modules["v1beta1"]
     assert result.modules["v1beta1"].count("class ") == 1
     assert [*result.schemas] == ["v1"]

@@ -45,7 +45,7 @@ def nested(levels: int) -> str:
 
 
 def with_aliases(schema: str, *, doublings: int = 0) -> str:
-    """The YAML of a definition with `schema` in it, which can name `a40`: one that names twice one that names twice ..."""
+    """The YAML of a definition with `schema` in it, which can name `a40`: one that names `a39` twice, and so on."""
     again = (f"x{n}: &a{n} {{properties: {{p: *a{n - 1}, q: *a{n - 1}}}}}\n" for n in range(1, doublings + 1))
     text = "".join(("x0: &a0 {type: object}\n", *again, TEXT))
     return text.replace("openAPIV3Schema:", f"openAPIV3Schema:\n          x: {schema}", 1)
