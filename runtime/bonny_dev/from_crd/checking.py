@@ -68,7 +68,7 @@ _VERSION: Final = _object(
         )
     ),
 )
-# What becomes Python, apart from the schemas, with its types.
+# The types of all parts that become Python, apart from the schemas.
 _DEFINITION: Final = _object(
     metadata=_object(labels=_LABELS, annotations=_LABELS),
     spec=_object(
@@ -120,7 +120,8 @@ def has_fields(version: Resource) -> bool:
 
 def _check_values(where: str, crd: Resource) -> None:
     """Refuse values that JSON does not have, and more of them, or deeper ones, than a definition can have."""
-    size, rest = 0, [("", 0, crd)]
+    size = 0
+    rest: list[tuple[str, int, Any]] = [("", 0, crd)]
     while rest:
         path, depth, value = rest.pop()
         size += len(value) + 2 if isinstance(value, str | list | dict) else 1

@@ -53,7 +53,10 @@ def port(crd: Resource, *, group: str, version: str = "", formatted: Callable[[s
         raise UsageError(f"{crd['metadata']['name']} has no version {version}: name one of {names}")
     alone = len(chosen) == 1
     hub = max(chosen, key=lambda each: (each["served"], each["storage"]))["name"]
-    kind, modules, schemas, origins = crd["spec"]["names"]["kind"], {}, {}, {}
+    kind = crd["spec"]["names"]["kind"]
+    modules: dict[str, str] = {}
+    schemas: dict[str, Resource] = {}
+    origins: dict[tuple[str, str], str] = {}
     try:
         for each in sorted(chosen, key=lambda each: each["name"] != hub):
             name = each["name"]
