@@ -121,9 +121,7 @@ def _with_effect(schema: Resource) -> Resource:
         node = without(node, "items")
     if PRESERVE_UNKNOWN in node and kind == "array":  # protects the fields of its items
         node["items"] = {**node.get("items", {}), PRESERVE_UNKNOWN: True}
-    if PRESERVE_UNKNOWN in node and (
-        kind not in ("", "object") or isinstance(node.get("additionalProperties"), dict)
-    ):
+    if PRESERVE_UNKNOWN in node and (kind not in ("", "object") or isinstance(node.get("additionalProperties"), dict)):
         node = without(node, PRESERVE_UNKNOWN)
     return node
 
