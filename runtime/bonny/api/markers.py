@@ -97,7 +97,7 @@ class Nullable(Keywords):
 class AsIs(Keywords):
     """Keywords that Python types cannot say, for the definition as they are: `AsIs({"format": "cidr"})`.
 
-    They replace those of the type. The generator of classes writes them; in your own classes, prefer limits and `Rule`.
+    They replace keywords of the type. Generated classes have them; in your own, prefer limits and `Rule`.
     """
 
     def __init__(self, keywords: Mapping[str, Any]) -> None:

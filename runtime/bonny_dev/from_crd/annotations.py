@@ -43,10 +43,8 @@ class _Type:
         return f"Annotated[{', '.join((self.base, *markers))}]" if markers else self.base
 
 
-def field_line(
-    name: str, wire: str, node: Resource, *, required: bool, classes: Classes, described: bool = False
-) -> str:
-    """The line `name: type = default` of a model, or of a version; `described` for a description without docstring."""
+def field_line(name: str, wire: str, node: Resource, *, required: bool, classes: Classes, description: str = "") -> str:
+    """The line `name: type = default` of a model, or of a version; with a `description`, without docstring."""
     typed, default = _type(node, classes), ""
     if "default" in node:
         default = _value(node["default"], node, classes)
@@ -63,8 +61,8 @@ def field_line(
         typed = _Type(f"{typed} | None", ["Nullable()"] if default == "None" and "nullable" in node else [])
     if not leads_back(name, wire):
         typed.options["alias"] = wire
-    if described and "description" in node:
-        typed.options["description"] = node["description"]
+    if description:
+        typed.options["description"] = description
     return f"{name}: {typed}" + (f" = {default}" if default else "")
 
 

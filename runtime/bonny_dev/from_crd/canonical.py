@@ -112,18 +112,16 @@ def content(schema: Resource, *but: str) -> str:
 
 def _with_effect(schema: Resource) -> Resource:
     """A copy without keywords of its own level that the API server ignores."""
-    node, kind = without(schema, *_NOTES), schema.get("type")
+    node, kind = without(schema, *_NOTES), schema.get("type", "")
     if kind in BELONGS:
         node = without(node, *(key for key in (*LIMITS, *SIZES) if key not in BELONGS[kind]))
     if node.get("format") in _NO_EFFECT_ON.get(kind, ()):
         node = without(node, "format")
-    if kind is not None and kind != "array":
+    if kind and kind != "array":
         node = without(node, "items")
     if PRESERVE_UNKNOWN in node and kind == "array":  # protects the fields of its items
         node["items"] = {**node.get("items", {}), PRESERVE_UNKNOWN: True}
-    if PRESERVE_UNKNOWN in node and (
-        kind not in (None, "object") or isinstance(node.get("additionalProperties"), dict)
-    ):
+    if PRESERVE_UNKNOWN in node and (kind not in ("", "object") or isinstance(node.get("additionalProperties"), dict)):
         node = without(node, PRESERVE_UNKNOWN)
     return node
 

@@ -41,7 +41,7 @@ class Classes:
     """The schema of each, by name."""
 
     schemas: dict[str, Resource] = field(default_factory=dict)
-    """The schemas that are kept as they are, by name: those of objects with a type of Kubernetes."""
+    """The schemas that are kept as they are, by name: objects with a type of Kubernetes."""
 
     _names: dict[str, str] = field(default_factory=dict)  # of models and schemas, by content
     _of_nodes: dict[int, str] = field(default_factory=dict)

@@ -14,12 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from bonny.api import Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
 
 from ..crd.definition import crds
 from ..naming import snake_case
+from .checking import has_fields
 from .compare import differences
 from .source import version_source
 
@@ -40,34 +43,43 @@ class Port:
 def port(crd: Resource, *, group: str, version: str = "", formatted: Callable[[str], str] = str) -> Port:
     """Classes for every version of `crd`, or for `version` alone. `group` is the operator's.
 
+    A version whose schema has no fields is left out, and named among the differences.
     Raises: `UsageError` when the versions cannot be declared together, or a name cannot be that of a class.
     """
-    all_versions = crd["spec"]["versions"]
+    all_versions = [each for each in crd["spec"]["versions"] if has_fields(each)]
     chosen = [each for each in all_versions if version in ("", each["name"])]
     if not chosen:
         names = ", ".join(each["name"] for each in all_versions)
         raise UsageError(f"{crd['metadata']['name']} has no version {version}: name one of {names}")
     alone = len(chosen) == 1
     hub = max(chosen, key=lambda each: (each["served"], each["storage"]))["name"]
-    kind, modules, schemas, origins = crd["spec"]["names"]["kind"], {}, {}, {}
-    for each in sorted(chosen, key=lambda each: each["name"] != hub):
-        name = each["name"]
-        source = version_source(crd, each, group=group, hub=name == hub, alone=alone)
-        # Versions of equal fields share the models of the first one.
-        origin = origins.setdefault((source.models, json.dumps(source.schemas)), name)
-        shared = f"..{origin}.{snake_case(kind)}" if origin != name and source.models.strip() else ""
-        modules[name] = formatted(source.module(shared))
-        schemas |= {name: source.schemas} if source.schemas and not shared else {}
+    kind = crd["spec"]["names"]["kind"]
+    modules: dict[str, str] = {}
+    schemas: dict[str, Resource] = {}
+    origins: dict[tuple[str, str], str] = {}
     try:
+        for each in sorted(chosen, key=lambda each: each["name"] != hub):
+            name = each["name"]
+            source = version_source(crd, each, group=group, hub=name == hub, alone=alone)
+            # Versions of equal fields share the models of the first one.
+            origin = origins.setdefault((source.models, json.dumps(source.schemas)), name)
+            shared = f"..{origin}.{snake_case(kind)}" if origin != name and source.models.strip() else ""
+            modules[name] = formatted(source.module(shared))
+            schemas |= {name: source.schemas} if source.schemas and not shared else {}
         classes = _loaded(modules, schemas, kind)
         (ours,) = crds(classes.values(), group)
-    except OptionError as error:
+    except RecursionError:
+        raise UsageError(
+            f"{kind} cannot be declared: its fields are nested too deep for classes, about 30 levels: make them flatter"
+        ) from None
+    except (OptionError, ValidationError) as error:
+        why = " ".join(str(error).split())
         if not version and not alone:
             raise UsageError(
-                f"the versions of {kind} cannot be declared together ({error}): take one with --version, such as "
+                f"the versions of {kind} cannot be declared together ({why}): take one with --version, such as "
                 f"--version {hub}"
             ) from error
-        raise UsageError(f"{kind} cannot be declared: {error}") from error
+        raise UsageError(f"{kind} cannot be declared: {why}") from error
     return Port(modules=modules, schemas=schemas, hub=hub, hub_class=classes[hub], differences=differences(crd, ours))
 
 

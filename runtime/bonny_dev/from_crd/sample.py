@@ -59,8 +59,8 @@ def _value(schema: Resource) -> Any:
 
 
 def _number(schema: Resource) -> int:
-    least = math.ceil(schema.get("minimum", min(1, schema.get("maximum", 1)))) + int("exclusiveMinimum" in schema)
-    step = int(schema.get("multipleOf", 1))
+    least: int = math.ceil(schema.get("minimum", min(1, schema.get("maximum", 1)))) + int("exclusiveMinimum" in schema)
+    step: int = int(schema.get("multipleOf", 1))
     return -(-least // step) * step
 
 

@@ -160,12 +160,11 @@ def _fields(
     names: list[str] = []
     for wire, node in fields.items():
         names.append(field_name(wire, names, reserved=reserved or (lambda _: False)))
-        typed = field_line(
-            names[-1], wire, node, required=wire in required, classes=classes, described=reserved is not None
-        )
-        name = classes.name_of(node)
-        said = name in classes.models and classes.description_of(name) == node.get("description")
-        yield typed, _doc({} if said else node)
+        name, description = classes.name_of(node), node.get("description", "")
+        described = "" if name in classes.models and classes.description_of(name) == description else description
+        inside = described if reserved else ""
+        line = field_line(names[-1], wire, node, required=wire in required, classes=classes, description=inside)
+        yield line, "" if reserved else _doc({"description": described})
 
 
 def _doc(node: Resource, otherwise: str = "") -> str:
