@@ -1,7 +1,6 @@
-"""Memory: a bound on what the work on requests takes at the same time, whatever users and other clients send.
+"""Memory: a bound on what the work on requests takes at the same time.
 
-An object of JSON takes up to 200 times its bytes: it is decoded, read by a class and compared. So its parts count, and
-a review that would need more than all others together may have is refused before it is decoded.
+A decoded and typed object takes up to 300 times the bytes of its JSON, so the parts of a request are counted before.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ from typing import Final
 MOST_MEMORY: Final = 64 * 2**20
 """Bytes for all requests that are worked on at the same time."""
 
-# Measured with lists and mappings of items of any size, by a handler that changes them and by a conversion.
+# For each object or list, each field or item, and each byte; measured with a handler that changes them.
 _BYTES: Final = {b"{[": 1000, b":,": 200}
-"""For each object or list, and for each field or item."""
-
 _TEXT_BYTES: Final = 6
-# Up to the next part that is not in a text. It fits at each place, and never goes back: it takes linear time.
+# Up to the next part that is not in a text. It fits at each place and never goes back, so it takes linear time.
 _NEXT: Final = re.compile(rb'(?:[^"{\[:,]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+([{\[:,]|\Z)', re.DOTALL)
 
 

@@ -290,7 +290,6 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
 
 
 async def _roomy(client: Client, operator: Operator, namespace: str) -> str:
-    """The memory limits of the Deployment leave room for what its webhooks and conversions may take."""
     needed = OWN_MEMORY + WEBHOOKS.unanswered_bytes + MOST_MEMORY
     label = f"app.kubernetes.io/name={operator.name}"
     for each in await client.list(DEPLOYMENT, namespace=namespace, label_selector=label):
@@ -298,10 +297,10 @@ async def _roomy(client: Client, operator: Operator, namespace: str) -> str:
             limit = container.get("resources", {}).get("limits", {}).get("memory")
             if limit is not None and container["name"] == "operator" and quantity_value(str(limit)) < needed:
                 raise _Wrong(
-                    f"Deployment {key_of(each)} has {limit} of memory, and its webhooks need {needed >> 20}Mi: "
-                    "raise the limit with `customize` of `Deploy`"
+                    f"Deployment {key_of(each)} has {limit} of memory, and webhooks need {needed >> 20}Mi: "
+                    "raise it with `customize` of `Deploy`"
                 )
-    return f"webhooks need {needed >> 20}Mi of memory, and no Deployment of the operator has less"
+    return f"no Deployment of the operator has less memory than the {needed >> 20}Mi that webhooks need"
 
 
 async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:
