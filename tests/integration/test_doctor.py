@@ -522,7 +522,7 @@ def test_a_memory_limit_that_is_too_low_for_webhooks_is_named(
         (line,) = [line for line in examined(guarded) if line[6:].startswith("memory")]
         assert line[:4] == mark
     assert line[19:] == (
-        "Deployment gates/gates has 128Mi of memory, and webhooks need 180Mi: raise it with `customize` of `Deploy`"
+        "Deployment gates/gates has 128Mi of memory, and webhooks need 180Mi: set its limit in `Deploy`"
     )
     sandbox.delete("apps/v1", "Deployment", NAME, namespace=NAME)
     assert not [line for line in examined() if line[6:].startswith("memory")]

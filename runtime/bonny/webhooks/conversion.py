@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -39,7 +39,7 @@ CARRIED: Final = "conversion.bonny.dev/"
 # k8s.io/apimachinery, pkg/api/validation: TotalAnnotationSizeLimitB.
 ANNOTATIONS_BYTES: Final = 256 * 1024
 # To find the carried values that the user did not change: a few for each one that was changed. A try of a large object
-# takes as long as hundreds of small ones, and the event loop waits; what is not tried stays in its annotation.
+# takes as long as hundreds of small ones; what is not tried stays in its annotation.
 MOST_TRIES: Final = 512
 MOST_TRIED_BYTES: Final = 2 * 2**20
 OUTCOMES: Final = ("converted", "carried", "failed", "lost")
@@ -93,7 +93,7 @@ class Converter:
         self._hubs: dict[tuple[str, str], _Form] = {}
         self._reported: set[tuple[str, ...]] = set()
         self._turn = asyncio.Lock()
-        """Of requests that come at once, each has a turn of the event loop, so that the lease is renewed in between."""
+        """Requests are answered one after the other; between them the lease is renewed."""
 
         self.objects: Counter[tuple[str, str]] = Counter()
         """Converted objects by kind and outcome; all that can be are there from the start."""
@@ -123,15 +123,13 @@ class Converter:
         return HTTPStatus.OK, msgspec.json.encode(review)
 
     def _converted(self, raw: bytes, api_version: str) -> msgspec.Raw:
+        resource = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         large = needed(raw) > MOST_MEMORY
-        resource = msgspec.json.decode(raw, type=dict[str, msgspec.Raw if large else Any])
-        if large:
-            resource |= {name: msgspec.json.decode(resource[name]) for name in TAKEN}
+        resource |= {name: msgspec.json.decode(resource[name]) for name in (TAKEN if large else resource)}
         return msgspec.Raw(msgspec.json.encode(self.convert(resource, api_version, large=large)))
 
     def convert(self, resource: Resource, api_version: str, *, large: bool = False) -> Resource:
-        """`resource` in another version of its kind; a `large` one only gets its name. Raises: `LookupError` for a version
-        that this image lacks."""
+        """`resource` in another version; a `large` one only gets its name. Raises: `LookupError` for an unknown one."""
         kind = resource["kind"]
         names = ((resource["apiVersion"], kind), (api_version, kind))
         if missing := [name for name in names if name not in self._forms]:

@@ -131,12 +131,12 @@ def _nested(flat: dict[Path, Any]) -> Any:
     """The opposite of `_flat`. A field or item whose object or list is missing was changed by the user, and stays."""
     own, parts = flat.pop((), None), dict[Step, Any]()
     for (step, *inside), value in flat.items():
-        if not (inside or isinstance(value, (dict, tuple)) or isinstance(parts.get(step), dict)):
-            parts[step] = value  # a dict for each would take most of the memory
+        part = parts.get(step)
+        if inside or isinstance(part, dict) or isinstance(value, (dict, tuple)):
+            parts[step] = part = part if isinstance(part, dict) else {}
+            part[tuple(inside)] = value
         else:
-            if not isinstance(parts.get(step), dict):
-                parts[step] = {}
-            parts[step][tuple(inside)] = value
+            parts[step] = value  # a dict for each would take most of the memory
     made = {step: _nested(part) if isinstance(part, dict) else part for step, part in parts.items()}
     if isinstance(own, tuple) or any(isinstance(step, tuple) for step in made):
         order = {step: index for index, step in enumerate(own or ())}

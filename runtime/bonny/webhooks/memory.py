@@ -1,7 +1,4 @@
-"""Memory: a bound on what the work on requests takes at the same time.
-
-A decoded and typed object takes up to 300 times the bytes of its JSON, so the parts of a request are counted before.
-"""
+"""Memory: a bound on what the work on requests takes at a time: up to 300 times the bytes of their JSON."""
 
 from __future__ import annotations
 
@@ -13,21 +10,20 @@ from itertools import islice
 from typing import Final
 
 MOST_MEMORY: Final = 64 * 2**20
-"""Bytes for all requests that are worked on at the same time."""
+"""Bytes, for all requests."""
 
-# For each object or list, each field or item, and each byte; measured with a handler that changes them.
+# Measured, for each object or list, and each field or item.
 _BYTES: Final = {b"{[": 1000, b":,": 200}
-_TEXT_BYTES: Final = 6
-# Up to the next part that is not in a text. It fits at each place and never goes back, so it takes linear time.
+# Up to the next part that is not in a text. It never goes back, so it takes linear time.
 _NEXT: Final = re.compile(rb'(?:[^"{\[:,]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+([{\[:,]|\Z)', re.DOTALL)
 
 
 def needed(body: bytes) -> int:
-    """About the bytes of memory that the work on this JSON takes; more than `MOST_MEMORY` where that is not enough."""
+    """About the bytes of memory that the work on this JSON takes."""
     size = _size(body)
-    if size > MOST_MEMORY:  # perhaps of braces and commas in texts
+    if size > MOST_MEMORY:  # perhaps of commas in texts
         size = _size(b"".join(part[1] for part in islice(_NEXT.finditer(body), MOST_MEMORY // 200 + 1)))
-    return size + len(body) * _TEXT_BYTES
+    return size + len(body) * 6
 
 
 def _size(body: bytes) -> int:
@@ -35,7 +31,7 @@ def _size(body: bytes) -> int:
 
 
 class Memory:
-    """`MOST_MEMORY`, of which each request takes what it needs until it is answered."""
+    """`MOST_MEMORY`, of which each request takes a part."""
 
     def __init__(self) -> None:
         self._left = MOST_MEMORY
@@ -43,7 +39,7 @@ class Memory:
 
     @asynccontextmanager
     async def taken(self, size: int) -> AsyncIterator[None]:
-        """Wait until `size` bytes are left, and take them."""
+        """Wait for `size` bytes."""
         async with self._freed:
             await self._freed.wait_for(lambda: self._left >= size)
             self._left -= size
