@@ -141,7 +141,7 @@ async def aside(body: bytes, work: Callable[[], Any]) -> Any:
 
 
 def _patched(review: Review[Any], came: bytes, body: bytes) -> list[Resource]:
-    """The patch; `came` is the digest of the object in `body`, which is decoded again if `default` changed it."""
+    """The patch; `body`, whose object has the digest `came`, is decoded again if that changed."""
     return patch(review, review.resource if digest(review.resource) == came else read(body).object or {})
 
 

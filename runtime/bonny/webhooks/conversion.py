@@ -93,7 +93,7 @@ class Converter:
         self._hubs: dict[tuple[str, str], _Form] = {}
         self._reported: set[tuple[str, ...]] = set()
         self._turn = asyncio.Lock()
-        """Requests are answered one after the other; between them the lease is renewed."""
+        """One request after the other; between them the lease is renewed."""
 
         self.objects: Counter[tuple[str, str]] = Counter()
         """Converted objects by kind and outcome; all that can be are there from the start."""

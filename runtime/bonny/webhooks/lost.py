@@ -136,7 +136,7 @@ def _nested(flat: dict[Path, Any]) -> Any:
             parts[step] = part = part if isinstance(part, dict) else {}
             part[tuple(inside)] = value
         else:
-            parts[step] = value  # a dict for each would take most of the memory
+            parts[step] = value  # a dict for each would take much memory
     made = {step: _nested(part) if isinstance(part, dict) else part for step, part in parts.items()}
     if isinstance(own, tuple) or any(isinstance(step, tuple) for step in made):
         order = {step: index for index, step in enumerate(own or ())}

@@ -31,7 +31,7 @@ def _size(body: bytes) -> int:
 
 
 class Memory:
-    """`MOST_MEMORY`, of which each request takes a part."""
+    """Shares of `MOST_MEMORY`."""
 
     def __init__(self) -> None:
         self._left = MOST_MEMORY

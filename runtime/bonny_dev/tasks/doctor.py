@@ -299,7 +299,7 @@ async def _roomy(client: Client, operator: Operator, namespace: str) -> str:
                     f"Deployment {key_of(each)} has {limit} of memory, and webhooks need {needed >> 20}Mi: "
                     "set its limit in `Deploy`"
                 )
-    return f"no Deployment of the operator has less memory than the {needed >> 20}Mi that webhooks need"
+    return f"webhooks may use the {needed >> 20}Mi of memory that they need"
 
 
 async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:
