@@ -159,10 +159,7 @@ async def test_a_review_that_needs_too_much_is_refused_with_its_size_and_the_lim
     # The API server shows only the message of a Status.
     status = json.loads(body)
     assert (code, status["kind"], headers[b"content-type"]) == (413, "Status", b"application/json")
-    assert status["message"] == (
-        "the review has 4687 KiB, which is too large: write an object that needs at most 7168 KiB, and with its fields "
-        "and items 64 MiB of memory"
-    )
+    assert status["message"] == ("the review of 4687 KiB is too large: it may have 7168 KiB, and need 64 MiB of memory")
     assert app.answers[MUTATE, 413] == 1
 
 

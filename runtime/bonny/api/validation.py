@@ -114,13 +114,11 @@ def fitting(value: Any, schema: Resource) -> Any:
     if isinstance(value, dict):
         fields = {**(_EMBEDDED_TYPES if EMBEDDED in schema else {}), **schema.get("properties", {})}
         other = schema.get("additionalProperties")
-        return {
-            name: kept
-            for name, child in value.items()
-            if (kept := fitting(child, fields.get(name, other) or {})) is not msgspec.UNSET
-        }
+        kept = {name: fitting(child, fields.get(name, other) or {}) for name, child in value.items()}
+        return {name: child for name, child in kept.items() if child is not msgspec.UNSET}
     if isinstance(value, list):
-        return [kept for item in value if (kept := fitting(item, schema.get("items") or {})) is not msgspec.UNSET]
+        items = [fitting(item, schema.get("items") or {}) for item in value]
+        return [item for item in items if item is not msgspec.UNSET]
     return value
 
 

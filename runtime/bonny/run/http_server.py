@@ -57,8 +57,7 @@ class ServerOptions:
     """From the first byte of a request to the end of its answer."""
 
     unanswered_bytes: int = 16 * 2**20
-    """All requests that are not answered, together. Beyond, the oldest ones that are not complete are aborted, and if
-    that is not enough, the one that sent more."""
+    """All requests without an answer. Beyond, the oldest incomplete ones are aborted, else the one that grows."""
 
     handshake: float
     """From the accept to the end of the TLS handshake."""

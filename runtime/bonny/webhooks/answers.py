@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -34,14 +34,12 @@ SPARE_SECONDS: Final = 0.5
 THREADS: Final = 32
 # Not that of handlers: a replica that lost its lease waits for those, and reviews go on there.
 THREAD: Final = "webhook"
-# Smaller ones hold the event loop for less than 0.1 s, whatever is in them; most need less time than a thread.
+# Smaller ones hold the event loop for less than 0.1 s.
 LARGE_BYTES: Final = 16 * 2**10
 OUTCOMES: Final = ("allowed", "denied", "error", "timeout")
 
 Answer: TypeAlias = tuple[HTTPStatus, bytes]
 """200 and JSON, or an error and its text."""
-
-T = TypeVar("T")
 
 log = logging.getLogger("bonny.webhooks")
 
@@ -137,15 +135,14 @@ class Reviewer:
         self._slots.release()
 
 
-async def aside(body: bytes, work: Callable[[], T]) -> T:
-    """The result of `work` on `body`: of a large one from a thread, so that the event loop goes on."""
-    return cast("T", await call(work, name=THREAD, thread=THREAD)) if len(body) > LARGE_BYTES else work()
+async def aside(body: bytes, work: Callable[[], Any]) -> Any:
+    """The result of `work` on `body`, from a thread if it is large."""
+    return await call(work, name=THREAD, thread=THREAD) if len(body) > LARGE_BYTES else work()
 
 
 def _patched(review: Review[Any], came: bytes, body: bytes) -> list[Resource]:
-    """The patch; `came` is the digest of the object in `body`, which is decoded again only if `default` changed it."""
-    unchanged = digest(review.resource) == came
-    return patch(review, review.resource if unchanged else read(body).object or {})
+    """The patch; `body`, whose object has the digest `came`, is decoded again if that changed."""
+    return patch(review, review.resource if digest(review.resource) == came else read(body).object or {})
 
 
 def _response(request: Request, review: Review[Any], operations: list[Resource]) -> bytes:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 # A review has 3 MiB at most, twice.
 MOST_BYTES: Final = 7 * 2**20
-# The API server shows the text of an answer with this code only in a Status.
+# With this code the API server shows only the text of a Status.
 TOO_LARGE: Final = (
-    b'{"apiVersion":"v1","kind":"Status","status":"Failure","code":413,"message":"the review has %d KiB, which is too '
-    b'large: write an object that needs at most %d KiB, and with its fields and items %d MiB of memory"}'
+    b'{"apiVersion":"v1","kind":"Status","status":"Failure","code":413,"message":"the review of %d KiB is too large: '
+    b'it may have %d KiB, and need %d MiB of memory"}'
 )
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -81,8 +81,8 @@ class WebhookApp:
             return HTTPStatus.NOT_FOUND, b"404: Not Found"
         began, memory = time.monotonic(), needed(body)
         if len(body) > MOST_BYTES or (memory > MOST_MEMORY and path != CONVERT):
-            text = TOO_LARGE % (len(body) >> 10, MOST_BYTES >> 10, MOST_MEMORY >> 20)
-            answer = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text
+            why = TOO_LARGE % (len(body) >> 10, MOST_BYTES >> 10, MOST_MEMORY >> 20)
+            answer = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why
         else:
             async with self._memory.taken(min(memory, MOST_MEMORY)):
                 answer = await self.routes[path](body)

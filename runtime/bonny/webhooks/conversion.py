@@ -17,7 +17,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from http import HTTPStatus
 from typing import Final
@@ -39,7 +39,7 @@ CARRIED: Final = "conversion.bonny.dev/"
 # k8s.io/apimachinery, pkg/api/validation: TotalAnnotationSizeLimitB.
 ANNOTATIONS_BYTES: Final = 256 * 1024
 # To find the carried values that the user did not change: a few for each one that was changed. A try of a large object
-# takes as long as hundreds of small ones, and the event loop waits; what is not tried stays in its annotation.
+# takes as long as hundreds of small ones; what is not tried stays in its annotation.
 MOST_TRIES: Final = 512
 MOST_TRIED_BYTES: Final = 2 * 2**20
 OUTCOMES: Final = ("converted", "carried", "failed", "lost")
@@ -58,17 +58,6 @@ class _Request(msgspec.Struct):
 
 class _Review(msgspec.Struct):
     request: _Request
-
-
-class _Metadata(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-
-
-class _Head(msgspec.Struct, rename="camel"):
-    api_version: str
-    kind: str
-    metadata: _Metadata
 
 
 class _Form:
@@ -104,7 +93,7 @@ class Converter:
         self._hubs: dict[tuple[str, str], _Form] = {}
         self._reported: set[tuple[str, ...]] = set()
         self._turn = asyncio.Lock()
-        """Of requests that come at once, each has a turn of the event loop, so that the lease is renewed in between."""
+        """One request after the other; between them the lease is renewed."""
 
         self.objects: Counter[tuple[str, str]] = Counter()
         """Converted objects by kind and outcome; all that can be are there from the start."""
@@ -130,42 +119,33 @@ class Converter:
             return HTTPStatus.BAD_REQUEST, b"not a ConversionReview of apiextensions.k8s.io/v1"
         except LookupError as error:
             response["result"] = {"status": "Failure", "message": error.args[0]}
-            del response["convertedObjects"]
         review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
         return HTTPStatus.OK, msgspec.json.encode(review)
 
     def _converted(self, raw: bytes, api_version: str) -> msgspec.Raw:
-        """The object in `raw`; one that needs too much memory has another version alone, as one that is too deep."""
-        if needed(raw) <= MOST_MEMORY:
-            return msgspec.Raw(msgspec.json.encode(self.convert(msgspec.json.decode(raw, type=Resource), api_version)))
-        self._pass_on(msgspec.to_builtins(msgspec.json.decode(raw, type=_Head)), api_version)
-        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        return msgspec.Raw(msgspec.json.encode({**fields, "apiVersion": api_version}))
+        resource = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        large = needed(raw) > MOST_MEMORY
+        resource |= {name: msgspec.json.decode(resource[name]) for name in (TAKEN if large else resource)}
+        return msgspec.Raw(msgspec.json.encode(self.convert(resource, api_version, large=large)))
 
-    def _versions(self, resource: Resource, api_version: str) -> Iterator[_Form]:
-        for name in ((resource["apiVersion"], resource["kind"]), (api_version, resource["kind"])):
-            if name not in self._forms:
-                raise LookupError(f"this release of the operator has no {name[1]} in version {name[0]}")
-            yield self._forms[name]
-
-    def _pass_on(self, resource: Resource, api_version: str) -> None:
-        """Report and count that it is not converted."""
-        source, target = self._versions(resource, api_version)
-        self._report(resource, "lost", f"{source.name} to {target.name}")
-        self.objects[resource["kind"], "lost"] += 1
-
-    def convert(self, resource: Resource, api_version: str) -> Resource:
-        """`resource` in another version of its kind. Raises: `LookupError` for a version that this image lacks."""
+    def convert(self, resource: Resource, api_version: str, *, large: bool = False) -> Resource:
+        """`resource` in another version; a `large` one only gets its name. Raises: `LookupError` for an unknown one."""
         kind = resource["kind"]
-        source, target = self._versions(resource, api_version)
+        names = ((resource["apiVersion"], kind), (api_version, kind))
+        if missing := [name for name in names if name not in self._forms]:
+            raise LookupError(f"this release of the operator has no {missing[0][1]} in version {missing[0][0]}")
+        source, target = (self._forms[name] for name in names)
         hub = self._hubs[api_version.rpartition("/")[0], kind]
         conversion = _Conversion(resource, self._report)
         try:
-            for one, other in ((source, hub), (hub, target)):
+            for one, other in () if large else ((source, hub), (hub, target)):
                 if one is not other:
                     conversion.go(one, other)
         except RecursionError:
-            self._pass_on(resource, api_version)
+            large = True
+        if large:
+            self._report(resource, "lost", f"{source.name} to {target.name}")
+            self.objects[kind, "lost"] += 1
             return {**resource, "apiVersion": api_version}
         converted = conversion.object(conversion.content, target)
         outcome = "failed" if conversion.failed else "carried" if conversion.data else "converted"
@@ -255,8 +235,7 @@ class _Conversion:
         except BaseException as error:  # noqa: BLE001  also sys.exit: it must not hide all objects of the kind
             self.failed = True
             self._report(self._resource, "failed", function.__qualname__, type(error).__name__)
-        made = as_stored(made, target.schema)
-        return target.fit(made, content)
+        return target.fit(as_stored(made, target.schema), content)
 
     def _restored(
         self, made: Resource, kept: list[Loss], was: Resource, source: _Form, target: _Form

@@ -59,7 +59,6 @@ def losses(came_back: Resource, was: Resource, schema: Resource) -> list[Loss]:
     if _text(came_back) == _text(was):
         return []
     here = dict(_flat(came_back, schema))
-    # One value after the other: all of both objects, with their paths, would take much memory.
     pairs = ((path, here.pop(path, msgspec.UNSET), lost) for path, lost in _flat(was, schema))
     found = [_loss(path, one, lost) for path, one, lost in pairs if _text(one) != _text(lost)]
     return found + [_loss(path, one, msgspec.UNSET) for path, one in here.items()]
@@ -132,12 +131,12 @@ def _nested(flat: dict[Path, Any]) -> Any:
     """The opposite of `_flat`. A field or item whose object or list is missing was changed by the user, and stays."""
     own, parts = flat.pop((), None), dict[Step, Any]()
     for (step, *inside), value in flat.items():
-        if not (inside or isinstance(value, (dict, tuple)) or isinstance(parts.get(step), dict)):
-            parts[step] = value  # most are such: a dict for each would take most of the memory
-            continue
-        if not isinstance(parts.get(step), dict):
-            parts[step] = {}
-        parts[step][tuple(inside)] = value
+        part = parts.get(step)
+        if inside or isinstance(part, dict) or isinstance(value, (dict, tuple)):
+            parts[step] = part = part if isinstance(part, dict) else {}
+            part[tuple(inside)] = value
+        else:
+            parts[step] = value  # a dict for each would take much memory
     made = {step: _nested(part) if isinstance(part, dict) else part for step, part in parts.items()}
     if isinstance(own, tuple) or any(isinstance(step, tuple) for step in made):
         order = {step: index for index, step in enumerate(own or ())}

@@ -1,8 +1,4 @@
-"""Memory: a bound on what the work on requests takes at the same time, whatever users and other clients send.
-
-An object of JSON takes up to 200 times its bytes: it is decoded, read by a class and compared. So its parts count, and
-a review that would need more than all others together may have is refused before it is decoded.
-"""
+"""Memory: a bound on what the work on requests takes at a time: up to 300 times the bytes of their JSON."""
 
 from __future__ import annotations
 
@@ -14,23 +10,20 @@ from itertools import islice
 from typing import Final
 
 MOST_MEMORY: Final = 64 * 2**20
-"""Bytes for all requests that are worked on at the same time."""
+"""Bytes, for all requests."""
 
-# Measured with lists and mappings of items of any size, by a handler that changes them and by a conversion.
+# Measured, for each object or list, and each field or item.
 _BYTES: Final = {b"{[": 1000, b":,": 200}
-"""For each object or list, and for each field or item."""
-
-_TEXT_BYTES: Final = 6
-# Up to the next part that is not in a text. It fits at each place, and never goes back: it takes linear time.
+# Up to the next part that is not in a text. It never goes back, so it takes linear time.
 _NEXT: Final = re.compile(rb'(?:[^"{\[:,]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+([{\[:,]|\Z)', re.DOTALL)
 
 
 def needed(body: bytes) -> int:
-    """About the bytes of memory that the work on this JSON takes; more than `MOST_MEMORY` where that is not enough."""
+    """About the bytes of memory that the work on this JSON takes."""
     size = _size(body)
-    if size > MOST_MEMORY:  # perhaps of braces and commas in texts
+    if size > MOST_MEMORY:  # perhaps of commas in texts
         size = _size(b"".join(part[1] for part in islice(_NEXT.finditer(body), MOST_MEMORY // 200 + 1)))
-    return size + len(body) * _TEXT_BYTES
+    return size + len(body) * 6
 
 
 def _size(body: bytes) -> int:
@@ -38,7 +31,7 @@ def _size(body: bytes) -> int:
 
 
 class Memory:
-    """`MOST_MEMORY`, of which each request takes what it needs until it is answered."""
+    """Shares of `MOST_MEMORY`."""
 
     def __init__(self) -> None:
         self._left = MOST_MEMORY
@@ -46,7 +39,7 @@ class Memory:
 
     @asynccontextmanager
     async def taken(self, size: int) -> AsyncIterator[None]:
-        """Wait until `size` bytes are left, and take them."""
+        """Wait for `size` bytes."""
         async with self._freed:
             await self._freed.wait_for(lambda: self._left >= size)
             self._left -= size

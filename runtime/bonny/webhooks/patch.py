@@ -33,13 +33,12 @@ LONGEST_PATH: Final = 1024
 def patch(review: Review[Any], given: Resource) -> list[Resource]:
     """The operations that turn `given`, the object as it came, into what `default` made of it.
 
-    `given` is `review.resource` itself where only the typed spec may differ. The typed spec is dropped: two of a large
-    object would take twice the memory.
+    `given` is `review.resource` where only the typed spec may differ. That is dropped, to save memory.
     Left out is what the API server would not store: of a write of the status all but the status, and the other way
     round. Raises: `OptionError` when `default` changed the identity of the object, or set a number that JSON lacks.
     """
-    same_object = given is review.resource
-    wanted: Resource = {**given} if same_object else msgspec.to_builtins(review.resource, str_keys=True)
+    raw = review.resource
+    wanted: Resource = {**raw} if given is raw else msgspec.to_builtins(raw, str_keys=True)
     if isinstance(review.given_spec, Spec) and review.version is not None:
         after, review.given_spec = _fields(review.given_spec), None
         _check_numbers(after, "spec")
