@@ -285,7 +285,7 @@ class Process:
             ]
 
     async def _renew_servers(self) -> None:
-        """Make the servers of the next term."""
+        """Make the servers of the next term, each with its lifespan."""
         await self._leave(self.servers)
         self._lifespans = [each for each in self._lifespans if each.part not in self.servers]
         self.servers = self._new_servers()
