@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 class CogSpec(Spec):
     """The desired state."""
 
-    teeth: int = Field(12, ge=3, description="How many teeth it has.")
+    teeth: int = Field(default=12, ge=3, description="How many teeth it has.")
 
 
 class Cog(Version):

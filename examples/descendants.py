@@ -11,8 +11,8 @@ from bonny import Axn, Controller, Field, Operator, Owned, Resource, Spec, Statu
 class WorkspaceSpec(Spec):
     """The desired state."""
 
-    image: str = Field("registry.example.com/shell:1.0.0", description="Container image.")
-    storage: str = Field("1Gi", description="How much it can store.")
+    image: str = Field(default="registry.example.com/shell:1.0.0", description="Container image.")
+    storage: str = Field(default="1Gi", description="How much it can store.")
 
 
 class WorkspaceStatus(Status, WithConditions):

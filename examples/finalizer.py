@@ -25,7 +25,7 @@ from bonny.steps import (
 class BucketSpec(Spec):
     """The desired state."""
 
-    keep: bool = Field(False, description="Whether a copy of the content is kept when the bucket goes.")
+    keep: bool = Field(default=False, description="Whether a copy of the content is kept when the bucket goes.")
 
 
 class BucketStatus(Status, WithConditions):

@@ -28,7 +28,7 @@ class GreetingSpec(Spec):
     """The desired state."""
 
     greeting: str = Field(min_length=1, description="Text of the greeting.")
-    replicas: int = Field(2, ge=0, description="How many say it.")
+    replicas: int = Field(default=2, ge=0, description="How many say it.")
 
 
 class GreetingStatus(Status, WithConditions, WithObservedGeneration):

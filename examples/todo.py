@@ -58,7 +58,7 @@ class TodoAppSpec(Spec):
     """The desired state."""
 
     shows: list[str] = Field(default_factory=list, description="Names of Todos in the same namespace.")
-    replicas: int = Field(1, ge=0)
+    replicas: int = Field(default=1, ge=0)
 
 
 class TodoAppStatus(Status, WithConditions, WithObservedGeneration):

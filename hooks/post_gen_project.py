@@ -1,11 +1,10 @@
-"""Makes sure that `vendor/bonny` and `vendor/bonny_dev` arrived, records their checksums, and prints what comes next.
+"""Makes sure that `vendor/bonny` arrived, records its checksums, packs `vendor/bonny_dev`, and prints what comes next.
 
 The template holds both as symbolic links, which zip archives and some clones turn into a text file. Files of
 options that were not chosen have empty names and are skipped by cookiecutter; folders that held nothing else go here.
 """
 
 import contextlib
-import hashlib
 import json
 import shutil
 import sys
@@ -15,10 +14,10 @@ from urllib.parse import unquote
 # Not defined by cruft, which always works on a clone: there the link is real. It also renders to compare, so it gets no
 # advice: `cruft diff` would show it as part of the difference.
 TEMPLATE: str = json.loads(unquote("<< cookiecutter._repo_dir | default('') | string | tojson | urlencode >>"))
-VENDORED = (Path("vendor", "bonny"), Path("vendor", "bonny_dev"))
-CACHES = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+VENDOR = Path("vendor")
+RUNTIME, TOOLS = VENDOR / "bonny", VENDOR / "bonny_dev"
 
-for vendored in VENDORED:
+for vendored in (RUNTIME, TOOLS):
     if not (vendored / "__init__.py").is_file():
         source = Path(TEMPLATE) / "runtime" / vendored.name
         if not (source.is_absolute() and (source / "__init__.py").is_file()):
@@ -34,17 +33,28 @@ for vendored in VENDORED:
             vendored.unlink(missing_ok=True)
         shutil.copytree(source, vendored)
 
-    for cache in CACHES:
-        for folder in list(vendored.rglob(cache)):
-            shutil.rmtree(folder)
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(VENDOR))
 
-    # `invoke update-runtime` compares with these, to keep files that were edited; `sha256sum --check` reads them, too.
-    checksums = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(vendored).as_posix()}\n"
-        for path in sorted(vendored.rglob("*"))
-        if path.is_file() and path != vendored / "CHECKSUMS"
-    ]
-    (vendored / "CHECKSUMS").write_bytes("".join(checksums).encode())
+from bonny_dev import wheel  # noqa: E402
+
+for cache in wheel.CACHES:
+    for folder in list(VENDOR.rglob(cache)):
+        shutil.rmtree(folder)
+
+runtime = wheel.contents(RUNTIME)
+name, packed = wheel.pack(wheel.contents(TOOLS), runtime)
+for earlier in VENDOR.glob(wheel.PATTERN):  # where an existing repository is rendered over
+    earlier.unlink()
+(VENDOR / name).write_bytes(packed)
+shutil.rmtree(TOOLS)
+delivered = wheel.delivered(runtime)
+for packed_too in runtime.keys() - delivered:
+    (RUNTIME / packed_too).unlink()
+# `invoke update-runtime` compares with these, to find files that were edited; `sha256sum --check` reads them, too.
+(RUNTIME / wheel.CHECKSUMS).write_bytes(wheel.listed(delivered).encode())
+project = Path("pyproject.toml")
+project.write_bytes(wheel.with_name(project.read_bytes().decode(), name).encode())
 
 for folder in (Path(".github", "workflows"), Path(".github"), Path(".devcontainer")):
     with contextlib.suppress(OSError):  # not empty, or not there

@@ -34,10 +34,22 @@ LONGEST = {
 ROOM = 8_000_000
 OPTIONAL = {"code_owners", "security_contact"}
 
-# What is beside the operator's own package: what it imports, its tests and tools, and files that Windows keeps.
+# What is beside the operator's own package: the packages that it needs, and what these need, by the names under which
+# they are installed and imported (a test compares them with pyproject.toml), and files that Windows keeps.
 TAKEN = {
-    *("aiohttp", "kubernetes", "msgspec", "pydantic", "pyyaml", "yaml", "bonny"),
-    *("hatchling", "invoke", "jinja2", "mypy", "pip", "pytest", "pytest_asyncio", "ruff", "types_pyyaml", "uv"),
+    *("bonny", "bonny_dev", "kubernetes", "msgspec", "prometheus_client", "pydantic", "pyyaml", "yaml"),
+    *("aiohttp", "cronsim", "cryptography", "httptools", "jinja2", "opentelemetry", "uvicorn", "uvloop", "watchfiles"),
+    *("opentelemetry_api", "opentelemetry_exporter_otlp_proto_http", "opentelemetry_sdk"),
+    *("hatchling", "invoke", "mypy", "pip", "pytest", "pytest_asyncio", "ruff", "types_pyyaml", "uv"),
+    *("aiohappyeyeballs", "aiohttp_retry", "aiosignal", "annotated_types", "anyio", "ast_serialize", "async_timeout"),
+    *("attr", "attrs", "backports", "backports_asyncio_runner", "certifi", "cffi", "charset_normalizer", "click"),
+    *("colorama", "dateutil", "deprecated", "durationpy", "exceptiongroup", "frozenlist", "google", "googleapis"),
+    *("googleapis_common_protos", "h11", "idna", "importlib_metadata", "iniconfig", "librt", "markupsafe", "multidict"),
+    *("mypy_extensions", "mypyc", "oauthlib", "opentelemetry_exporter_otlp_proto_common", "opentelemetry_proto"),
+    *("opentelemetry_semantic_conventions", "packaging", "pathspec", "pluggy", "propcache", "protobuf", "py"),
+    *("pycparser", "pydantic_core", "pygments", "python_dateutil", "requests", "requests_oauthlib", "six", "tomli"),
+    *("trove_classifiers", "typing_extensions", "typing_inspection", "tzdata", "urllib3", "websocket"),
+    *("websocket_client", "wrapt", "yarl", "zipp"),
     *("aux", "con", "nul", "prn", *(f"{device}{number}" for device in ("com", "lpt") for number in range(10))),
     *("api", "controllers", "samples", "src", "tasks", "test", "tests", "vendor"),
 }

@@ -24,6 +24,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "runtime" / "bonny" / "types"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 # The metadata of an object; that of a template, ObjectMeta, needs no name.
 NAMED_META = f"{META}.NamedMeta"
+CLAIM = "io.k8s.api.core.v1.PersistentVolumeClaim"
 SCALARS = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "str | float",  # `cpu: 1` is a number in YAML, too
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int | str",
@@ -110,7 +111,10 @@ class Types:
         if full := reference(node):
             return self._named(full, module)
         if node.get("type") == "array":
-            return f"list[{self._field(node['items'], module)}]"
+            item = self._field(node["items"], module)
+            # In a StatefulSet: the API server fills in the type of a claim that is a template.
+            bare = f" | {self._named(f'{full}Template', module)}" if (full := reference(node["items"])) == CLAIM else ""
+            return f"list[{item}{bare}]"
         if isinstance(node.get("additionalProperties"), dict):
             return f"dict[str, {self._field(node['additionalProperties'], module)}]"
         return TYPES.get(node.get("type", ""), "Any")

@@ -72,6 +72,8 @@ def _step(name: str, module: str = "") -> Part:
 
 ASSERTIONS: Final = ("descendant", "no_descendant", "pruned", "status", "condition", "event", "no_event", "requeued")
 
+SCORES: Final = ("least_allocated", "most_allocated", "balanced", "spread")
+
 # In the order of the tree at the top of the module.
 ERRORS: Final = (
     "Unreachable",
@@ -145,6 +147,20 @@ PAGES: Final = (
             Part("bonny/servers/server.py", ("Server",)),
             Part("bonny/servers/periodic.py", ("PeriodicTask",), signed=True),
             Part("bonny/servers/periodic.py", ("Next", "Stop", "TaskRun")),
+        ),
+    ),
+    Page(
+        "schedulers",
+        "Schedulers",
+        "bonny/scheduler/__init__.py",
+        (
+            Part("bonny/scheduler/scheduler.py", ("Scheduler",), signed=True, methods=True, one_example=True),
+            Part("bonny/scheduler/views.py", ("PodView", "NodeView", "Usage"), methods=True, one_example=True),
+            Part("bonny/scheduler/nodes.py", ("Nodes", "Fitting"), signed=True, methods=True, one_example=True),
+            Part("bonny/scheduler/score.py", SCORES, signed=True),
+            Part("bonny/scheduler/fits.py", ("fits",), signed=True),
+            Part("bonny/scheduler/fits.py", ("Fit",)),
+            Part("bonny/scheduler/binding.py", ("Binding",), methods=True, one_example=True),
         ),
     ),
     Page(
@@ -240,11 +256,16 @@ def examples(page: str) -> Mapping[str, str]:
 
 
 def members(module: str, node: ast.ClassDef) -> list[Member]:
-    """What is public and has a docstring: fields, then methods and properties, in the order of the source."""
-    inits = [child for child in node.body if isinstance(child, Function) and child.name == "__init__"]
-    found = [field for body in (node.body, *(init.body for init in inits)) for field in _fields(body)]
+    """Public names that have a docstring: fields, then methods and properties, in the order of the source.
+
+    The members of a private base in the same module come first.
+    """
+    bases = [definition(module, name) for name in map(ast.unparse, node.bases) if re.match(r"_[A-Z]\w+$", name)]
+    children = [child for each in (*bases, node) for child in each.body]
+    inits = [child for child in children if isinstance(child, Function) and child.name == "__init__"]
+    found = [field for body in (children, *(init.body for init in inits)) for field in _fields(body)]
     headings = _headings(module)
-    for child in node.body:
+    for child in children:
         text = ast.get_docstring(child) if isinstance(child, Function) else None
         if isinstance(child, Function) and text and not child.name.startswith("_"):
             section = next((title for at, title in headings if node.lineno < at < child.lineno), "")
@@ -283,7 +304,7 @@ def _fields(body: list[ast.stmt]) -> Iterator[Member]:
 def signature(node: Function, *, called: str, bound: bool = False) -> str:
     """How `node` is called; without its first parameter when it is `bound`."""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None and node.name != "__init__" else ""
-    if "property" in map(ast.unparse, node.decorator_list):
+    if {"property", "cached_property"} & set(map(ast.unparse, node.decorator_list)):
         return called + returns
     called = f"await {called}" if isinstance(node, ast.AsyncFunctionDef) else called
     return _call(called, _parameters(node.args)[int(bound) :], returns)
@@ -400,7 +421,9 @@ def _entry(part: Part, name: str, shown: Mapping[str, str]) -> Iterator[str]:
     if snake_case(name) in shown:
         yield fenced(shown[snake_case(name)])
     if isinstance(node, ast.ClassDef):
-        yield from _members(members(part.module, node), shown, methods=part.methods)
+        # A method may have the name of another class of the page.
+        own = {} if part.one_example else shown
+        yield from _members(members(part.module, node), own, methods=part.methods)
 
 
 def _promises(node: ast.ClassDef | Function) -> Iterator[str]:

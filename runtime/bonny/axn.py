@@ -676,8 +676,11 @@ class Axn(Generic[V_co]):
 
     def _named(self, resource: Mapping[str, Any]) -> ObjectName:
         """The name of what a handler calls a descendant."""
-        if not (resource.get("apiVersion") and resource.get("kind") and (resource.get("metadata") or {}).get("name")):
-            raise OptionError("a descendant needs apiVersion, kind and metadata.name")
+        api_version, kind = resource.get("apiVersion"), resource.get("kind")
+        name = (resource.get("metadata") or {}).get("name")
+        if not (api_version and kind and name):
+            has = f"this one has apiVersion={api_version!r}, kind={kind!r}, metadata.name={name!r}"
+            raise OptionError(f"a descendant needs apiVersion, kind and metadata.name: {has}")
         return self._name_of(gvk_of(resource), key_of(resource))
 
     def _must_be_open(self) -> None:

@@ -12,11 +12,14 @@ import contextlib
 import contextvars
 import inspect
 import logging
+import os
 import threading
 import time
+import traceback
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from .deadlines import deadlines
@@ -27,6 +30,8 @@ HANDLER_THREAD: Final = "handler"
 
 # An error text is logged at each try and stored in a status, and etcd limits an object to 1.5 MiB.
 LONGEST_TEXT: Final = 16 * 1024
+# Frames of `bonny`, and of asyncio and its like.
+NOT_OF_USERS: Final = (str(Path(__file__).parent) + os.sep, str(Path(os.__file__).parent / "asyncio") + os.sep)
 # A cancelled handler ends within milliseconds unless it cleans up; after this time it ignores its cancellation.
 OVERDUE_SECONDS: Final = 5.0
 
@@ -68,13 +73,24 @@ def call(
     return _in_a_thread(work, seconds=seconds, name=name, thread=thread, late=late, lend=lend)
 
 
+def raised_at(error: BaseException) -> str:
+    """File and line of user code that `error` came through, the innermost; empty if it was raised without any.
+
+    Frames of the runtime and of the standard library are not user code.
+    """
+    trace = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
+    lines = [f"{file}:{line}" for file, line in trace if not file.startswith(NOT_OF_USERS)]
+    return lines[-1] if lines else ""
+
+
 def report(write: Callable[..., None], message: str, error: BaseException, about: Mapping[str, object]) -> None:
     """Log an error of a handler; `write` is `log.warning` or its like.
 
-    A `BonnyError` explains itself; other errors are logged with their traceback.
+    A `BonnyError` explains itself, beside the line of user code; other errors are logged with their traceback.
     """
-    traceback = None if isinstance(error, BonnyError) else error
-    write(message, extra={**about, "error": text_of(error)}, exc_info=traceback)
+    explained = isinstance(error, BonnyError)
+    at = {"at": place} if explained and (place := raised_at(error)) else {}
+    write(message, extra={**about, "error": text_of(error), **at}, exc_info=None if explained else error)
 
 
 def text_of(error: BaseException, *, notes: str | tuple[str, ...] | None = None) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -33,7 +34,7 @@ class Kind:
     """A type of object, as in `Kind("apps/v1", "Deployment")`, and a selection of its objects.
 
     Guarantees: `plural` and `scope` are set after construction.
-    Raises: `OptionError` when they are neither given nor in the table of built-in kinds.
+    Raises: `OptionError` when they are neither given nor in the table of built-in kinds; a misspelt one is corrected.
     """
 
     api_version: str
@@ -78,7 +79,8 @@ class Kind:
         plural, scope = self.plural or builtin_plural, self.scope or builtin_scope
         if not plural or scope is None:
             raise OptionError(
-                f"plural and scope of {self.kind} ({self.api_version}) are not known: give both, for example "
+                correction(self.api_version, self.kind)
+                or f"plural and scope of {self.kind} ({self.api_version}) are not known: give both, for example "
                 f"Kind({self.api_version!r}, {self.kind!r}, plural='{self.kind.lower()}s', scope=Scope.NAMESPACED)"
             )
         if self.namespace is not None and scope is Scope.CLUSTER:
@@ -162,6 +164,8 @@ class Related(Kind):
         Related("v1", "Pod", keys=lambda pod: [pod["metadata"].get("labels", {}).get("cache", "")])
 
     RBAC: get, list and watch. All objects of the kind are kept in memory: use selectors, or `metadata_only`.
+    Does not: follow an API without watches, such as metrics.k8s.io. `/readyz` names it: read its objects with
+    `axn.client.get`, and set `axn.requeue_after`.
     """
 
     _: KW_ONLY
@@ -194,6 +198,27 @@ def builtin(api_version: str, kind: str) -> tuple[str, Scope] | None:
     """Plural and scope of a kind that Kubernetes serves by default; None for other kinds."""
     entry = _table().get(api_version, {}).get(kind)
     return None if entry is None else (entry[0], Scope(entry[1]))
+
+
+def correction(api_version: str, kind: str) -> str:
+    """A sentence about a kind that no group of Kubernetes has; empty if another group may have it.
+
+    In a group without a dot no CRD can define a kind; in the other groups of Kubernetes a CRD might.
+    """
+    versions: dict[str, list[str]] = {}
+    for version, name in builtin_kinds():
+        versions.setdefault(name, []).append(version)
+    group = api_version.rpartition("/")[0]
+    known = group in {version.rpartition("/")[0] for version in _table()}
+    close = get_close_matches(kind, versions, n=1) if known or "." not in group else []
+    if not close:
+        advice = "" if "." in group else "correct the kind or the API version"
+    elif close == [kind]:
+        advice = f"it is in {' and in '.join(versions[kind])}"
+    else:
+        where = versions[close[0]]
+        advice = f"did you mean {close[0]}{'' if api_version in where else f' in {where[0]}'}?"
+    return advice and f"Kubernetes has no kind {kind!r} in {api_version}: {advice}"
 
 
 def builtin_kinds() -> list[tuple[str, str]]:

@@ -50,8 +50,8 @@ class HasLifespan:
         It is entered once, before anything is watched and before this replica may lead, so a new version that cannot
         open it never becomes ready. It is left after the last handler ended, before the lease is released. A
         `Reconciler` or `Watcher` has an instance, and so a lifespan, for each term of leadership.
-        An error, or a start that takes longer than `timeout`, is logged and stops the operator with exit code 5;
-        other lifespans are left. The end may take 2 s.
+        An error, or a start that takes longer than `timeout`, is logged and stops the operator with exit code 5, after
+        all that is open was closed. The end may take 2 s.
         """
         yield
 

@@ -6,6 +6,7 @@ You do not need it for typed specs: see `bonny.api`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -32,7 +33,14 @@ class Key(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return printable(f"{self.namespace}/{self.name}" if self.namespace else self.name)
+
+
+def printable(text: str, *, kept: str = "") -> str:
+    """`text` with line breaks, control characters and invisible ones escaped as in JSON, except for those `kept`."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in kept else json.dumps(char)[1:-1] for char in text)
 
 
 def key_of(resource: Mapping[str, Any]) -> Key:
@@ -53,7 +61,7 @@ def named(gvk: tuple[str, str], key: Key) -> Resource:
 
 def identify(resource: Mapping[str, Any]) -> str:
     """A short name for logs and messages: `ConfigMap default/w1`."""
-    return f"{resource.get('kind', '?')} {key_of(resource)}"
+    return f"{printable(str(resource.get('kind', '?')))} {key_of(resource)}"
 
 
 def listed(names: Sequence[str]) -> str:

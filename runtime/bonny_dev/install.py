@@ -8,18 +8,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from operator import itemgetter
 from typing import Any, Final
 
 import yaml
 
 from bonny.client.api import ApiRequest, Client, path_of
+from bonny.client.config import Cluster, Kubeconfig, find_cluster
 from bonny.client.pages import pages
 from bonny.errors import UsageError
-from bonny.kinds import Kind, Scope, builtin
+from bonny.kinds import Kind, Scope, builtin, builtin_kinds
 from bonny.naming import names_of
 from bonny.operator import Operator
 from bonny.resource import Resource
+from bonny.run.config import Config
 
 CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 # A new kind is served within a second; the rest is for a loaded machine.
@@ -31,6 +34,17 @@ def kinds_of(operator: Operator) -> list[Kind]:
     """The kinds that the operator defines or handles."""
     handled = [kind for controller in operator.controllers for kind in controller.kinds(operator.group)]
     return handled + [version.as_kind(operator.group) for version in operator.crds]
+
+
+def chosen_cluster(config: Config, context: str) -> Cluster:
+    """The cluster of a flag, or else of the settings, with the name of its context. Raises: `UsageError`."""
+    cluster = find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
+    return cluster.named() if isinstance(cluster, Kubeconfig) else cluster
+
+
+async def described(client: Client) -> str:
+    """The address of a cluster and where it was found, for a person who may mean another one. Raises: `UsageError`."""
+    return f"{(await client.connection()).server}, {client.cluster.source}"
 
 
 def is_served(operator: Operator, document: Resource) -> bool:
@@ -49,6 +63,20 @@ def kind_of(document: Resource, kinds: Iterable[Kind] = ()) -> Kind:
         return Kind(api_version, kind)
     scope = Scope.NAMESPACED if "namespace" in document["metadata"] else Scope.CLUSTER
     return Kind(api_version, kind, plural=names_of(kind).plural, scope=scope)
+
+
+def misspelt(document: Resource, operator: Operator) -> str:
+    """A sentence about a kind that neither `operator` nor Kubernetes has; empty if another operator may have it."""
+    api_version, kind = document["apiVersion"], document["kind"]
+    kinds = [*kinds_of(operator), *(kind for each in operator.controllers for kind in (*each.owns, *each.related))]
+    own = {f"{each.kind} of {each.api_version}": each.group for each in kinds if not builtin(*each.gvk)}
+    known = own | {f"{name} of {version}": version.rpartition("/")[0] for version, name in builtin_kinds()}
+    wanted, group = f"{kind} of {api_version}", api_version.rpartition("/")[0]
+    if wanted in known or not get_close_matches(group, known.values(), n=1, cutoff=0.9):
+        return ""
+    close = get_close_matches(wanted, known, n=1, cutoff=0.8)
+    meant = f", did you mean {close[0]}?" if close else ":"
+    return f"there is no {wanted}{meant} The operator has {', '.join(sorted(own)) or 'no kinds'}"
 
 
 def served_kind(crd: Resource) -> Kind:

@@ -6,14 +6,19 @@ You need it to find the operator's package from wherever `invoke` was called.
 from __future__ import annotations
 
 import importlib
+import keyword
+import re
 import sys
 import tomllib
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bonny.errors import UsageError
+
+from .wheel import UNFIT, fits
 
 if TYPE_CHECKING:
     from bonny.operator import Operator
@@ -34,15 +39,18 @@ class Project:
     def at(cls, root: Path) -> Project:
         """Read `pyproject.toml` in `root`.
 
-        Raises: `UsageError` when the file is not that of an operator repository.
+        Raises: `UsageError` when the file is not that of an operator repository, or its runtime is of another version
+        than these tools.
         """
         path = root / "pyproject.toml"
+        if not fits(root / "vendor" / "bonny"):
+            raise UsageError(UNFIT)
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             bonny = table["tool"]["bonny"]
             return cls(
                 root=root,
-                package=bonny["package"],
+                package=_checked(bonny["package"], table["project"], path),
                 image=bonny.get("image", ""),
                 version=table["project"]["version"],
                 extras=tuple(bonny.get("extras", ())),
@@ -101,3 +109,20 @@ class Project:
         frames = traceback.extract_tb(error.__traceback__)
         ours = [each for each in frames if each.filename.startswith(root) and not each.filename.startswith(vendored)]
         return "".join([*traceback.format_list(ours), *traceback.format_exception_only(error)]).rstrip()
+
+
+def _checked(package: str, project: Mapping[str, Any], path: Path) -> str:
+    """The name of the operator's package, which becomes code and the name of a folder. Raises: `UsageError`."""
+    extras = (each for extra in project.get("optional-dependencies", {}).values() for each in extra)
+    needed = (re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in (*project.get("dependencies", ()), *extras))
+    names = {"bonny", "bonny_dev", "yaml", *(re.sub(r"[-.]", "_", each).lower() for each in needed)}
+    if (
+        not re.fullmatch("[a-z_][a-z0-9_]*", package)
+        or keyword.iskeyword(package)
+        or package in names | sys.stdlib_module_names
+    ):
+        raise UsageError(
+            f"package {package!r} in [tool.bonny] of {path} cannot be a package of this operator: use a lower-case "
+            "name that neither Python nor a package in its dependencies has, for example widgets_operator"
+        )
+    return package

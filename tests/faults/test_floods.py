@@ -1,20 +1,25 @@
-"""Rows P4 and W6: more, larger or faster than anybody expects (docs/reliability.md).
+"""Rows P4, P5 and W6: more, larger or faster than anybody expects (docs/reliability.md).
 
 What a run reached and cost is printed: `pytest tests/faults/test_floods.py -s`.
 """
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 
 import pytest
 
+from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing.faults import Fault, Hold
 from tests.conftest import Start
 from tests.faults.flood import LINUX, Flood, flooding
 from tests.faults.scene import GONE_EVENT, SEEN_SECONDS, SLOW
+from tests.support import memory
 from tests.support.load import storm
+from tests.support.processes import pipelined
+from tests.support.things import GROUP, THING, Thing, condition_of, names, own_namespace, thing, until_reconciled
 
 # A person who waits does not notice; an operator that works off a flood first takes longer.
 PROMPT_SECONDS = 5.0
@@ -51,6 +56,44 @@ def test_p4_a_storm_of_updates_is_coalesced_and_the_last_one_wins(flood: Flood, 
     assert handled <= storming.seconds / HANDLING_SECONDS + 2
     assert handled < storming.sent / 4
     assert grown < BESIDES
+
+
+@LINUX
+@pytest.mark.parametrize("children", [1_000, pytest.param(5_000, marks=SLOW)])
+def test_p5_an_object_with_thousands_of_children_costs_neither_the_lease_nor_memory_nor_other_objects(
+    sandbox: Sandbox, start_operator: Start, children: int
+) -> None:
+    """Regression: each child had a connection of its own; 2,500 cost the lease, and then all memory of the pod."""
+    sandbox.apply(crds([Thing], GROUP))
+    with own_namespace(sandbox) as namespace:
+        settings = {"BONNY_POD_NAMESPACE": namespace, "BONNY_WATCH_NAMESPACE": namespace}
+        operator = start_operator(pipelined(), BONNY_LEADER_ELECTION="true", **settings).wait_ready()
+        sandbox.apply(thing("small", namespace=namespace, parts=["of-small"]))
+        until_reconciled(sandbox, "small", namespace)
+        sandbox.apply(thing("large", namespace=namespace, parts=[f"p{number}" for number in range(children)]))
+        began, waits = time.monotonic(), list[float]()
+        while not waits or condition_of(sandbox.get(*THING, "large", namespace=namespace))[0] != "True":
+            asked, size = time.monotonic(), len(waits) + 2
+            sandbox.apply(thing("small", namespace=namespace, parts=["of-small"], size=size))
+            sandbox.eventually(
+                lambda size=size: size_of(sandbox, namespace) == str(size), within_seconds=PROMPT_SECONDS
+            )
+            waits.append(time.monotonic() - asked)
+            assert waits[-1] + asked - began < SEEN_SECONDS, "the large object is not reconciled"
+        took, most = time.monotonic() - began, memory.peak(operator.process.pid)
+
+        print(f"{children} children: {took:.1f} s, at most {most:.0f} MiB, another object waited {max(waits):.1f} s")
+        assert len(names(sandbox, namespace)) >= children
+        assert most <= 140
+        assert operator.lines("no longer leading") == operator.lines("the lease cannot be used") == []
+        (only,) = [line for line in operator.lines("reconciled") if line["object"] == f"{namespace}/large"]
+        assert only["action"] == "add"
+        assert operator.stop()[0] == 0
+
+
+def size_of(sandbox: Sandbox, namespace: str) -> str:
+    found = sandbox.get("v1", "ConfigMap", "of-small", namespace=namespace)
+    return "" if found is None else str(found["data"]["size"])
 
 
 @LINUX

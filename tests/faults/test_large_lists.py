@@ -64,6 +64,21 @@ def test_w3_a_token_that_expires_in_the_middle_of_a_list_starts_the_list_again(f
     assert first_pages(flood) == 3
 
 
+def test_w3_a_list_whose_tokens_always_expire_is_read_at_once(flood: Flood) -> None:
+    """Regression: one first page followed the other, nothing was ever in sync, and no log line said why."""
+    names = [f"g{number:02}" for number in range(3 * PAGE)]
+    flood.create(names)
+    expired = flood.proxy.add(Fault(GONE, on=lambda request: asks_for_more(flood, request), times=None))
+
+    flood.sync(page_size=PAGE)
+
+    flood.sandbox.eventually(lambda: flood.handled_names() == set(names), within_seconds=SEEN_SECONDS)
+    assert (expired.hits, first_pages(flood)) == (3, 4)
+    assert flood.proxy.count(lambda request: flood.list_of_grains(request) and request.query.get("limit") == "0") == 1
+    (said,) = flood.operator.lines("tokens of pages always expire: listing all objects at once")
+    assert (said["level"], said["stream"]) == ("warning", f"grains.example.com in {flood.namespace}")
+
+
 # What the API server says of a token that is none, and of one from a history that was lost by a restore.
 NO_TOKEN = refused(400, "BadRequest", "continue key is not valid")
 LOST_TOKEN = refused(504, "Timeout", "Timeout: Too large resource version: 1000203, current: 203")

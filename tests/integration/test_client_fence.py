@@ -164,6 +164,24 @@ async def test_a_write_that_is_not_answered_is_given_up_within_the_fence(place: 
     assert 0.4 < time.monotonic() - began < 2.0
 
 
+async def test_a_request_that_is_not_answered_is_named_like_one_that_is_refused(place: Place) -> None:
+    """Regression: the error named the server alone, so nobody knew which of many children it was about."""
+    place.proxy.add(Fault(Hold(), on=is_any, times=None))
+    lost, made = f"configmaps {NOTHING}", config_map()
+    key = Key("default", made["metadata"]["name"])
+    asked: dict[str, Callable[[Client], Awaitable[object]]] = {
+        f"cannot apply configmaps {key}": lambda client: client.apply(CONFIG_MAP, made),
+        f"cannot get {lost}": lambda client: client.get(CONFIG_MAP, NOTHING.name, namespace=NOTHING.namespace),
+        f"cannot patch {lost}": lambda client: client.merge_patch(CONFIG_MAP, NOTHING, {"data": {}}),
+        f"cannot delete {lost}": lambda client: client.delete(CONFIG_MAP, NOTHING),
+        f"cannot create configmaps {key.name}": lambda client: client.create(CONFIG_MAP, made),
+    }
+    async with Client(place, user_agent="fence/1.0", timeout=0.6, fence=place.fence) as client:
+        for said, request in asked.items():
+            with pytest.raises(Unreachable, match=rf"^{said}: https?://\S+ (did not answer within|cannot be reached)"):
+                await request(client)
+
+
 async def test_a_fence_that_is_open_for_longer_than_the_timeout_does_not_prolong_it(place: Place) -> None:
     place.proxy.add(Fault(Hold()))
     began = time.monotonic()

@@ -146,6 +146,31 @@ async def test_lists_and_watches_of_objects_of_both_versions_with_one_that_fails
     assert await asyncio.to_thread(watched, sandbox, "v1", since) == ["@hourly", "0 * * * 1"]
 
 
+async def test_the_version_that_is_written_refuses_what_its_function_cannot_convert(
+    server: Server, sandbox: Sandbox
+) -> None:
+    """As docs/how-to/add-a-version.md advises: the conversion itself refuses nothing."""
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.{GROUP}"
+    definition = sandbox.request("GET", path).body
+    names = [version["name"] for version in definition["spec"]["versions"]]
+    command = f"/spec/versions/{names.index('v2')}/schema/openAPIV3Schema/properties/spec/properties/command"
+    patch = [{"op": "add", "path": f"{command}/pattern", "value": "^[a-z]+$"}]
+    changed = sandbox.request("PATCH", path, patch, content_type="application/json-patch+json")
+    assert changed.status == 200, changed.body
+
+    def refused() -> bool:
+        crontabs = f"/apis/{GROUP}/v2/namespaces/default/crontabs?dryRun=All"
+        answer = sandbox.request("POST", crontabs, crontab("v2", "loud", schedule={}, command="LS"))
+        return answer.status == 422 and "spec.command" in str(answer.body)
+
+    await asyncio.to_thread(sandbox.eventually, refused, within_seconds=30.0)
+    assert server.app.converter is not None
+    converted = server.app.converter.objects.total()
+
+    assert await asyncio.to_thread(refused)
+    assert server.app.converter.objects.total() == converted, "the conversion was not asked"
+
+
 def watched(sandbox: Sandbox, version: str, since: str) -> list[Any]:
     """The schedules in the events since then."""
     query = f"watch=true&resourceVersion={since}&timeoutSeconds=1"

@@ -192,6 +192,9 @@ def test_the_cluster_is_the_one_that_run_local_would_take(own: Sandbox, project:
         assert (done.returncode, "'nowhere'" in done.stderr) == (2, True)
         done = invoked(project, *words, "--context", "sandbox", BONNY_CONTEXT="nowhere", **meant)
         assert done.returncode == 0, done.stderr
+        done = invoked(project, *words, **meant)
+        first = {"install": "installing into", "uninstall": "uninstalling from"}[words[0]]
+        assert done.stdout.startswith(f"{first} {own.url}, context 'sandbox' of {own.kubeconfig}\n")
 
 
 def test_without_rights_or_a_server_one_sentence_says_so(own: Sandbox, project: Path) -> None:

@@ -505,6 +505,29 @@ def test_webhooks_that_nobody_answers_or_trusts_are_named(
     sandbox.request("DELETE", f"{slices}/one")
 
 
+def test_a_memory_limit_that_is_too_low_for_webhooks_is_named(
+    sandbox: Sandbox, installed: list[dict[str, Any]], examined: Doctor
+) -> None:
+    assert "ok    memory       webhooks need 180Mi of memory, and no Deployment of the operator has less" in examined(
+        guarded
+    )
+    (deployment,) = [
+        each for each in bundle.documents(guarded, image="gates:1", namespace=NAME) if each["kind"] == "Deployment"
+    ]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    for limits, mark in (({"memory": "200Mi"}, "ok  "), ({}, "ok  "), ({"memory": "128Mi"}, "FAIL")):
+        container["resources"] = {"limits": limits}
+        sandbox.apply(deployment)
+        (line,) = [line for line in examined(guarded) if line[6:].startswith("memory")]
+        assert line[:4] == mark
+    assert line[19:] == (
+        "Deployment gates/gates has 128Mi of memory, and its webhooks need 180Mi: "
+        "raise the limit with `customize` of `Deploy`"
+    )
+    sandbox.delete("apps/v1", "Deployment", NAME, namespace=NAME)
+    assert not [line for line in examined() if line[6:].startswith("memory")]
+
+
 def test_a_kind_that_is_stored_in_an_older_version_is_named(
     sandbox: Sandbox, installed: list[dict[str, Any]], examined: Doctor
 ) -> None:

@@ -47,6 +47,12 @@ class Finalizing(Controller[Thing]):
     async def finalize(self, axn: Axn[Thing]) -> None: ...
 
 
+class FinalizedParts(PartsController):
+    """The parts, and a finalizer."""
+
+    async def finalize(self, axn: Axn[Thing]) -> None: ...
+
+
 class Rival:
     """Undoes what it sees as soon as it sees it; `undone` counts how often."""
 
@@ -155,6 +161,69 @@ def test_a_rival_that_undoes_each_correction_costs_few_writes_and_is_reported_on
         (report,) = reports(sandbox, namespace)
         assert SAID[what] in report["note"]
         assert report.get("series") is None
+
+
+@contextmanager
+def policy_that_removes_finalizers(sandbox: Sandbox, namespace: str) -> Iterator[None]:
+    """In force for the Things of that namespace; removed at the end."""
+    rules = {"apiGroups": [GROUP], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["things"]}
+    patch = '[JSONPatch{op: "remove", path: "/metadata/finalizers"}]'
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "no-finalizers"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rules]},
+            "matchConditions": [
+                {"name": "there", "expression": f"request.namespace == '{namespace}'"},
+                {"name": "any", "expression": "has(object.metadata.finalizers)"},
+            ],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+            "reinvocationPolicy": "Never",
+        },
+    }
+    metadata, spec = {"name": "no-finalizers"}, {"policyName": "no-finalizers"}
+    binding = {**policy, "kind": "MutatingAdmissionPolicyBinding", "metadata": metadata, "spec": spec}
+    probe = thing("probe", namespace=namespace)
+    probe["metadata"]["finalizers"] = ["example.com/probe"]
+
+    def in_force() -> bool:
+        made = sandbox.request("POST", f"{path_of('', namespace).rstrip('/')}?dryRun=All", probe)
+        assert made.status == 201, made.body
+        return "finalizers" not in made.body["metadata"]
+
+    sandbox.apply([policy, binding])
+    try:
+        sandbox.eventually(in_force, within_seconds=30.0)
+        yield
+    finally:
+        for plural in ("mutatingadmissionpolicybindings", "mutatingadmissionpolicies"):
+            sandbox.request("DELETE", f"/apis/admissionregistration.k8s.io/v1/{plural}/no-finalizers")
+
+
+def test_a_finalizer_that_a_policy_removes_is_reported_and_nothing_is_created(
+    sandbox: Sandbox, namespace: str, proxy: FaultProxy
+) -> None:
+    """Regression: the patch was answered 200, so the child was made, and `finalize` never ran."""
+
+    def condition() -> Resource:
+        status = (sandbox.get(*THING, "t1", namespace=namespace) or {}).get("status") or {}
+        return next((each for each in status.get("conditions") or () if each["type"] == "Reconciled"), {})
+
+    with serving(operator_of(FinalizedParts), proxy.kubeconfig):
+        with policy_that_removes_finalizers(sandbox, namespace):
+            sandbox.apply(thing("t1", namespace=namespace, parts=["child"]))
+            sandbox.eventually(lambda: len(reports(sandbox, namespace)) == 1, within_seconds=30.0)
+
+            said = condition()
+            assert (said["status"], said["reason"]) == ("False", "Retry")
+            assert "an admission webhook or policy of the cluster removes it" in said["message"]
+            assert sandbox.get("v1", "ConfigMap", "child", namespace=namespace) is None
+            assert proxy.count(lambda request: request.method != "GET" and "/configmaps/" in request.path) == 0
+
+        sandbox.eventually(lambda: is_right(sandbox, namespace, "finalizer"), within_seconds=60.0)
+        until_reconciled(sandbox, "t1", namespace)
+        assert sandbox.get("v1", "ConfigMap", "child", namespace=namespace) is not None
 
 
 def test_what_a_user_wants_next_does_not_wait_for_a_fight(sandbox: Sandbox, namespace: str) -> None:

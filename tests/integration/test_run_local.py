@@ -122,7 +122,9 @@ def test_crds_that_one_may_not_install_lead_to_an_administrator(run: Run, sandbo
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "newcomer", "namespace": "default"}}
     sandbox.apply(account)
     named = sandbox.service_account_kubeconfig("default", "newcomer")
-    said = refused(run("run-local", KUBECONFIG=str(named)))
+    done = run("run-local", KUBECONFIG=str(named))
+    said = refused(done)
+    assert done.stdout.startswith(f"installing into {sandbox.url}, context ")
     assert "may not install CRDs" in said
     assert "invoke manifest --local" in said
 
@@ -307,6 +309,22 @@ def test_a_second_ctrl_c_ends_it_at_once_and_leaves_nothing(source: Path, tmp_pa
             assert terminal.ended() == 1, terminal.text
             assert time.monotonic() - began < 10
         Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
+
+
+@pytest.mark.parametrize("handler", ["async def reconcile", "def reconcile"])
+def test_a_person_may_stop_in_a_handler_and_go_on(source: Path, tmp_path: Path, handler: str) -> None:
+    edit(source / CONTROLLER, "        settings = ", "        breakpoint()\n        settings = ")
+    edit(source / CONTROLLER, "async def reconcile", handler)
+    with at_a_terminal(source, tmp_path, "--sandbox", "--apply-samples") as terminal:
+        at = terminal.wait_for("(Pdb)")
+        terminal.press(b"p axn.key.name\n")
+        at = terminal.wait_for("'widget-sample'", after=at)
+        terminal.press(b"c\n")
+        at = terminal.wait_for("applied   WidgetController  default/widget-sample  add", after=at)
+        terminal.wait_for("(Pdb)", after=at)  # the new child, too, runs the handler
+        terminal.press(CTRL_C)
+        terminal.press(b"c\n")
+        assert terminal.ended() == 0, terminal.text
 
 
 def test_a_kill_of_the_reloading_process_takes_everything_with_it(source: Path, tmp_path: Path) -> None:

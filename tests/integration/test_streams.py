@@ -132,6 +132,38 @@ def test_a_server_that_does_not_care_for_the_limit_is_followed(sandbox: Sandbox,
         assert fault.hits == 4, "500, 62, 7, and 1 with a larger bound"
 
 
+@pytest.mark.parametrize(
+    ("refusal", "verb"),
+    [
+        (
+            Respond(200, b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[]}', "application/json"),
+            "list",
+        ),
+        (Respond(405, b'{"kind":"Status","code":405,"message":"not allowed"}', "application/json"), "watch"),
+    ],
+    ids=["no resourceVersion", "no watch"],
+)
+def test_an_api_that_cannot_be_watched_is_named_in_readiness_and_log(
+    sandbox: Sandbox, start_operator: Start, refusal: Respond, verb: str
+) -> None:
+    """Such as metrics.k8s.io, if a controller declares a kind of it."""
+    remedy = "cannot be watched: read it with `axn.client.get`"
+    with FaultProxy(sandbox) as proxy:
+        proxy.add(
+            Fault(
+                refusal,
+                on=lambda each: each.path == "/api/v1/configmaps" and each.is_watch == (verb == "watch"),
+                times=None,
+            )
+        )
+        started = start_operator(command(), kubeconfig=proxy.kubeconfig)
+
+        sandbox.eventually(lambda: remedy in started.probe("/readyz")[1])
+
+        (said,) = started.lines("watch failed")
+        assert (said["level"], said["verb"], remedy in said["error"]) == ("warning", verb, True)
+
+
 def test_u3_children_whose_owner_went_while_nobody_looked_are_reported_and_left_alone(
     sandbox: Sandbox, start_operator: Start
 ) -> None:

@@ -92,9 +92,15 @@ def uv(project: Path, *arguments: str) -> None:
 
 
 def invoke(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a task of an installed project with its own Python."""
-    program = project / ".venv" / "bin" / "invoke"
-    return subprocess.run([str(program), *arguments], cwd=project, capture_output=True, text=True, check=False)
+    """Run a task of an installed project."""
+    return installed(project, "invoke", *arguments)
+
+
+def installed(project: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of a project's environment, with the developer tools that are installed there."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [str(project / ".venv" / "bin" / program), *arguments]
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
 
 def uninstalled(project: Path, *arguments: str) -> str:

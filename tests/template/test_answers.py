@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import shlex
+import sys
 import tomllib
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,8 @@ from bonny.errors import UsageError
 from bonny.naming import check_dns_label, check_group
 from bonny_dev.naming import check_image
 from tests.support.baking import bake
+
+TEMPLATE = Path(__file__).parents[2]
 
 REFUSED = [
     ("operator_slug", "a/b/c", "operator_slug 'a/b/c' cannot be"),
@@ -31,6 +38,9 @@ REFUSED = [
     ("operator_slug", "json", "is taken by Python"),
     ("operator_slug", "bonny", "or by a package that the operator needs"),
     ("operator_slug", "pytest-asyncio", "or by a package that the operator needs"),
+    ("operator_slug", "bonny-dev", "or by a package that the operator needs"),
+    ("operator_slug", "uvicorn", "or by a package that the operator needs"),
+    ("operator_slug", "pydantic-core", "or by a package that the operator needs"),
     ("operator_slug", "tests", "or by a package that the operator needs"),
     ("operator_slug", "con", "is taken by Python, by Windows"),
     ("operator_slug", "default", "one of Kubernetes' own namespaces"),
@@ -158,6 +168,39 @@ def test_every_refused_answer_gets_its_own_sentence(tmp_path: Path) -> None:
 
     refusals = [line for line in baked.said.splitlines() if line.startswith("Refused: ")]
     assert [line.split()[1] for line in refusals] == ["operator_slug", "description", "api_group"]
+
+
+def normal(name: str) -> str:
+    """The name of a distribution as that of a package."""
+    return re.sub(r"[-.]", "_", name).lower()
+
+
+def needed() -> set[str]:
+    """The distributions in the rendered pyproject.toml, those that they need, and what is imported of them."""
+    text = (TEMPLATE / "<<cookiecutter.operator_slug>>" / "pyproject.toml").read_text("utf-8")
+    left = re.findall(r'^ *(?:(?!extras)[a-z]+ = \[)?"([a-z][a-z0-9-]*)(?:[<>]=.*)?"', text, re.MULTILINE)
+    found = set[str]()
+    while left:
+        name = normal(left.pop())
+        if name not in found:
+            found.add(name)
+            with suppress(PackageNotFoundError):
+                wanted = [each for each in requires(name) or () if "extra ==" not in each]
+                left += [re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in wanted]
+    imported = {module for module, owners in packages_distributions().items() if found & set(map(normal, owners))}
+    return found | {module for module in imported if re.fullmatch("[a-z][a-z0-9_]*", module)}
+
+
+def test_no_package_that_the_operator_needs_can_be_the_name_of_one() -> None:
+    """Regression: `uvicorn` was accepted, and its server was imported from the operator; `bonny-dev` lay beside
+    vendor/bonny_dev."""
+    hook = ast.parse((TEMPLATE / "hooks" / "pre_gen_project.py").read_text("utf-8"))
+    lists = (each.value for each in hook.body if isinstance(each, ast.Assign) and ast.unparse(each.targets) == "TAKEN")
+    taken = {word.value for word in ast.walk(next(lists)) if isinstance(word, ast.Constant)}
+
+    assert {"uvicorn", "yaml", "pydantic_core", "prometheus_client", "hatchling"} <= needed()
+    assert needed() - taken - sys.stdlib_module_names == set()
+    assert {"bonny", "bonny_dev"} <= taken
 
 
 @pytest.mark.parametrize(("name", "text"), ACCEPTED)

@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from bonny_dev.tasks.update_runtime import checksums
+from bonny_dev.wheel import PATTERN
 from tests.support.baking import uv
 from tests.support.releases import CHANGED, CHANGED_TOOL, NEW, OLD, git, releases
 
@@ -71,6 +73,7 @@ def theirs(root: Path) -> dict[str, str]:
 
 def test_an_update_brings_what_is_new_and_leaves_what_is_the_users(cruft: Path, project: Path, template: Path) -> None:
     before = theirs(project)
+    (before_update,) = (path.name for path in (project / "vendor").glob(PATTERN))
     assert any("Told" in path.read_text("utf-8") for path in (project / "src").rglob("*.py"))
     assert "out of date" in run(cruft, "check", cwd=project, code=1)
 
@@ -79,25 +82,29 @@ def test_an_update_brings_what_is_new_and_leaves_what_is_the_users(cruft: Path, 
     run(cruft, "check", "--checkout", NEW, cwd=project)
     assert theirs(project) == before
     assert (project / ".gitignore").read_text("utf-8").endswith("*.log\n")
-    for name in (CHANGED, CHANGED_TOOL):
-        assert (project / "vendor" / name).read_text("utf-8") == git(template, "show", f"{NEW}:runtime/{name}")
+    assert (project / "vendor" / CHANGED).read_text("utf-8") == git(template, "show", f"{NEW}:runtime/{CHANGED}")
+    (wheel,) = (project / "vendor").glob(PATTERN)
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read(CHANGED_TOOL).decode() == git(template, "show", f"{NEW}:runtime/{CHANGED_TOOL}")
     assert json.loads((project / ".cruft.json").read_text("utf-8"))["commit"] == git(template, "rev-parse", NEW).strip()
-    changed = git(project, "status", "--porcelain").splitlines()
+    changed = git(project, "status", "--porcelain", "--no-renames").splitlines()
     assert sorted(line[3:] for line in changed) == [
         ".cruft.json",
         ".gitignore",
+        "pyproject.toml",
         "vendor/bonny/CHECKSUMS",
         "vendor/bonny/__init__.py",
         f"vendor/{CHANGED}",
-        "vendor/bonny_dev/CHECKSUMS",
-        f"vendor/{CHANGED_TOOL}",
+        f"vendor/{before_update}",
+        f"vendor/{wheel.name}",
     ]
 
 
 def test_an_update_after_update_runtime_agrees_with_it(cruft: Path, project: Path) -> None:
     command = [sys.executable, "-m", "invoke", "update-runtime", "--ref", NEW]
     subprocess.run(command, cwd=project, check=True, capture_output=True)
-    git(project, "commit", "--quiet", "--all", "--message", "the runtime")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "the runtime")
 
     run(cruft, "update", "--skip-apply-ask", "--checkout", NEW, cwd=project)
 

@@ -61,7 +61,7 @@ def test_a_webhook_of_an_own_kind_comes_with_its_tests_and_its_package(gadgets: 
     assert chosen == ["webhooks", "fast"]
     assert extras["webhooks"] == [CRYPTOGRAPHY.strip('"')]
     assert "class GadgetAdmission(Admission[Gadget]):" in after[FILES[0]]
-    assert plan.notes[-1].startswith("Next: `uv sync`, or `pip install -e '.[dev]'`, and `invoke lock`")
+    assert plan.notes[-1].startswith("Next: `invoke lock`: the image needs the package cryptography")
     again = plan_webhook(Project.at(gadgets), "Gadget")
     assert (again.write(), again.notes[-1].count("invoke lock")) == ((), 0)
 

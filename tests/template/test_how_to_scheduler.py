@@ -52,7 +52,7 @@ class Reader:
         self.terminal.at.mkdir()
         self.left_out: list[str] = []
         self._guard = Guard(folder / "running")
-        self._log = folder / "run-local.log"
+        self.log = folder / "run-local.log"
         self._operator: subprocess.Popen[bytes] | None = None
         self._kubeconfig = ""
 
@@ -98,10 +98,10 @@ class Reader:
         program = shutil.which("invoke", path=self.terminal.env["PATH"])
         assert program is not None
         self._operator = self._guard.popen(
-            [program, *RUN.split()[1:]], log_file=self._log, cwd=self.terminal.at, env=self.terminal.env
+            [program, *RUN.split()[1:]], log_file=self.log, cwd=self.terminal.at, env=self.terminal.env
         )
-        until(lambda: " in sync " in self._log.read_text("utf-8"), self._operator, self._log)
-        text = self._log.read_text("utf-8")
+        until(lambda: " in sync " in self.log.read_text("utf-8"), self._operator, self.log)
+        text = self.log.read_text("utf-8")
         self._kubeconfig = re.findall(r"export KUBECONFIG=(\S+)", text)[0]
         return text.partition("ends it\n")[0] + "ends it"
 
@@ -139,6 +139,12 @@ def test_who_follows_the_page_has_a_scheduler_at_work(tmp_path: Path) -> None:
         assert reader.interrupt() == 0
     finally:
         reader.close()
+    if not reader.left_out:
+        said_there = reader.log.read_text("utf-8")
+        assert "bound     cheap-node  default/cheap-node-sample  cheap\n" in said_there
+        assert re.search(
+            r"waits     cheap-node  default/large +0/2 nodes are available: 2 Insufficient cpu\.\n", said_there
+        )
     granted = (reader.terminal.at / "manifest.yaml").read_text("utf-8")
     assert all(name in granted for name in ("nodes", "pods/binding", "pods/status", "leases"))
     if reader.left_out:

@@ -11,10 +11,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from bonny_dev.wheel import PATTERN
 from tests.support.baking import install, invoke, rendered_files
 from tests.support.judges import Judges
 from tests.support.pairwise import pairs, rows
@@ -31,7 +33,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(project: Path, *arguments: str) -> str:
     """Run a module of this environment in the project, as if it were installed; return what it printed."""
-    environment = {**os.environ, "PYTHONPATH": f"{project}/src:{project}/vendor"}
+    (wheel,), tools = (project / "vendor").glob(PATTERN), project.parent / "tools"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tools)
+    environment = {**os.environ, "PYTHONPATH": f"{project}/src:{project}/vendor:{tools}", "MYPYPATH": str(tools)}
     environment.update(MYPY_CACHE_DIR=str(project.parent / "mypy"), RUFF_NO_CACHE="true")
     command = [sys.executable, "-m", *arguments]
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import pytest
 import yaml
 
 from bonny_dev.tasks.update_runtime import checksums
-from tests.support.baking import invoke, uv
+from bonny_dev.wheel import PATTERN
+from tests.support.baking import installed, invoke, uv
 from tests.support.generating import changes, run_task, state
 from tests.template.conftest import GENERATED
 
@@ -37,6 +39,18 @@ def test_lint_and_types_of_generated_code_are_green(furnished: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_type_checkers_know_the_defaults_of_a_generated_spec(furnished: Path, tmp_path: Path) -> None:
+    """Regression: `Field(1, ...)` is no default for them, so `WidgetSpec()` lacked an argument."""
+    (module,) = (furnished / "src").glob("*/api/v2alpha1/widget.py")
+    name = ".".join(module.relative_to(furnished / "src").with_suffix("").parts)
+    made = tmp_path / "made.py"
+    made.write_text(f"from {name} import WidgetSpec\n\nsize: int = WidgetSpec().size\n", "utf-8")
+    command = [furnished / ".venv" / "bin" / "python", "-m", "mypy", "--strict", made]
+    done = subprocess.run(command, cwd=furnished, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_pyright_accepts_generated_code(furnished: Path) -> None:
     """The same as in an editor. The rendered project itself does not install pyright."""
     command = [sys.executable, "-m", "pyright", "--pythonpath", str(furnished / ".venv" / "bin" / "python")]
@@ -44,6 +58,27 @@ def test_pyright_accepts_generated_code(furnished: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 errors, 0 warnings" in done.stdout
+
+
+def test_both_type_checkers_know_the_fields_of_kubernetes_kinds(fresh: Path) -> None:
+    """Their types are not in vendor/bonny: they come with the developer tools."""
+    module = fresh / "src" / fresh.name.replace("-", "_") / "misspelt.py"
+    module.write_text(
+        "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n"
+        "    from bonny.types.apps_v1 import Deployment\n\n\ndef replicas(deployment: Deployment) -> object:\n"
+        '    return deployment["spec"]["replica"]\n',
+        "utf-8",
+    )
+    try:
+        mypy = installed(fresh, "mypy")
+        pyright = [sys.executable, "-m", "pyright", "--pythonpath", str(fresh / ".venv/bin/python"), str(module)]
+        said = subprocess.run(pyright, cwd=fresh, capture_output=True, text=True, check=False).stdout
+    finally:
+        module.unlink()
+
+    assert 'TypedDict "DeploymentSpec" has no key "replica"' in mypy.stdout
+    assert '"replica" is not a defined key in "DeploymentSpec"' in said
+    assert ", 0 warnings" in said
 
 
 def test_generated_tests_pass(furnished: Path) -> None:
@@ -176,6 +211,64 @@ def test_uv_sync_installs_the_same_project(fresh: Path, tmp_path: Path) -> None:
     assert invoke(copy, "--list").returncode == 0
 
 
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_the_developer_tools_come_from_the_repository_and_from_no_index(
+    pristine: Path, tmp_path: Path, installer: str
+) -> None:
+    """In a path with spaces, without what does come from an index."""
+    project = Path(shutil.copytree(pristine, tmp_path / "a folder of mine" / pristine.name))
+    text = (project / "pyproject.toml").read_text("utf-8")
+    for start in ("dependencies = [\n", "dev = [\n"):
+        before, found, after = text.partition(start)
+        kept = [line for line in after.partition("]\n")[0].splitlines(keepends=True) if "bonny-dev @ " in line]
+        text = f"{before}{found}{''.join(kept)}]\n{after.partition(f'{chr(10)}]{chr(10)}')[2]}"
+    (project / "pyproject.toml").write_text(text, "utf-8")
+    uv(project, "venv", "--quiet", "--python", sys.executable, ".venv")
+    uv(project, "pip", "install", "--quiet", "--python", ".venv/bin/python", "pip", "hatchling", "editables")
+    options = ("install", "--quiet", "--no-index", "--no-build-isolation", "-e", ".[dev]")
+
+    if installer == "uv":
+        uv(project, "pip", *options, "--python", ".venv/bin/python")
+    else:
+        subprocess.run([".venv/bin/python", "-m", "pip", *options], cwd=project, check=True, env={})
+
+    (wheel,) = (project / "vendor").glob(PATTERN)
+    installed = project / ".venv/lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    assert (installed / f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info").is_dir()
+    assert (installed / "bonny_dev/testing/plugin.py").is_file()
+
+
+def test_without_the_developer_tools_a_task_says_how_to_get_them(project: Path) -> None:
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-m", "invoke", "--list"]
+
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "the developer tools are not installed here: "
+        "run `uv sync && . .venv/bin/activate`, or pip install -e '.[dev]'\n"
+    )
+
+
+def test_tools_of_another_version_than_the_runtime_say_what_to_do(fresh: Path) -> None:
+    """As after a checkout of another commit, until its tools are installed, too."""
+    sums = fresh / "vendor/bonny/CHECKSUMS"
+    before = sums.read_text("utf-8")
+    sums.write_text(before.replace("a", "b"), "utf-8")
+    try:
+        task = invoke(fresh, "manifest", "--out", "-")
+        tests = installed(fresh, "pytest")
+    finally:
+        sums.write_text(before, "utf-8")
+
+    sentence = "the installed developer tools are of another version than vendor/bonny: run `uv sync`, or pip install"
+    assert (task.returncode, task.stdout) == (2, "")
+    assert task.stderr.startswith(sentence)
+    assert tests.returncode == pytest.ExitCode.USAGE_ERROR
+    assert tests.stderr.startswith(f"ERROR: {sentence}")
+
+
 def test_the_wheel_holds_the_operator_and_bonny_and_nothing_of_developers(fresh: Path, tmp_path: Path) -> None:
     """The image is made from it; a .gitignore that names vendor/ must not empty it."""
     copy = Path(shutil.copytree(fresh, tmp_path / fresh.name, ignore=shutil.ignore_patterns(".venv")))
@@ -192,10 +285,6 @@ def test_the_wheel_holds_the_operator_and_bonny_and_nothing_of_developers(fresh:
     assert checksums(unpacked / "bonny") == checksums(copy / "vendor" / "bonny")
     assert checksums(unpacked / package) == checksums(copy / "src" / package)
     assert [path for path in unpacked.rglob("*") if path.suffix == ".j2" or path.name.startswith("go.")] == []
-    # Former names of what is in bonny_dev, for one release: files, no packages.
-    assert {path.name for path in (unpacked / "bonny").iterdir()}.isdisjoint(
-        path.name for path in (copy / "vendor" / "bonny_dev").iterdir() if path.is_dir()
-    )
 
 
 def test_dashboards_and_alert_rules_are_written_for_the_operator(fresh: Path) -> None:

@@ -17,7 +17,8 @@ import pytest
 import yaml
 from cookiecutter.environment import StrictEnvironment
 
-from bonny_dev.tasks.update_runtime import CHECKSUMS, PACKAGES, checksums
+from bonny_dev.tasks.update_runtime import checksums
+from bonny_dev.wheel import BASE, CHECKSUMS, PATTERN, base_of
 from tests.support.baking import TEMPLATE, bake, rendered_files
 from tests.template.conftest import ANSWER_SETS, project_of
 from tests.template.test_answers import ACCEPTED, REFUSED, REFUSED_BY_COOKIECUTTER
@@ -25,6 +26,7 @@ from tests.template.test_answers import ACCEPTED, REFUSED, REFUSED_BY_COOKIECUTT
 FOLDER = TEMPLATE / "<<cookiecutter.operator_slug>>"
 CONTEXT = json.loads((TEMPLATE / "cookiecutter.json").read_text(encoding="utf-8"))
 RUNTIME = TEMPLATE / "runtime"
+PACKAGES = ("bonny", "bonny_dev")
 # A name that Windows refuses: a reserved character, a final dot or space, or a device's name.
 ILLEGAL_ON_WINDOWS = re.compile(r'[<>:"|?*\\]|[. ]$|^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)', re.IGNORECASE)
 
@@ -204,22 +206,19 @@ def test_the_licence_file_comes_or_goes_by_answer(tmp_path: Path) -> None:
     assert first_lines == {"Apache-2.0": "Apache", "MIT": "MIT", "none": None}
 
 
-def test_both_packages_are_symbolic_links_in_the_template_and_copies_in_the_project(tmp_path: Path) -> None:
+def test_both_packages_are_symbolic_links_in_the_template_and_a_copy_and_a_wheel_in_the_project(tmp_path: Path) -> None:
     project = bake(tmp_path / "bake").project
 
     assert [path.name for path in sorted((FOLDER / "vendor").iterdir())] == list(PACKAGES)
     for package in PACKAGES:
         assert (FOLDER / "vendor" / package).readlink() == Path("../../runtime") / package
         assert f"vendor/{package}" in CONTEXT["_copy_without_render"]
-        assert not (project / "vendor" / package).is_symlink()
+    assert not (project / "vendor/bonny").is_symlink()
     assert runtime_in(project) == contents(RUNTIME)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_the_checksums_of_a_vendored_package_are_recorded_as_update_runtime_and_sha256sum_read_them(
-    rendered: Path, package: str
-) -> None:
-    vendored = rendered / "vendor" / package
+def test_the_checksums_of_the_runtime_are_recorded_as_update_runtime_and_sha256sum_read_them(rendered: Path) -> None:
+    vendored = rendered / "vendor/bonny"
 
     recorded = dict(reversed(line.split("  ")) for line in (vendored / CHECKSUMS).read_text("utf-8").splitlines())
     assert recorded == checksums(vendored)
@@ -303,7 +302,7 @@ def test_rendered_dependencies_are_those_that_the_runtime_is_tested_with(pristin
     ours = {text for text in groups["dev"] if isinstance(text, str)} | {*groups["runtime"], *groups["tasks"]}
 
     assert sorted(table["dependencies"]) == sorted(groups["runtime"])
-    assert set(table["optional-dependencies"]["dev"]) <= ours
+    assert {text for text in table["optional-dependencies"]["dev"] if not text.startswith("bonny-dev @ ")} <= ours
     assert {*table["optional-dependencies"]["fast"], *table["optional-dependencies"]["cron"]} <= ours
     versions = {text.partition(">=")[2] for text in table["optional-dependencies"]["otel"]}
     assert {f"opentelemetry-sdk>={version}" for version in versions} <= ours, "they are released together"
@@ -320,8 +319,20 @@ def test_the_task_list_needs_nothing_but_invoke(pristine: Path) -> None:
 
 
 def runtime_in(project: Path) -> dict[str, bytes]:
-    """Both vendored packages, without the checksums that are made on the way."""
-    return {name: data for name, data in contents(project / "vendor").items() if not name.endswith(CHECKSUMS)}
+    """The vendored runtime, and the developer tools in their wheel, without what is made on the way."""
+    (wheel,) = (project / "vendor").glob(PATTERN)
+    assert sorted(path.name for path in (project / "vendor").iterdir()) == ["bonny", wheel.name]
+    runtime = {f"bonny/{name}": data for name, data in contents(project / "vendor/bonny").items()}
+    assert {f"bonny/{name}": data for name, data in base_of(wheel).items()} == runtime, "the base of a merge"
+    with zipfile.ZipFile(wheel) as archive:
+        tools = {name: archive.read(name) for name in archive.namelist() if name.startswith("bonny_dev/")}
+        stubs = [name for name in archive.namelist() if name.startswith("bonny-stubs/types/")]
+        types = {name.replace("bonny-stubs", "bonny"): archive.read(name) for name in stubs}
+    del tools[f"bonny_dev/{BASE}"], runtime[f"bonny/{CHECKSUMS}"], types["bonny/types/__init__.pyi"]
+    assert {name for name in runtime if "/types/" in name} == {"bonny/types/__init__.py"}
+    # Each module of types has a file that stands for it here, where nothing is packed.
+    types |= {name.removesuffix("i"): f'"""See {Path(name).name}."""\n'.encode() for name in types}
+    return {**runtime, **types, **tools}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -105,6 +105,24 @@ def test_images_of_a_gitlab_pipeline_get_their_digests(project: Path, environmen
     assert pipeline.read_text("utf-8").count(f"@{DIGEST}\n") == 2
 
 
+def test_a_push_without_buildx_is_refused_before_the_locks_are_written(
+    project: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Regression: both locks were written, and then docker printed its usage."""
+    (tmp_path / "bin" / "docker").write_text("#!/bin/sh\necho unknown command: docker $1 >&2\nexit 1\n", "utf-8")
+    locks = [project / name for name in ("requirements.txt", "requirements-build.txt")]
+    for lock in locks:
+        lock.unlink(missing_ok=True)
+
+    command = [sys.executable, "-m", "invoke", "image", "--push"]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+    (sentence,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence.startswith("--push needs docker with buildx, which builds for several platforms: install it, or")
+    assert not any(lock.exists() for lock in locks)
+
+
 def test_a_tag_that_does_not_exist_is_named(project: Path, environment: dict[str, str]) -> None:
     (project / ".github/workflows/ci.yml").write_text("      - uses: tools/light@v7.0.0\n", encoding="utf-8")
 

@@ -430,6 +430,13 @@ async def test_of_two_declarations_of_a_kind_the_one_that_protects_a_child_count
     assert await pruned(axn, script) == ["b"]
 
 
+def test_what_cannot_be_observed_is_refused_with_the_line_to_add(watched: Watched) -> None:
+    with pytest.raises(
+        OptionError, match=r"CronJob default/j cannot be observed: add Owned\('batch/v1', 'CronJob'\) to"
+    ):
+        watched.axn().observed({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "j"}})
+
+
 def test_what_cannot_be_kept_is_refused(watched: Watched) -> None:
     axn = watched.axn()
     with pytest.raises(OptionError, match="a descendant needs apiVersion, kind and"):

@@ -259,6 +259,16 @@ def test_of_several_files_some_may_be_missing_as_with_kubectl(tmp_path: Path) ->
     assert find_cluster(environ={"KUBECONFIG": named}) == Kubeconfig(named)
 
 
+def test_the_current_context_can_be_named(tmp_path: Path) -> None:
+    there = str(kubeconfig(tmp_path / "there", contexts=("one", "two")))
+    gone = Kubeconfig(str(tmp_path / "gone"))
+
+    assert Kubeconfig(there).named() == Kubeconfig(there, "one")
+    assert Kubeconfig(there).named().source == f"context 'one' of {there}"
+    assert Kubeconfig(there, "two").named() == Kubeconfig(there, "two")
+    assert gone.named() == gone
+
+
 def test_a_context_is_looked_for_in_a_file_even_in_a_pod(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(tmp_path)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import json
 from typing import Any, cast
 
 import pytest
@@ -64,6 +65,8 @@ def said(code: int, message: str, *causes: Cause, resource: str = "jobs.batch de
     return error.message
 
 
+POLICY = "deployments.apps \"w1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
+WEBHOOK = 'admission webhook "a.example.com" denied the request'
 # As API servers really write them (1.36); what hunter2 stands for is a password.
 JOB = 'Invalid value: {"Spec":{"Containers":[{"Env":[{"Name":"PASSWORD","Value":"hunter2"}]}]}}: field is immutable'
 POD = (
@@ -91,7 +94,7 @@ UNCHECKED = "Invalid value: null: some validation rules were not checked because
         ),
         (
             [Cause("FieldValueInvalid", "spec.template.metadata.labels", SELECTOR)],
-            "spec.template.metadata.labels: Invalid: `selector` does not match template `labels`",
+            f"spec.template.metadata.labels: Invalid; {LEFT_OUT}",
         ),
         (
             [
@@ -99,10 +102,7 @@ UNCHECKED = "Invalid value: null: some validation rules were not checked because
                 Cause("FieldValueTooLong", "spec.pin", "Too long: may not be more than 10 bytes"),
                 Cause("FieldValueInvalid", "<nil>", UNCHECKED),
             ],
-            (
-                "metadata.finalizers[0]: Invalid: name is neither a standard finalizer name nor is it fully qualified; "
-                "spec.pin: TooLong: may not be more than 10"
-            ),
+            f"metadata.finalizers[0]: Invalid; spec.pin: TooLong; {LEFT_OUT}",
         ),
         ([Cause("FieldManagerConflict", f"{PATH}.image", MANAGER)], f"{PATH}.image: FieldManagerConflict: {MANAGER}"),
         (
@@ -111,7 +111,7 @@ UNCHECKED = "Invalid value: null: some validation rules were not checked because
         ),
         (
             [Cause("FieldValueNotSupported", "spec.mode", 'Unsupported value: "hunter2": supported values: "A", "*"')],
-            'spec.mode: NotSupported: supported values: "A", "*"',
+            f"spec.mode: NotSupported; {LEFT_OUT}",
         ),
         (
             [Cause("FieldValueInvalid", "spec.x", 'Invalid value: "supported values: \\"hunter2\\"": must be odd')],
@@ -166,9 +166,11 @@ def test_a_refusal_names_fields_and_reasons_and_no_values(causes: list[Cause], t
         ),
         "etcdserver: request is too large",
         "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2200796 vs. 2097152)",
-        "Request entity too large: limit is 3145728",
-        "Too many requests, please try again later.",
-        "the server could not find the requested resource",
+        'object is being deleted: configmaps "w1" already exists',
+        (
+            'clusterroles.rbac.authorization.k8s.io "r" is forbidden: must have cluster-admin privileges to use the '
+            "aggregationRule"
+        ),
         'CustomResourceDefinition.apiextensions.k8s.io "w.example.com" is invalid: spec.x: Invalid value: "x\n"',
         "the answer is not JSON",
     ],
@@ -192,6 +194,52 @@ def test_a_request_that_rbac_refused_names_the_rule_that_is_missing() -> None:
     )
 
 
+# As kube-apiserver 1.36 writes it.
+ESCALATION = (
+    'roles.rbac.authorization.k8s.io "team" is forbidden: user "system:serviceaccount:op:op" (groups=['
+    '"system:serviceaccounts" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n'
+)
+HELD = (
+    '{APIGroups:[""], Resources:["configmaps"], Verbs:["get" "list"]}',
+    '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}',
+    '{APIGroups:["apps"], Resources:["deployments/scale"], ResourceNames:["x], \\"y"], Verbs:["patch"]}',
+    '{NonResourceURLs:["/metrics"], Verbs:["get"]}',
+)
+
+
+def test_a_role_that_grants_too_much_is_refused_with_the_rules_that_the_operator_misses() -> None:
+    failure = Failure(403, "Forbidden", ESCALATION + "\n".join(HELD))
+    error = refusal(failure, verb="apply", resource="roles.rbac.authorization.k8s.io default/team")
+
+    fact, _, rules = str(error).partition("; missing rule: ")
+    assert fact == (
+        'cannot apply roles.rbac.authorization.k8s.io default/team (403): roles.rbac.authorization.k8s.io "team" is '
+        'forbidden: user "system:serviceaccount:op:op" is attempting to grant RBAC permissions not currently held'
+    )
+    # As an author pastes them into `rules`, which is a tuple.
+    assert json.loads(f"[{rules}]") == [
+        {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "list"]},
+        {
+            "apiGroups": ["apps"],
+            "resources": ["deployments/scale"],
+            "resourceNames": ['x], \\"y'],
+            "verbs": ["patch"],
+        },
+        {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
+    ]
+
+
+@pytest.mark.parametrize("refuser", [f"{WEBHOOK}:", f"{POLICY}:", "x is bad:", 'pods "w1" is forbidden: x'])
+def test_a_text_that_only_ends_like_one_of_rbac_is_left_out(refuser: str) -> None:
+    """A policy and a webhook write any text, the words of RBAC among them."""
+    grants = ESCALATION.replace("team", "t") + '{Verbs:["hunter2"]}'
+    for words in (grants, 'User "u" cannot hunter2 resource "hunter2" in API group ""'):
+        failure = Failure(403, "Forbidden", f"{refuser} {words}")
+        error = refusal(failure, verb="apply", resource="configmaps default/w1")
+        assert "hunter2" not in str(error)
+        assert "missing rule" not in str(error)
+
+
 def test_a_log_line_quotes_the_object_only_where_a_developer_runs_the_operator() -> None:
     def refused() -> Refusal:
         error = refusal(Failure(422, "Invalid", JOB, None, ()), verb="apply", resource="jobs.batch default/w1")
@@ -209,10 +257,6 @@ def test_a_log_line_quotes_the_object_only_where_a_developer_runs_the_operator()
     assert "hunter2" not in str(here)  # as in events and conditions
 
 
-POLICY = "deployments.apps \"w1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
-WEBHOOK = 'admission webhook "a.example.com" denied the request'
-
-
 @pytest.mark.parametrize(
     ("message", "told"),
     [
@@ -222,10 +266,7 @@ WEBHOOK = 'admission webhook "a.example.com" denied the request'
             'Internal error occurred: failed calling webhook "a.example.com": an error on the server ("hunter2")',
             f'Internal error occurred: failed calling webhook "a.example.com"; {LEFT_OUT}',
         ),
-        (
-            'pods "w1" is forbidden: no PriorityClass with name hunter2 was found',
-            f'pods "w1" is forbidden: no PriorityClass with name; {LEFT_OUT}',
-        ),
+        ('pods "w1" is forbidden: no PriorityClass with name hunter2 was found', LEFT_OUT),
         (f"{UNTYPED}{PATH}.x: expected string, got &value.valueUnstructured{{Value:5}}", f"{PATH}.x: expected string"),
         (
             f"{UNTYPED}errors:\n  .spec.a: expected list, got map[hunter2:1]\n  .spec.b: field not declared in schema",
@@ -237,10 +278,7 @@ WEBHOOK = 'admission webhook "a.example.com" denied the request'
         ),
         (f'{UNTYPED}{PATH}: duplicate entries for key [name="A"]', f'{PATH}: duplicate entries for key [name="A"]'),
         ('failed to convert new object (/l) to proper version: parsing time "hunter2" as "2006"', LEFT_OUT),
-        (
-            "error decoding from json: illegal base64 data at input byte 7",
-            "illegal base64 data at input byte 7",
-        ),
+        ("error decoding from json: illegal base64 data at input byte 7", "illegal base64 data at input byte 7"),
         ("<html>hunter2 is blocked here</html>", LEFT_OUT),
     ],
 )
@@ -253,7 +291,22 @@ def test_an_answer_to_a_read_is_repeated_but_not_that_of_a_secret() -> None:
     failure = Failure(502, "", "<html>Bad Gateway</html>")
 
     assert refusal(failure, verb="list", resource="pods").message == "<html>Bad Gateway</html>"
-    assert refusal(failure, verb="list", resource="secrets").message == LEFT_OUT
+    assert refusal(failure, verb="list", resource="secrets").message == "without a reason"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "told"),
+    [
+        (401, "Unauthorized", "Unauthorized"),
+        (404, "", "nothing is served there"),
+        (413, "RequestEntityTooLarge", "RequestEntityTooLarge"),
+        (429, "TooManyRequests", "TooManyRequests"),
+        (503, "", "without a reason"),
+    ],
+)
+def test_what_no_dry_run_would_show_is_reported_by_its_reason(code: int, reason: str, told: str) -> None:
+    error = refusal(Failure(code, reason, "hunter2 is late"), verb="apply", resource="pods default/w1")
+    assert str(error) == f"cannot apply pods default/w1 ({code}): {told}"
 
 
 @pytest.mark.parametrize(
@@ -330,3 +383,8 @@ async def test_a_warning_is_logged_without_what_may_quote_the_object(
         client._warn(header)
 
     assert [vars(record)["warning"] for record in caplog.records] == [told]
+
+
+def test_a_name_in_the_text_of_a_refusal_does_not_steer_the_terminal() -> None:
+    error = refusal(Failure(404, "NotFound", "a\x1b[2J not found"), verb="get", resource="pods n/a")
+    assert str(error) == "cannot get pods n/a (404): a\\u001b[2J not found"

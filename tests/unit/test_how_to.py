@@ -17,6 +17,7 @@ PAGES = (
     "add-a-version",
     "check-permissions",
     "external-systems",
+    "grant-permissions",
     "manage-many-children",
     "port-a-kopf-operator",
     "set-up-in-stages",

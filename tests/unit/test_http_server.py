@@ -314,7 +314,7 @@ async def test_of_too_many_handshakes_the_oldest_is_given_up(authority: Authorit
 
 async def test_unfinished_bodies_have_one_budget_and_the_oldest_gives_way() -> None:
     """Regression: 60 clients that sent 6.9 MiB of a body and stopped took 420 MiB, and 500 were allowed."""
-    options = replace(WEBHOOKS, unfinished_bytes=150_000)
+    options = replace(WEBHOOKS, unanswered_bytes=150_000)
     async with (
         serving(options=options) as server,
         connected(server) as first,
@@ -331,3 +331,32 @@ async def test_unfinished_bodies_have_one_budget_and_the_oldest_gives_way() -> N
         for client in (second, third):
             client.writer.write(b"a" * 20_000)
             assert (await client.answer()).body == "60000"
+
+
+async def test_complete_bodies_that_wait_for_their_answers_are_counted_too() -> None:
+    """Regression: a small unfinished request made room for a large one that was complete, again and again."""
+    go_on = asyncio.Event()
+
+    async def waits(request: Message, receive: Any, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await go_on.wait()
+        await length(request, receive, send)
+
+    options = replace(WEBHOOKS, unanswered_bytes=150_000)
+    async with serving(app=waits, options=options) as server, contextlib.AsyncExitStack() as all_:
+        small = [await all_.enter_async_context(connected(server)) for _ in range(5)]
+        for client in small:
+            client.writer.write(POST % 100 + b"a")
+        large = [await all_.enter_async_context(connected(server)) for _ in range(5)]
+        for client in large:
+            client.writer.write(POST % 60_000 + b"a" * 60_000)
+        closed = [asyncio.create_task(client.closed()) for client in large]
+        done, _ = await asyncio.wait(closed, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        while len(done) < 3:
+            more, _ = await asyncio.wait({*closed} - done, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            assert more
+            done |= more
+        assert len(done) == 3
+        go_on.set()
+        await asyncio.wait({*closed} - done, timeout=0)

@@ -50,6 +50,34 @@ def test_a_kind_that_is_not_known_says_what_to_name() -> None:
         Kind("cert-manager.io/v1", "Certificate")
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "advice"),
+    [
+        ("v1", "ConfigMpa", "did you mean ConfigMap?"),
+        ("v1", "configmap", "did you mean ConfigMap?"),
+        ("apps/v1", "ConfigMap", "it is in v1"),
+        ("apps/v1beta1", "Deployment", "it is in apps/v1"),
+        ("apps/v1", "ConfigMaps", "did you mean ConfigMap in v1?"),
+        ("networking.k8s.io/v1", "Ingres", "did you mean Ingress?"),
+        ("v1", "Event2", "did you mean Event?"),
+        ("v1", "Zzz", "correct the kind or the API version"),
+    ],
+)
+def test_a_misspelt_or_misplaced_kind_of_kubernetes_is_corrected(api_version: str, kind: str, advice: str) -> None:
+    with pytest.raises(OptionError) as refused:
+        Owned(api_version, kind)
+
+    assert str(refused.value) == f"Kubernetes has no kind {kind!r} in {api_version}: {advice}"
+
+
+@pytest.mark.parametrize("api_version", ["example.com/v1", "networking.k8s.io/v1"])
+def test_a_kind_that_a_crd_may_define_is_not_taken_for_another(api_version: str) -> None:
+    with pytest.raises(OptionError, match="are not known: give both"):
+        Owned(api_version, "Zzz")
+
+    assert Kind("v1", "Pof", plural="pofs", scope=Scope.NAMESPACED).plural == "pofs"
+
+
 @pytest.mark.parametrize("api_version", ["", "/v1", "apps/", "a/b/c"])
 def test_an_api_version_of_another_form_is_refused(api_version: str) -> None:
     with pytest.raises(OptionError, match="not of the form group/version"):

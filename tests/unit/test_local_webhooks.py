@@ -15,12 +15,15 @@ from pathlib import Path
 import pytest
 
 from bonny import Admission, Operator, Review, Spec, Version
+from bonny.api import ValidatingAdmissionPolicy, Validation
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny_dev.manifest.recorder import NOT_RECORDED
 from bonny_dev.manifest.webhooks import webhooks
+from bonny_dev.tasks import run_local
 from bonny_dev.tasks.options import LocalRun
+from bonny_dev.tasks.provision import Account
 from bonny_dev.tasks.run_local import CALLED_IN, _once_it_answers, _webhooks
 from bonny_dev.webhooks import Loopback
 from tests.support.things import Thing
@@ -188,6 +191,32 @@ def test_an_operator_without_webhooks_gets_no_certificate() -> None:
 
     with _webhooks(bare, LocalRun(), Kubeconfig("config")) as found:
         assert found == (None, None)
+
+
+@pytest.mark.parametrize("exempt", [True, False])
+def test_policies_that_are_not_installed_are_named(
+    exempt: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without its own ServiceAccount, which policies exempt, the operator's writes could be refused by them."""
+
+    async def installed(*_: object) -> list[str]:
+        return ["things.example.com"]
+
+    async def account(*_: object) -> Account:
+        return Account(admin=Kubeconfig("config"), namespace="things", name="things")
+
+    monkeypatch.setattr(run_local, "install_crds", installed)
+    monkeypatch.setattr(run_local, "install_account", account)
+    policies = [
+        ValidatingAdmissionPolicy(name, resource=Thing, validations=(Validation("true", message="no"),))
+        for name in ("small", "named")
+    ]
+    limited = Operator(name="things", group="example.com", crds=[Thing, *policies])
+
+    run_local._provision(limited, LocalRun(sandbox=True, as_service_account=exempt), Kubeconfig("config"), [])
+
+    said = "admission policies are not installed (small, named): to try them, use --as-service-account\n"
+    assert (said in capsys.readouterr().out) == (not exempt)
 
 
 def test_a_run_that_ends_first_does_no_work(tmp_path: Path) -> None:

@@ -169,6 +169,20 @@ def test_a_person_reads_each_handling_as_one_aligned_line(
     assert contextvars.copy_context().run(worker_line, level, message, **extra) == line
 
 
+def test_a_person_reads_each_decision_of_a_scheduler_as_one_line() -> None:
+    told = io.StringIO()
+    configure(LogFormat.CONSOLE, level=logging.DEBUG, stream=told)
+    scheduler = logging.getLogger(ours.SCHEDULER)
+
+    scheduler.debug("no node", extra={"scheduler": "even", "pod": "default/large", "why": "0/2 nodes\nare available"})
+    scheduler.debug("bound", extra={"scheduler": "even", "pod": "default/a", "node": "n1"})
+
+    assert [line.partition(" ")[2] for line in told.getvalue().splitlines()] == [
+        "waits     even  default/large  0/2 nodes\\nare available",
+        "bound     even  default/a      n1",
+    ]
+
+
 def test_a_person_gets_no_ids_and_a_machine_does() -> None:
     told = io.StringIO()
     configure(LogFormat.CONSOLE, stream=told)
@@ -278,6 +292,37 @@ def test_a_text_that_cannot_be_encoded_is_logged_with_escapes(
     if form is LogFormat.JSON:
         (line,) = map(json.loads, text.splitlines())
         assert (line["seconds"], line["\\udc80"]) == (0.5, "key")
+
+
+# Clears the screen, sets the title, overwrites the line, a C1 control, a new line, the direction of writing.
+STEERS = "a\x1b[2J\x1b]0;title\x07b\rOK\x9b1mc\x7f\n12:00:00 info\u2028\u202e"
+
+
+@pytest.mark.parametrize("form", LogFormat)
+@pytest.mark.parametrize("logger", ["test.logging", ours.WORKER])
+def test_no_text_steers_the_terminal_or_begins_a_line(form: LogFormat, logger: str) -> None:
+    """Regression: a text without a blank, the name of an object and a traceback were written as they were."""
+    told = io.StringIO()
+    configure(form, stream=told)
+    logging.getLogger(logger).warning("reconcile failed", extra={"error": STEERS, "object": STEERS, STEERS: "x"})
+    logging.getLogger(logger).warning(STEERS, extra={"seconds": 0.5})
+    first, second, *more = told.getvalue().split("\n")[:-1]
+    assert (first + second).isprintable()
+    assert not more
+    if form is LogFormat.JSON:
+        assert json.loads(first)["error"] == json.loads(first)["object"] == json.loads(second)["message"] == STEERS
+
+
+@pytest.mark.parametrize("form", LogFormat)
+def test_no_error_steers_the_terminal(form: LogFormat) -> None:
+    told = io.StringIO()
+    configure(form, stream=told)
+    try:
+        raise RuntimeError(STEERS)
+    except RuntimeError:
+        log.exception("it failed")
+    assert told.getvalue().replace("\n", "").isprintable()
+    assert "a\\u001b[2J" in told.getvalue()
 
 
 @pytest.mark.parametrize("form", LogFormat)

@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import pdb  # noqa: T100  what the test is about
 import re
 import signal
 import subprocess
@@ -89,6 +90,33 @@ async def test_code_that_blocks_the_loop_is_logged_once_per_blockage_with_its_ob
         assert re.search(rf"{re.escape(__file__)}:\d+ \S*slow_handler$", stack), line["stack"]
     assert "hunter2" not in str(told)
     assert beats >= 0.6
+
+
+class Person(io.StringIO):
+    """At the prompt of a debugger: thinks for many looks of the monitor, and lets the handler go on."""
+
+    def readline(self, _: int | None = -1) -> str:
+        time.sleep(1.0)  # nothing is to happen meanwhile; 0.3 s are too long without a debugger
+        return "continue\n"
+
+
+@pytest.mark.both_loops
+async def test_a_person_at_the_prompt_of_a_debugger_is_not_disturbed(
+    monitor: LoopMonitor, lines: Callable[[], list[dict[str, Any]]]
+) -> None:
+    at_prompt: list[dict[str, Any]] = []
+
+    async def handler() -> None:
+        pdb.Pdb(stdin=Person(), stdout=io.StringIO(), nosigint=True, readrc=False).set_trace()
+        at_prompt.extend(lines())
+        until(lines)
+
+    with monitor:
+        await asyncio.create_task(handler())
+
+    (line,) = lines()
+    assert at_prompt == []
+    assert line["seconds"] < 1.0, "the time at the prompt does not count"
 
 
 @pytest.mark.both_loops

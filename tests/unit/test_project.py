@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,5 +58,32 @@ def test_a_package_that_is_not_installed_is_left_to_the_task_which_names_it(proj
 
 def test_a_declaration_that_does_not_fit_is_told_in_its_own_sentence(project: Project) -> None:
     (project.source / "operator.py").write_text("from bonny.kinds import Kind\nKind('v1', 'Nothing')\n", "utf-8")
-    with pytest.raises(UsageError, match=r"^plural and scope of Nothing"):
+    with pytest.raises(UsageError, match=r"^Kubernetes has no kind 'Nothing' in v1"):
         project.load_operator()
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "uvicorn",
+        "yaml",
+        "bonny_dev",
+        "json",
+        "class",
+        "prometheus_client",
+        "a.b",
+        "",
+        "../up",
+        "x; import os",
+        "W",
+        "a-b",
+    ],
+)
+def test_a_package_that_shadows_a_dependency_or_is_no_name_is_refused(package: str, tmp_path: Path) -> None:
+    """It becomes a part of generated code, and is found before the packages that the operator needs."""
+    lines = ["[project]", 'version = "0.1.0"', 'dependencies = ["uvicorn>=0.38,<1"]']
+    lines += ["[project.optional-dependencies]", 'x = ["prometheus-client>=0.22"]']
+    lines += ["[tool.bonny]", f"package = {json.dumps(package)}"]
+    (tmp_path / "pyproject.toml").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be a package of this operator: use a lower-case name"):
+        Project.at(tmp_path)

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from bonny import Resource, is_ready
+from bonny.kinds import builtin_kinds
+from bonny.readiness import CONDITIONS
+from bonny_dev import testing
 
 NEW: Resource = {"observedGeneration": 2}
 ALL = {**NEW, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
@@ -78,6 +81,33 @@ def test_what_has_reached_what_its_spec_asks_for_is_ready(resource: Resource) ->
 )
 def test_what_has_not_is_not(resource: Resource) -> None:
     assert not is_ready(resource)
+
+
+def test_a_status_counts_without_a_generation_as_in_a_unit_test() -> None:
+    status = {name: value for name, value in ALL.items() if name != "observedGeneration"}
+    child = of("Deployment", status)
+    del child["metadata"]["generation"]
+    assert is_ready(child)
+    assert not is_ready({**child, "status": {**status, "updatedReplicas": 1}})
+
+
+@pytest.mark.parametrize("generation", [{}, {"generation": 2}])
+@pytest.mark.parametrize(
+    "kind", [*builtin_kinds(), ("example.com/v1", "Database"), ("example.com/v1", "Deployment")], ids=":".join
+)
+def test_a_child_that_a_test_calls_ready_is_ready(kind: tuple[str, str], generation: dict[str, int]) -> None:
+    api_version, name = kind
+    child = {"apiVersion": api_version, "kind": name, "metadata": {"name": "x", **generation}, "spec": {"replicas": 3}}
+    failing = [{"type": each, "status": "False"} for each in ("Other", CONDITIONS.get(name, "Another"))]
+    before = {"status": {"conditions": failing}}
+
+    made = testing.ready({**child, **before})
+
+    assert is_ready(made)
+    assert {"type": "Other", "status": "False"} in made["status"]["conditions"]
+    assert testing.ready(child)["metadata"] == child["metadata"]
+    assert "status" not in child
+    assert is_ready(testing.ready({**child, "spec": None}))
 
 
 def test_a_failing_ready_is_not_outvoted_by_available() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bonny.resource import OWNER_UID, has_all_of, owners_of
+from bonny.resource import OWNER_UID, has_all_of, identify, key_of, owners_of
 
 
 def test_owners_are_found_by_reference_and_by_label() -> None:
@@ -40,3 +40,11 @@ def test_owners_are_found_by_reference_and_by_label() -> None:
 )
 def test_an_object_has_all_of_another_whatever_the_server_added(live: Any, wanted: Any, expected: bool) -> None:
     assert has_all_of(live, wanted) is expected
+
+
+@pytest.mark.parametrize("name", ["a\n", "a\x1b[2J", "a\u2028b", "a\u202eb", "\udcff"])
+def test_a_name_in_a_text_is_printable_and_in_one_line(name: str) -> None:
+    """Regression: a line break in a name that a user chose split the line of the log and the message of a condition."""
+    resource = {"kind": f"Kind{name}", "metadata": {"name": name, "namespace": name}}
+    for text in (identify(resource), str(key_of(resource)), f"{key_of(resource)}"):
+        assert text.isprintable()

@@ -19,7 +19,7 @@ from bonny.core.fields import overridden, project
 from bonny.core.fights import AT_ONCE
 from bonny.core.objects import Cause, Failure
 from bonny.core.records import Action
-from bonny.errors import ALSO, AlreadyApplied, ForeignObject
+from bonny.errors import ALSO, AlreadyApplied, ForeignObject, Retry
 from bonny.events import EventType
 from bonny.kinds import Kind, Scope
 from bonny.pipeline import Pipeline, failure_of
@@ -222,7 +222,7 @@ def wanting(script: Script, **options: Any) -> Axn[Any]:
 
 
 async def test_an_apply_to_what_exists_names_its_uid() -> None:
-    script = Script(config_map(resourceVersion="6"), children=[config_map()])
+    script = Script(config_map(resourceVersion="6"), children=[our_config_map()])
 
     await ApplyDescendants()(wanting(script))
 
@@ -277,7 +277,7 @@ async def test_a_child_that_cannot_be_recreated_fails_with_the_same_text_each_ti
 
     texts = set()
     for _ in range(3):
-        script = Trial(children=[config_map()])
+        script = Trial(children=[our_config_map()])
         with pytest.raises(Invalid) as caught:
             await ApplyDescendants()(wanting(script, recreate=True))
         assert script.requests[1][1]["metadata"]["name"].startswith("c-"), "the trial has a name of its own"
@@ -521,6 +521,27 @@ async def test_no_finalizer_is_added_to_what_is_under_deletion_after_a_conflict(
     await Finalizer()(axn)
 
     assert ([verb for verb, _ in script.requests], axn.halted) == (["patch", "get"], True)
+
+
+@pytest.mark.parametrize(
+    ("action", "stored", "said"),
+    [
+        (Action.RECONCILE, {}, "was added, but an admission webhook or policy of the cluster removes it"),
+        (Action.FINALIZE, ENDING, "was removed, but an admission webhook or policy of the cluster adds it again"),
+    ],
+)
+async def test_a_finalizer_that_admission_undoes_is_reported_and_no_handler_runs(
+    action: Action, stored: dict[str, Any], said: str
+) -> None:
+    """Regression: the patch was answered 200, so the finalizer counted as set; `finalize` never ran."""
+    ending = action is Action.FINALIZE
+    script = Script(*([live(**stored)] if ending else []), live(version="8", **stored))
+    axn = token(script, live(**stored), controller=Finalizing(), action=action)
+
+    with pytest.raises(Retry, match=f"the finalizer example.com/op {said}"):
+        await Finalizer()(axn)
+
+    assert script.requests[-1][0] == "patch"
 
 
 # --- nothing to do ----------------------------------------------------------------------------------------------------

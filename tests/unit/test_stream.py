@@ -279,6 +279,10 @@ async def test_a_watch_that_outlives_its_time_with_events_is_followed_by_the_nex
             Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED),
             "the CRD widgets.example.com is not installed: `invoke install` installs the CRDs of this operator",
         ),
+        (
+            Kind("v1", "ConfigMpa", plural="configmpas", scope=Scope.NAMESPACED),
+            "Kubernetes has no kind 'ConfigMpa' in v1: did you mean ConfigMap?",
+        ),
         (SECRET, None),
     ],
 )

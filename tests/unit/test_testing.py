@@ -13,9 +13,11 @@ from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
 from bonny.api import Model
 from bonny.axn import State
 from bonny.calling import HandlerTimeout
-from bonny.errors import AlreadyApplied, InvalidObject, OptionError
+from bonny.errors import AlreadyApplied, InvalidObject, OptionError, UndeclaredKind
+from bonny.kinds import builtin_kinds
 from bonny.resource import owner_reference
 from bonny_dev import testing
+from bonny_dev.testing.stubs import check_fields
 from tests.support.widget import Widget, WidgetSpec, widget
 
 
@@ -80,6 +82,7 @@ async def test_without_a_handler_nothing_is_called(action: str) -> None:
 
 async def test_the_handler_sees_what_the_test_says() -> None:
     class Asks(Controller[Widget]):
+        owns = (Owned("v1", "Pod"),)
         options: ClassVar[dict[str, str]] = {"greeting": "hello"}
 
         async def reconcile(self, axn: Axn[Widget]) -> None:
@@ -100,6 +103,110 @@ async def test_own_steps_run_before_the_handler_and_may_halt() -> None:
 
     assert (await testing.handle(Stepping, widget(size=3))).assigns == {}
     assert (await testing.handle(Stepping, widget(size=30))).assigns["called"] == ("reconcile", 30)
+
+
+def registering(*children: Resource, **attributes: Any) -> type[Controller[Any]]:
+    """A controller that registers these, and owns ConfigMaps and Deployments."""
+
+    class Registers(Controller[Widget]):
+        owns = (
+            Owned("v1", "ConfigMap"),
+            Owned("apps/v1", "Deployment"),
+            Owned("networking.k8s.io/v1", "NetworkPolicy"),
+        )
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            for each in children:
+                axn.register_descendant(each)
+
+    return Registers.configured(**attributes)
+
+
+def child(api_version: str, kind: str, **fields: Any) -> Resource:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w1"}, **fields}
+
+
+async def test_a_child_of_a_kind_that_is_not_owned_is_refused_as_in_a_running_operator() -> None:
+    """Regression: the handler test passed, and the running operator refused each object."""
+    with pytest.raises(UndeclaredKind, match=r'does not own that kind: add Owned\("v1", "ConfigMap"\) to its `owns`'):
+        await testing.handle(registering(child("v1", "ConfigMap"), owns=()), widget())
+
+
+async def test_an_object_of_a_kind_that_is_not_declared_cannot_be_observed() -> None:
+    class Looks(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.observed(child("v1", "Secret"))
+
+    with pytest.raises(OptionError, match="name its kind in the controller's `owns` or `related`"):
+        await testing.handle(Looks, widget(), observed=[child("v1", "Secret")])
+    related = Looks.configured(related=(Related("v1", "Secret", named_by=lambda _: ()),))
+    await testing.handle(related, widget())
+
+
+CONTAINER = {"name": "c", "image": "i", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "said"),
+    [
+        (child("v1", "ConfigMap", imutable=True), "imutable: unknown field: did you mean immutable?"),
+        (child("v1", "ConfigMap", data={"size": 3}), "data.size: must be of type string"),
+        (
+            {**child("v1", "ConfigMap"), "metadata": {"name": "w1", "lables": {}}},
+            "metadata.lables: unknown field: did you mean labels?",
+        ),
+        (child("apps/v1", "Deployment", spec={"replicas": "3"}), "spec.replicas: must be of type integer"),
+        (
+            child("apps/v1", "Deployment", spec={"template": {"spec": {"containers": [{**CONTAINER, "imgae": ""}]}}}),
+            "spec.template.spec.containers[0].imgae: unknown field: did you mean image?",
+        ),
+        (
+            child("networking.k8s.io/v1", "NetworkPolicy", spec={"ingress": [{"from": [{"podSelektor": {}}]}]}),
+            "spec.ingress[0].from[0].podSelektor: unknown field: did you mean podSelector?",
+        ),
+        (child("apps/v1", "Deployment", spec={"template": {"spec": {"containers": [CONTAINER]}}}), ""),
+        (child("v1", "ConfigMap", data={"size": None}, immutable=None), ""),
+        (
+            child("apps/v1", "Deployment", spec={"template": {"spec": {"restartPolice": "Never"}}}),
+            "spec.template.spec.restartPolice: unknown field: did you mean restartPolicy?",
+        ),
+    ],
+)
+async def test_a_field_of_a_child_that_the_api_server_would_refuse_is_refused(resource: Resource, said: str) -> None:
+    if not said:
+        await testing.handle(registering(resource), widget())
+        return
+    with pytest.raises(InvalidObject) as raised:
+        await testing.handle(registering(resource), widget())
+    assert str(raised.value) == f"{resource['kind']} w1: {said}"
+
+
+@pytest.mark.parametrize("kind", builtin_kinds())
+def test_the_fields_of_every_built_in_kind_are_known(kind: tuple[str, str]) -> None:
+    api_version, name = kind
+    check_fields(child(api_version, name))
+    with pytest.raises(InvalidObject, match="unknown field"):
+        check_fields(child(api_version, name, nothing="at all"))
+
+
+async def test_a_controller_without_a_handler_is_refused() -> None:
+    class Nothing(Controller[Widget]):
+        def helper(self) -> None: ...
+
+    with pytest.raises(OptionError, match="Nothing has no handler: define reconcile"):
+        await testing.handle(Nothing, widget())
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("reconcil", "reconcile"), ("finalise", "finalize"), ("modfy", "modify"), ("_reconcile", "")]
+)
+async def test_a_misspelt_handler_is_refused(name: str, meant: str) -> None:
+    misspelt = type("Misspelt", (Noting,), {name: Noting.finalize, "reconcile_all": Noting.finalize, "adds": ()})
+    if not meant:
+        await testing.handle(misspelt, widget())
+        return
+    with pytest.raises(OptionError, match=rf"Misspelt\.{name} is never called: did you mean {meant}\?"):
+        await testing.handle(misspelt, widget())
 
 
 async def test_what_a_handler_raises_comes_out() -> None:

@@ -191,6 +191,18 @@ async def test_after_stop_nothing_more_is_shown_and_what_runs_goes_on_to_its_end
     assert pods.shown == [("add", "uid-a", None)]
 
 
+async def test_a_stop_before_the_first_step_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = Pods()
+    monkeypatch.setattr(pods.streams[0], "run", asyncio.Event().wait)
+    await pods.lists(thing("a"))
+    running = asyncio.create_task(pods.run())
+    pods.stop()
+    async with asyncio.timeout(10):
+        await running
+
+    assert pods.shown == []
+
+
 def test_the_rules_are_what_its_own_requests_need() -> None:
     assert Pods.all_rules() == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
 

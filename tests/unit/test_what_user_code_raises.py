@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,6 +134,36 @@ async def test_an_async_handler(raises: Callable[[], None], caplog: pytest.LogCa
 
     worker = worker_of(DelegateToController(), _awaits, controller=Fails())
     await _costs_its_object_alone(worker, seen, caplog)
+
+
+@pytest.mark.parametrize("threaded", [True, False])
+async def test_the_line_says_where_a_handler_called_the_runtime_wrongly(
+    threaded: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An error of the runtime has no traceback in the log: among many children, the line of the call is what helps."""
+
+    def lacks_a_name(axn: Axn[Any]) -> None:
+        axn.register_descendant({"apiVersion": "v1", "kind": "ConfigMap"})
+
+    class Threaded(Quiet):
+        def reconcile(self, axn: Axn[Any]) -> None:
+            lacks_a_name(axn)
+
+    class OnTheLoop(Quiet):
+        async def reconcile(self, axn: Axn[Any]) -> None:
+            lacks_a_name(axn)
+
+    worker = worker_of(DelegateToController(), controller=Threaded() if threaded else OnTheLoop())
+    await lists(worker.router.primary[0], thing("bad"))
+    async with at_work(worker):
+        await until(lambda: worker.meters.errors >= 1)
+    (failure, *_) = (record for record in caplog.records if record.getMessage() == "reconcile failed")
+    assert "this one has apiVersion='v1', kind='ConfigMap', metadata.name=None" in vars(failure)["error"]
+    place = f"{Path(__file__)}:{lacks_a_name.__code__.co_firstlineno + 1}"
+    assert vars(failure)["at"] == place
+    console, machine = _Console(colour=False).format(failure), _Json().format(failure)
+    assert f"  at {os.path.relpath(place)}; next try in " in console  # noqa: ASYNC240  no I/O
+    assert f'"at":"{place}"' in machine
 
 
 @anywhere

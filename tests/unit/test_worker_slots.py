@@ -118,6 +118,32 @@ def test_a_stop_while_a_second_term_begins_ends_it(clock: Clock) -> None:
     clock.run(main)
 
 
+@pytest.mark.parametrize("terms", [0, 1])
+def test_a_stop_before_the_first_step_of_a_term_ends_it(clock: Clock, terms: int) -> None:
+    """Regression: it was forgotten, and the worker reconciled until the grace period was over."""
+    handled: list[Key] = []
+
+    async def handle(axn: Reconcile[Any]) -> None:
+        handled.append(axn.key)
+
+    async def main() -> None:
+        worker = with_slots(1, handle)
+        await lists(worker.router.primary[0], *named(3))
+        for _ in range(terms):
+            async with at_work(worker):
+                await asyncio.sleep(1)
+        run = asyncio.create_task(worker.run())
+        worker.stop()
+        async with asyncio.timeout(10):
+            await run
+        assert len(handled) == 3 * terms
+        async with at_work(worker):
+            await asyncio.sleep(1)
+        assert len(handled) == 3 * terms + 3, "the next term reconciles every object"
+
+    clock.run(main)
+
+
 def test_one_slot_handles_many_keys_whose_handlers_leave_nothing(clock: Clock) -> None:
     """A task for each key costs as much as the queue: what the runtime itself sets must not count.
 

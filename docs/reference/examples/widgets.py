@@ -21,7 +21,7 @@ GROUP = "reference.example.com"
 class WidgetSpec(Spec):
     """What the user wants."""
 
-    size: int = Field(1, ge=1, le=100)
+    size: int = Field(default=1, ge=1, le=100)
     secret: str = ""
 
 

@@ -17,17 +17,21 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
-from ..resource import Resource
+from ..resource import Resource, printable
 from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
 from .patterns import matches
 
 # Go reads a number as an integer of 64 bits, and what does not fit as a float. Floats up to EXACT can count as whole.
 INT64: Final = range(-(2**63), 2**63)
 EXACT: Final = 2**53 - 1
+# A list of many wrong items makes a text that no status and no log can hold.
+MOST_NAMED: Final = 100
+LONGEST_KEY: Final = 253  # of names in Kubernetes
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
@@ -35,6 +39,13 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "integer": (int,),
     "number": (int, float),
     "boolean": (bool,),
+}
+# Keywords that combine schemas, by how many of them must fit.
+_COMBINED: Final[Mapping[str, Callable[[int, Any], bool]]] = {
+    "oneOf": lambda fitting, _: fitting == 1,
+    "anyOf": lambda fitting, _: fitting > 0,
+    "allOf": lambda fitting, schemas: fitting == len(schemas),
+    "not": lambda fitting, _: fitting == 0,
 }
 # Fields that the API server requires in every embedded object.
 _EMBEDDED_FIELDS: Final[Resource] = {
@@ -103,11 +114,13 @@ def fitting(value: Any, schema: Resource) -> Any:
     if isinstance(value, dict):
         fields = {**(_EMBEDDED_TYPES if EMBEDDED in schema else {}), **schema.get("properties", {})}
         other = schema.get("additionalProperties")
-        kept = {name: fitting(child, fields.get(name, other) or {}) for name, child in value.items()}
-        return {name: child for name, child in kept.items() if child is not msgspec.UNSET}
+        return {
+            name: kept
+            for name, child in value.items()
+            if (kept := fitting(child, fields.get(name, other) or {})) is not msgspec.UNSET
+        }
     if isinstance(value, list):
-        items = [fitting(item, schema.get("items") or {}) for item in value]
-        return [item for item in items if item is not msgspec.UNSET]
+        return [kept for item in value if (kept := fitting(item, schema.get("items") or {})) is not msgspec.UNSET]
     return value
 
 
@@ -122,6 +135,10 @@ def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) 
         return
     elif "enum" in schema and not any(type(value) is type(one) and value == one for one in schema["enum"]):
         yield f"{where}: must be one of {', '.join(map(str, schema['enum']))}"
+    elif any(
+        not enough(_fitting(value, schema[key]), schema[key]) for key, enough in _COMBINED.items() if key in schema
+    ):
+        yield f"{where}: must fit {', '.join(f'{key} {schema[key]}' for key in _COMBINED if key in schema)}"
     elif isinstance(value, dict):
         yield from _object_problems(value, schema, where, strict=strict)
     elif isinstance(value, list):
@@ -130,6 +147,12 @@ def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) 
         yield from _string_problems(value, schema, where)
     elif not isinstance(value, bool):
         yield from _number_problems(value, schema, where)
+
+
+def _fitting(value: Any, schemas: Resource | list[Resource]) -> int:
+    """How many of some schemas a value fits."""
+    each = schemas if isinstance(schemas, list) else [schemas]
+    return sum(next(problems(value, schema, ""), None) is None for schema in each)
 
 
 def _misfit(value: Any, schema: Resource) -> str:
@@ -148,13 +171,13 @@ def _object_problems(value: Resource, schema: Resource, where: str, *, strict: b
     fields, other = {**demanded, **schema.get("properties", {})}, schema.get("additionalProperties")
     for name in (*schema.get("required", ()), *demanded):
         if name not in value:
-            yield f"{where}.{name}: is required"
+            yield f"{path_to(where, name)}: is required"
     for name, child in value.items():
         described = fields.get(name, other)
         if described is not None:
-            yield from problems(child, described, f"{where}.{name}", strict=strict)
+            yield from problems(child, described, path_to(where, name), strict=strict)
         elif strict and schema.get("type") == "object" and not {PRESERVE_UNKNOWN, EMBEDDED} & schema.keys():
-            yield f"{where}.{name}: {unknown(name, fields)}"
+            yield f"{path_to(where, name)}: {unknown(name, fields)}"
 
 
 def _list_problems(value: list[Any], schema: Resource, where: str, *, strict: bool) -> Iterator[str]:
@@ -175,7 +198,7 @@ def _string_problems(value: str, schema: Resource, where: str) -> Iterator[str]:
     yield from _size_problems(len(value), schema, where, "Length", "characters")
     if "pattern" in schema and not matches(schema["pattern"], value):
         yield f"{where}: must match {schema['pattern']}"
-    if "format" in schema and not FORMATS.get(schema["format"], bool)(value):
+    if "format" in schema and not FORMATS.get(schema["format"], lambda _: True)(value):
         yield f"{where}: must be of format {schema['format']}"
 
 
@@ -198,9 +221,22 @@ def _size_problems(size: int, schema: Resource, where: str, keyword: str, things
         yield f"{where}: must have at most {schema[f'max{keyword}']} {things}"
 
 
+def path_to(where: str, part: str | int) -> str:
+    """The path of a field or an item in `where`. A key of a map may be of any length, and is repeated for each field
+    in it."""
+    return f"{where}[{part}]" if isinstance(part, int) else f"{where}.{printable(part[:LONGEST_KEY])}"
+
+
+def sentence(errors: Iterable[str]) -> str:
+    """The text of an `InvalidObject` with these errors, of which `MOST_NAMED` are named and looked for."""
+    named = list(islice(errors, MOST_NAMED + 1))
+    more = [f"more fields are wrong than these {MOST_NAMED}"] * (len(named) > MOST_NAMED)
+    return "; ".join([*named[:MOST_NAMED], *more])
+
+
 def unknown(name: str, names: Iterable[str]) -> str:
     """The text about a field that is not one of `names`."""
-    meant = get_close_matches(name, names, n=1)
+    meant = get_close_matches(name[:LONGEST_KEY], names, n=1)
     return f"unknown field: did you mean {meant[0]}?" if meant else "unknown field"
 
 

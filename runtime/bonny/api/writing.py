@@ -15,7 +15,7 @@ from ..errors import InvalidObject
 from ..resource import Resource
 from .schema import structural
 from .status import Status
-from .validation import as_stored, problems
+from .validation import as_stored, problems, sentence
 
 # `Axn.set_condition` and the runtime write them, each entry by rules of its own.
 _NOT_BY_FIELD: Final = frozenset(("conditions", "observed_generation"))
@@ -43,8 +43,8 @@ def check_status(status: Resource, model: type[Status]) -> None:
 
 
 def _check(status: Resource, schema: Resource) -> None:
-    if errors := list(problems(status, schema, "status", strict=True)):
-        raise InvalidObject("; ".join(errors))
+    if errors := sentence(problems(status, schema, "status", strict=True)):
+        raise InvalidObject(errors)
 
 
 @cache

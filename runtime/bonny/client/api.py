@@ -23,8 +23,8 @@ import logging
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
@@ -35,7 +35,7 @@ import msgspec
 from ..core.objects import decode_cut, decode_failure
 from ..errors import InvalidObject, OptionError, UsageError
 from ..kinds import Kind
-from ..resource import Key, Resource, has_all_of, key_of, owners_of
+from ..resource import Key, Resource, has_all_of, key_of, owners_of, printable
 from .config import Cluster, Connection
 from .errors import NotLeading, Unreachable, refusal, without_values
 from .http.connection import FOREVER
@@ -256,9 +256,10 @@ class Client:
         _check_name("apply", kind, key)
         query = {"fieldManager": manager or self._name, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
         path = path_of(kind, key.namespace or None, key.name, subresource)
-        answer = await self.exchange(ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, _as_yaml(resource)))
-        target = f"{kind.resource}/{subresource}" if subresource else kind.resource
-        return self._decoded(answer, "apply", f"{target} {key}"), answer.status == 201
+        target = f"{kind.resource}/{subresource} {key}" if subresource else f"{kind.resource} {key}"
+        with _named("apply", target):
+            answer = await self.exchange(ApiRequest("PATCH", path, query, {"Content-Type": APPLY}, _as_yaml(resource)))
+        return self._decoded(answer, "apply", target), answer.status == 201
 
     async def create(self, kind: AnyKind, resource: Mapping[str, Any], *, subresource: str = "") -> Resource:
         """POST `resource`. Descendants of a controller are created by `apply`, never by this.
@@ -278,12 +279,14 @@ class Client:
         name, namespace = metadata.get("name", ""), metadata.get("namespace")
         if subresource or name:
             _check_name("create", kind, Key(namespace or "", name))
+        target = printable(f"{kind.resource} {name}".strip())
         path = path_of(kind, namespace, name if subresource else "", subresource)
         request = ApiRequest("POST", path, headers={"Content-Type": JSON}, body=msgspec.json.encode(resource))
         tries = 1 if subresource or not name else CREATE_TRIES
         for number in range(1, tries + 1):
             try:
-                answer = await self.exchange(request, ends=ends)
+                with _named("create", target):
+                    answer = await self.exchange(request, ends=ends)
                 break
             except Unreachable:
                 wait = CREATE_SECONDS * (1 + random.random())
@@ -292,10 +295,10 @@ class Client:
                 await asyncio.sleep(wait)
         if answer.status == 409 and number > 1 and owners_of(resource):
             current = await self.exchange(ApiRequest("GET", path_of(kind, namespace, name)), ends=ends)
-            live = self._decoded(current, "get", f"{kind.resource} {name}") if current.status == 200 else {}
+            live = self._decoded(current, "get", target) if current.status == 200 else {}
             if was_made(live, resource):
                 return live
-        return self._decoded(answer, "create", f"{kind.resource} {name}".strip())
+        return self._decoded(answer, "create", target)
 
     async def replace(self, kind: AnyKind, resource: Mapping[str, Any]) -> Resource:
         """PUT `resource`, only if the object still has the resourceVersion in it.
@@ -348,7 +351,8 @@ class Client:
         path = path_of(kind, key.namespace, key.name, subresource)
         encoded = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": content_type} if body is not None else {}
-        answer = await self.exchange(ApiRequest(METHODS[verb], path, headers=headers, body=encoded))
+        with _named(verb, f"{kind.resource} {key}"):
+            answer = await self.exchange(ApiRequest(METHODS[verb], path, headers=headers, body=encoded))
         return self._decoded(answer, verb, f"{kind.resource} {key}", cut=cut)
 
     def _kind(self, kind: AnyKind) -> Kind:
@@ -441,6 +445,15 @@ class Client:
         if emptied and not cut:
             raise InvalidObject(f"cannot {verb} {resource}: it is nested too deeply")
         return decoded
+
+
+@contextmanager
+def _named(verb: str, resource: str) -> Iterator[None]:
+    """Name the request in the error of one that is not answered, as in that of a refusal."""
+    try:
+        yield
+    except Unreachable as error:
+        raise type(error)(f"cannot {verb} {resource}: {error}") from error
 
 
 def was_made(live: Resource, sent: Mapping[str, Any]) -> bool:

@@ -27,6 +27,7 @@ import msgspec
 from ..calling import text_of
 from ..core.objects import Cause, Failure
 from ..errors import ApiError
+from ..resource import printable
 
 
 class Unreachable(ApiError):
@@ -50,18 +51,18 @@ class Refusal(ApiError):
     reasons.
     """
 
-    default_message = "see the server's message"
+    default_message = "without a reason"
 
     def __init__(self, *, verb: str, resource: str, failure: Failure) -> None:
         self.verb = verb
         self.resource = resource
         self.status = failure.code
         self.reason = failure.reason
-        self.message = self.whole_message = failure.message
+        self.message = self.whole_message = printable(failure.message, kept="\n\t")
         self.retry_after = failure.retry_after
         self.causes = tuple(cause.reason for cause in failure.causes)
         super().__init__(
-            f"cannot {verb} {resource} ({failure.code}): {failure.message or failure.reason or self.default_message}"
+            f"cannot {verb} {resource} ({failure.code}): {self.message or failure.reason or self.default_message}"
         )
 
 
@@ -71,12 +72,6 @@ class Unauthorized(Refusal):
 
 class Forbidden(Refusal):
     """403. Where RBAC refused the request, the text ends with the missing rule, as in `rules` of a controller."""
-
-    def __init__(self, *, verb: str, resource: str, failure: Failure) -> None:
-        super().__init__(verb=verb, resource=resource, failure=failure)
-        if denied := _DENIED.search(failure.message):
-            rule = {"apiGroups": [denied[3]], "resources": [denied[2]], "verbs": [denied[1]]}
-            self.args = (f"{self}; missing rule: {json.dumps(rule)}",)
 
 
 class NotFound(Refusal):
@@ -119,53 +114,57 @@ CLASSES: Final[dict[int, type[Refusal]]] = {
 
 READS: Final = ("get", "list", "watch")
 LEFT_OUT: Final = "details that may quote the object are left out: `kubectl apply --dry-run=server` shows them"
+MISSING_RULE: Final = "; missing rule: "
+JUDGED: Final = (400, 403, 409, 422, 500)
+"""The answers that a dry run would give again: the object is refused, not the moment or the caller."""
 CAUSES_SHOWN: Final = 8
 # A refusal repeats values of megabytes: so many bytes of each text, and so many causes, are looked at.
 MOST_TEXT: Final = 4096
 MOST_CAUSES: Final = 100
 
 
-# The API server's own texts, made of constants, NAMEs and amounts, one a line. The text of a policy or a webhook is
-# left out, except for its name: it may contain any value of the object.
+# The API server's own texts, made of constants, NAMEs and amounts, one a line: of RBAC, and where a reason says too
+# little. The text of a policy or a webhook is left out, except for its name: it may contain any value.
 _MESSAGES: Final = r"""
-NAME "NAME" (?:not found|already exists)$
-Operation cannot be fulfilled on NAME "NAME": the object has been modified; please apply your changes to the latest.*$
-Operation cannot be fulfilled on NAME "NAME": the \w+ in the precondition \(NAME\) does not match.*$
 User "[^"]+" cannot \w+ resource "NAME" in API group "[\w.-]*"(?: in the namespace "NAME"| at the cluster scope)?
-exceeded quota: NAME requested: NAME used: NAME limited: NAME
-failed quota: NAME must specify [\w./,;: -]+
+must have cluster-admin privileges to use the aggregationRule$
+(?:object is being deleted: )?NAME "NAME" (?:not found|already exists)$
+Operation cannot be fulfilled on NAME "NAME": the (?:object has been modified|\w+ in the precondition \(NAME\)).*$
+exceeded quota: NAME requested: NAME used: NAME limited: NAME|failed quota: NAME must specify [\w./,;: -]+
 \[?(?:(?:, )?m(?:ax|in)imum \S+ usage per \w+ is [\w.]+(?:, but \w+ is [\w.]+|\. +No \w+ is specified))+]?
 unable to create new content in namespace NAME because it is being terminated
-no PriorityClass with name|error looking up service account
 ValidatingAdmissionPolicy 'NAME' with binding 'NAME' denied request
-admission webhook "NAME" denied the request
-Internal error occurred: failed calling webhook "NAME"
+admission webhook "NAME" denied the request|Internal error occurred: failed calling webhook "NAME"
 (?:would )?violates? PodSecurity "NAME": .*$|CustomResourceDefinition.apiextensions.k8s.io "NAME" is invalid: [\s\S]*$
-etcdserver: [a-z ,]+$|rpc error: code = \w+ desc = trying to send message [a-z \d(.)]+$
-Request entity too large: limit is \d+|[tT]oo many requests[\w ,.]*|Timeout: request did not complete[a-z -]*
-Unauthorized|404 page not found|the server (?:could not|does not|is currently unable to) [a-z ]+|the answer is not JSON
-NAME NAME is deprecated(?: in NAME(?: unavailable in NAME)?)?(?:;? use NAME NAME)?
-(?:unknown|duplicate) field "NAME"$
+etcdserver: [a-z ,]+$|rpc error: code = \w+ desc = trying to send message [a-z \d(.)]+$|the answer is not JSON$
+NAME NAME is deprecated(?: in NAME(?: unavailable in NAME)?)?(?:;? use NAME NAME)?|unknown field "NAME"$
 """
-# Constant descriptions of errors in a field: they never quote a value.
+# How the API server says that a field cannot be changed, or who owns it; and that it cannot read a value, of which it
+# names no field.
 _PHRASES: Final = r"""
 field is immutable(?: when `immutable` is set)?|may not change once set|cannot change roleRef
 updates to \w+ spec for fields other than [a-zA-Z', ]+ are forbidden
 pod updates may not change fields other than(?:[ ,]`[\w.\[\]*]+`)*
-`selector` does not match template `labels`
-(?:must|may not|should) be (?:greater|less|more|no more) than (?:or equal to )?-?\d+
-(?:must|should) have at \w+ \d+ \w+|should be at \w+ \d+ chars long|must be of type \w+
-may not specify more than 1 \w+ type|must not be empty|must be (?:unique|valid format|an absolute path)
-a (?:lowercase RFC \d+ \w+|valid label|fully qualified name|valid C identifier) must [a-z -]+
-name is neither a standard finalizer name nor is it fully qualified|not a valid selector operator
-must be a valid (?:IP address|CIDR value)|supported values: (?:"[\w*./-]*"(?:, |$))+$
 conflict with "[^"]+"(?: with subresource "\w+")?(?: using [\w/.]+)?
 cannot unmarshal \w+ into Go struct field [\w.]+ of type [\w.]+|illegal base64 data at input byte \d+
 quantities must match the regular expression
 """
 
 
-_DENIED: Final = re.compile(r'User "[^"]+" cannot (\w+) resource "([^\s"]+)" in API group "([\w.-]*)"', re.ASCII)
+# Both from the first word on: a policy and a webhook may write the same words in their texts.
+_DENIED: Final = re.compile(
+    r'(?:[^\s"]+ (?:"[^\s"]+" )?is forbidden: )?User "[^"]+" cannot (\w+) resource "([^\s"]+)" in API group '
+    r'"([\w.-]*)"',
+    re.ASCII,
+)
+# How RBAC refuses a Role, or a binding: it names the rules that the user does not have.
+_ESCALATION: Final = re.compile(
+    r'([^\s"]+ "[^\s"]+" is forbidden: user "[^"]+") \(groups=[^)]*\)( is attempting to grant RBAC permissions not '
+    r"currently held):\n"
+)
+_RULE: Final = re.compile(r"^{(.*)}", re.MULTILINE)
+_KEY_OF_RULE: Final = re.compile(r'(\w+):\[((?:"(?:[^"\\]|\\.)*" ?)*)\]')
+_WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def _any_of(lines: str) -> str:
@@ -176,12 +175,13 @@ _MESSAGE: Final = re.compile(_any_of(rf'(?:NAME (?:"NAME" )?is forbidden: )?(?:{
 _PHRASE: Final = re.compile(_any_of(_PHRASES), re.ASCII)
 # How server-side apply reports a field that does not fit its schema: by a 500, without causes (tried, 1.36).
 _UNTYPED: Final = re.compile(
-    r"(?:^\s*|Kind=\w+\): )(\.(?:[\w./$-]|\[[\w=\",.-]*\])+): (expected [a-z]+|field not declared in schema|"
+    r"(?:^[ \t]*|Kind=\w+\): )(\.(?:[\w./$-]|\[[\w=\",.-]*\])+): (expected [a-z]+|field not declared in schema|"
     r"duplicate entries for key \[[\w=\",.-]*\]|element \d+: associative list with keys)",
     re.ASCII | re.MULTILINE,
 )
 # The keys of items in a path. A `name` is needed to find the item; any other key may be a value.
-_KEY: Final = re.compile(r'(\[name="[\w.-]*")|"(?:[^"\\]|\\.)*"', re.ASCII)
+# One without an end goes to the end of the text: otherwise its end would be searched for from each quote in it.
+_KEY: Final = re.compile(r'(\[name="[\w.-]*")|"[^"\\]*(?:\\.[^"\\]*)*"?', re.ASCII)
 _FIRST_KEY: Final = re.compile(r'[\["]')
 # Invalid objects that are answered with a 500.
 _UNFIT: Final = re.compile(
@@ -198,6 +198,8 @@ def _without_keys(path: str) -> str:
 
 def without_values(message: str, causes: Sequence[Cause] = ()) -> str:
     """The parts of the API server's text without values of objects, which may be secret."""
+    if escalation := _ESCALATION.match(message):
+        return f"{escalation[1]}{escalation[2]}"
     if whole := _MESSAGE.match(message):
         return message if whole[0] == message else f"{whole[0]}; {LEFT_OUT}"
     errors: list[tuple[str, str]] = [
@@ -216,6 +218,20 @@ def without_values(message: str, causes: Sequence[Cause] = ()) -> str:
     return "; ".join(texts if errors and all(phrase for _, phrase in errors) else [*texts, LEFT_OUT])
 
 
+def _missing_rules(message: str) -> list[dict[str, list[str]]]:
+    """The rules that RBAC misses, as a Role writes them; one for all resources that need the same."""
+    if denied := _DENIED.match(message):
+        return [{"apiGroups": [denied[3]], "resources": [denied[2]], "verbs": [denied[1]]}]
+    merged: dict[str, dict[str, list[str]]] = {}
+    if escalation := _ESCALATION.match(message):
+        for line in _RULE.findall(message[escalation.end() :][:MOST_TEXT]):
+            rule = {name[0].lower() + name[1:]: _WORD.findall(words) for name, words in _KEY_OF_RULE.findall(line)}
+            rule = {"apiGroups" if name == "aPIGroups" else name: words for name, words in rule.items()}
+            others = {name: words for name, words in rule.items() if name != "resources"}
+            merged.setdefault(str(others), {**rule, "resources": []})["resources"] += rule.get("resources", ())
+    return [{name: words for name, words in rule.items() if words} for rule in merged.values()]
+
+
 shows_values: Final[ContextVar[bool]] = ContextVar("shows_values", default=False)
 """Whether errors keep values of objects, for log lines: only where a developer runs the operator at a terminal."""
 
@@ -232,7 +248,11 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
         kind = NotServed
     if message and (verb not in READS or resource.partition(" ")[0] == "secrets"):
         message = without_values(message, failure.causes)
+        if message == LEFT_OUT and failure.code not in JUDGED:
+            message = failure.reason or kind.default_message
     error = kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
+    if kind is Forbidden and (rules := _missing_rules(failure.message)):
+        error.args = (f"{error}{MISSING_RULE}{', '.join(map(json.dumps, rules))}",)
     if shows_values.get():
         error.whole_message = failure.message
     return error

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
+# Of a key that a path shows: a user may choose a longer one, and each field below it would repeat it.
+LONGEST_KEY: Final = 255
 # JSON that does not depend on the order of a mapping's keys.
 _text: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -33,9 +35,12 @@ def owned_fields(resource: Mapping[str, Any], manager: str, *, subresource: str 
 
 def unowned(value: Mapping[str, Any], owned: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The fields of `value`, without items of lists, that none of `owned` names: the fieldsV1 of field managers."""
-    left = {}
+    left, owners = {}, dict[str, list[Mapping[str, Any]]]()
+    for fields in owned:
+        for path, below in fields.items():
+            owners.setdefault(path, []).append(below)
     for name, item in value.items():
-        inside = [fields[f"f:{name}"] for fields in owned if f"f:{name}" in fields]
+        inside = owners.get(f"f:{name}")
         if not inside:
             left[name] = item
         elif isinstance(item, dict) and all(fields.keys() - {"."} for fields in inside):
@@ -119,7 +124,7 @@ def overridden(wanted: Any, live: Any, fields: Mapping[str, Any], path: str = ""
         for name, sub in children.items():
             if name.startswith("f:") and name[2:] in wanted:
                 live_value = live.get(name[2:]) if isinstance(live, Mapping) else None
-                yield from overridden(wanted[name[2:]], live_value, sub, f"{path}.{name[2:]}")
+                yield from overridden(wanted[name[2:]], live_value, sub, f"{path}.{name[2:LONGEST_KEY]}")
     elif isinstance(wanted, list) and isinstance(live, list):
         items = dict(_selected(live, children))
         for element, item in _selected(wanted, children):

@@ -29,7 +29,9 @@ _TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 # A surrogate without its other half, which the API server keeps in a RawExtension as it was written.
 _ESCAPES: Final = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 # An error that any read can have; after the colon follows the text of the webhook, which may quote the object.
-_CONVERSION: Final = re.compile(r"(conversion webhook for [^:]+ failed): .*", re.DOTALL)
+_CONVERSION: Final = re.compile(r"(conversion webhook for [^:]{1,512} failed): .*", re.DOTALL)
+# A refusal repeats values of megabytes. No reader of errors looks at more than this.
+LONGEST_MESSAGE: Final = 16 * 1024
 # An unsigned 64-bit number has 20 digits; a longer one is not a version, and int() refuses more than 4,300 digits.
 VERSION_DIGITS: Final = 20
 
@@ -277,11 +279,18 @@ def decode_event(line: bytes) -> tuple[str, bytes, bool]:
     return envelope.type, bytes(envelope.object), emptied
 
 
+# The remedy where a list, or the answer to a watch, shows that there can be no watch.
+UNWATCHED: Final = (
+    "an API that computes its objects when they are read, such as metrics.k8s.io, cannot be watched: read it with "
+    "`axn.client.get`, and again after `axn.requeue_after`"
+)
+
+
 def decode_page(body: bytes) -> Page:
     """Decode a page of a list. Raises: one of `UNREADABLE`, also if a watch could not continue from it."""
     page, emptied = _flat(_list, body)
     if not page.metadata.resource_version:
-        raise msgspec.ValidationError("List has no resourceVersion - at `$.metadata`")
+        raise msgspec.ValidationError(f"it has no resourceVersion; {UNWATCHED}")
     # bytes() copies each item, so that one object that stays does not keep the whole page in memory.
     items = tuple(decode_item(bytes(raw), emptied=emptied) for raw in page.items or ())
     return Page(items, page.metadata.resource_version, page.metadata.continue_token)
@@ -300,7 +309,7 @@ def decode_failure(status: int, body: bytes, retry_after: float | None = None) -
         return Failure(status, "", body[:300].decode("utf-8", "replace").strip(), retry_after)
     details = decoded.details or _Details()
     retry_after = details.retry_after_seconds if retry_after is None else retry_after
-    message = _CONVERSION.sub(r"\1", decoded.message)
+    message = _CONVERSION.sub(r"\1", decoded.message[:LONGEST_MESSAGE])
     return Failure(status or decoded.code, decoded.reason, message, retry_after, details.causes or ())
 
 

@@ -10,7 +10,8 @@ Rules, each with a test of its name in tests/unit/core/test_queue.py:
 - Live keys go before low ones; but while a low key waits for longer than 10 s, one of four handed-out keys is low. So
   hot keys starve no others, and a live change does not wait behind a long first list.
 - After `retry` a key comes back with its reasons; adding it as live in the meantime ends its wait.
-- The wait grows with each consecutive `retry`, and is never shorter than the backoff's base.
+- The wait grows with each consecutive `retry`, and is never shorter than the backoff's base. It is not longer than the
+  time since the first of them, or twice the base: so a key waits after an outage at most as long as the outage lasted.
 - A key has at most one timer. The worker sets it, and it stays until it fires, whatever else happens to the key.
 - A parked key waits for `unpark` or its time, whichever comes first, even if it is added in the meantime.
 - While the queue is paused, no key is handed out, and none is lost. Of several pauses, the one that ends last counts.
@@ -112,6 +113,9 @@ class _QueuedKey(msgspec.Struct, gc=False):
     tries: int = 0
     """Consecutive tries that did not succeed; the backoff grows with them."""
 
+    failing_since: float | None = None
+    """The first of these tries, or the first after the handler asked for a time."""
+
     handed: frozenset[Reason] = NO_REASONS
     queued: float | None = None
     """When it became ready; kept while it is parked, so that its whole wait is measured."""
@@ -210,7 +214,7 @@ class Queue(Generic[K]):
     def done(self, key: K, *, now: float) -> None:
         """The work on `key` succeeded: reset its backoff."""
         entry = self._release(key)
-        entry.tries = 0
+        entry.tries, entry.failing_since = 0, None
         entry.queued = None
         self._settle(key, entry, now)
 
@@ -223,8 +227,11 @@ class Queue(Generic[K]):
         entry.queued = None
         entry.tries += 1
         self.retries += 1
-        backoff = self._backoff
-        wait = backoff.base if after is not None and not failed else backoff.delay(entry.tries, chance=chance)
+        if after is not None and not failed:
+            entry.failing_since, wait = None, self._backoff.base
+        else:
+            since = entry.failing_since = now if entry.failing_since is None else entry.failing_since
+            wait = self._backoff.delay(entry.tries, chance=chance, failing=now - since)
         wait = max(wait, after or 0.0)
         entry.reasons |= entry.handed
         if entry.again is Priority.LIVE:

@@ -18,6 +18,12 @@ from ..naming import is_label_value, is_qualified_name
 Selector: TypeAlias = str | Mapping[str, Any]
 """`"app=web,tier in (a, b),!old"`; `{"app": "web"}`; or a LabelSelector with matchLabels and matchExpressions."""
 
+# Each object of a kind is compared with each requirement, on the event loop; a user may have chosen the selector.
+MOST_REQUIREMENTS: Final = 100
+MOST_VALUES: Final = 1000
+LONGEST: Final = 65_536
+QUOTED: Final = 200
+
 _PUNCTUATION: Final = re.compile("[(),]")
 _REQUIREMENT: Final = re.compile(
     r"\s*(?P<absent>!\s*)?(?P<key>[^\s!=<>(),]+)"
@@ -53,11 +59,15 @@ def requirements_of(selector: Selector) -> tuple[Requirement, ...]:
     """
     try:
         found = _parsed(selector) if isinstance(selector, str) else _converted(selector)
+        values = sum(len(requirement.values) for requirement in found)
+        if len(found) > MOST_REQUIREMENTS or values > MOST_VALUES:
+            raise ValueError(f"it has more than {MOST_REQUIREMENTS} requirements or {MOST_VALUES} values")
         for requirement in found:
             _check(requirement)
     except (ValueError, msgspec.ValidationError) as error:
         raise OptionError(
-            f"{selector!r} is not a label selector: {error}; write for example 'app=web,tier in (a,b),!old'"
+            f"{repr(selector)[:QUOTED]} is not a label selector: {str(error)[:QUOTED]}; write for example "
+            "'app=web,tier in (a,b),!old'"
         ) from None
     return found
 
@@ -68,6 +78,8 @@ def hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool
 
 
 def _parsed(text: str) -> tuple[Requirement, ...]:
+    if len(text) > LONGEST:
+        raise ValueError(f"it is longer than {LONGEST} characters")
     return tuple(map(_requirement, _split(text))) if text.strip() else ()
 
 

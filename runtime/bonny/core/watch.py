@@ -23,6 +23,7 @@ Rules worth knowing:
   a watch that moved the version or lasted a second; of such watches ten at once, then one per second. Everything else
   waits.
 - A page is limited in bytes, too: 500 objects may be 1 KB or 1 GB.
+- A list whose tokens expire again and again is replaced by one request for all objects, within its own bound.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from ..errors import OptionError
 from .backoff import Backoff
 from .objects import (
     UNREADABLE,
+    UNWATCHED,
     Failure,
     Item,
     decode_bookmark,
@@ -53,8 +55,9 @@ EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 LIST_PAGE: Final = 500
 # The limit of a page: it is decoded in one step and for a moment in memory three times. An object has at most 3 MiB.
 PAGE_BYTES: Final = 8 * 1024 * 1024
-# The limit of a page of one object, for a server that ignores `limit` and sends everything: about ten thousand objects
-# of 5 KiB, which a pod of 256 MiB survives. Without it a few compressed kilobytes could become gigabytes.
+# The limit of a page of one object, for a server that ignores `limit` and sends everything, and of a request for all
+# objects: about ten thousand objects of 5 KiB, which a pod of 256 MiB survives. Without it a few compressed kilobytes
+# could become gigabytes.
 WHOLE_BYTES: Final = 64 * 1024 * 1024
 # The divisor of the page size while pages are too large. Each try discards a page: 500, 62, 7, 1 are few tries.
 SMALLER: Final = 8
@@ -80,6 +83,8 @@ NEWEST: Final = 2**63
 # A watch or a page that fails this often without any data is replaced by a new list: its version or token may be the
 # reason.
 RESUMES_BEFORE_RELIST: Final = 3
+# Lists in a row whose token expired before all objects are requested at once: the server may be too slow for pages.
+EXPIRED_BEFORE_WHOLE: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +148,8 @@ class Listing(msgspec.Struct, frozen=True):
     """A page was requested. `continue_token` is empty for the first page."""
 
     continue_token: str = ""
+    whole: bool = False
+    """All objects were requested in one response."""
 
 
 class Watching(msgspec.Struct, frozen=True):
@@ -202,6 +209,9 @@ class WatchState(msgspec.Struct, frozen=True):
 
     failures: int = 0
     resumes: int = 0
+    expired: int = 0
+    """Lists since the last complete one whose token expired."""
+
     error: StreamError | None = None
     failed_at: float = float("-inf")
     """When the last error came; the backoff is reset after quiet minutes."""
@@ -263,6 +273,8 @@ class ListPage(msgspec.Struct, frozen=True):
     """Request one page; answer with `Reply`, `TooLarge` or `Broken`."""
 
     limit: int
+    """The most objects of the page; 0 for all."""
+
     continue_token: str
     bound: int = PAGE_BYTES
     """The maximum size of the response."""
@@ -406,8 +418,9 @@ class _Rules(msgspec.Struct, frozen=True):
 
     def open(self, stream: WatchState, state: Asking) -> Decision:
         if isinstance(state, Listing):
-            bound = PAGE_BYTES if stream.limit > 1 else WHOLE_BYTES
-            return Decision(replace(stream, state=state), ListPage(stream.limit, state.continue_token, bound))
+            limit = 0 if state.whole else stream.limit
+            bound = PAGE_BYTES if limit > 1 else WHOLE_BYTES
+            return Decision(replace(stream, state=state), ListPage(limit, state.continue_token, bound))
         shortest, longest = self.options.timeout
         timeout = float(round(shortest + self.chance * (longest - shortest)))
         fresh = Watching(state.version, gap=state.gap)
@@ -435,15 +448,17 @@ class _Rules(msgspec.Struct, frozen=True):
                 outcome = self.open(stream, Listing(page.continue_token))
             else:
                 # The store is complete as of this version: watch from there.
-                stream = replace(stream, synced=True, version=version, newest=version, heard=self.now)
+                stream = replace(stream, synced=True, version=version, newest=version, heard=self.now, expired=0)
                 outcome = self.open(stream, Watching(page.version))
                 changes.append(Sweep())
         return replace(outcome, changes=tuple(changes))
 
     def too_large(self, stream: WatchState, state: Listing) -> Decision:
         """Request fewer objects; without a wait, as this happens only a few times in a row."""
-        if stream.limit == 1:
-            return self.garbage(stream, Listing(), f"a list of one object has more than {WHOLE_BYTES} bytes")
+        if state.whole or stream.limit == 1:
+            number = "all objects" if state.whole else "one object"
+            error = f"a list of {number} has more than {WHOLE_BYTES} bytes"
+            return self.garbage(replace(stream, expired=0), Listing(), error)
         return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
 
     def line(self, stream: WatchState, state: Watching, data: bytes) -> Decision:
@@ -513,8 +528,13 @@ class _Rules(msgspec.Struct, frozen=True):
 
     def refused(self, stream: WatchState, state: Asking, failure: Failure) -> Decision:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
-            return self.failed(stream, Listing(), ErrorKind.EXPIRED, failure)
+            if isinstance(state, Listing) and state.continue_token:
+                stream = replace(stream, expired=stream.expired + 1)
+            whole = stream.expired >= EXPIRED_BEFORE_WHOLE
+            return self.failed(stream, Listing(whole=whole), ErrorKind.EXPIRED, failure)
         kind = _REFUSALS.get(failure.code, ErrorKind.SERVER)
+        if failure.code == 405 and isinstance(state, Watching):
+            failure = replace(failure, message=f"{failure.message}; {UNWATCHED}")
         if isinstance(state, Listing) and state.continue_token and failure.code in (400, 422):
             # The server refuses the token and always will.
             return self.failed(stream, Listing(), kind, failure)
@@ -529,7 +549,7 @@ class _Rules(msgspec.Struct, frozen=True):
         verb = "list" if isinstance(stream.state, Listing | Confirming) else "watch"
         failures = 1 if self.now - stream.failed_at > QUIET_SECONDS else stream.failures + 1
         # A list that starts from the first page resumes nothing.
-        resumes = 0 if isinstance(then, Listing) and not then.continue_token else stream.resumes + 1
+        resumes = 0 if then == Listing() else stream.resumes + 1
         since = stream.error.since if stream.error is not None else self.now
         wait = self.options.backoff.delay(failures, chance=self.chance)
         if failure.retry_after is not None:

@@ -119,7 +119,8 @@ class ReconcileContext:
                         return Objects(kind.gvk, [item])[0]
                 return None
         raise OptionError(
-            f"{identify(descendant)} cannot be observed: name its kind in the controller's `owns` or `related`"
+            f"{identify(descendant)} cannot be observed: add Owned{gvk_of(descendant)} to the controller's `owns`, or "
+            "name its kind in `related`"
         )
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:

@@ -23,7 +23,7 @@ from ..core import watch
 from ..core.framing import Lines, LineTooLong
 from ..core.store import Delta, Store
 from ..errors import UsageError
-from ..kinds import Kind, builtin
+from ..kinds import Kind, builtin, correction
 from ..telemetry import execute, lifetime
 
 # Errors that need no action: watches end early when a client or the CPU is slow, and resource versions expire.
@@ -177,6 +177,8 @@ class Stream:
     # --- performing ---------------------------------------------------------------------------------------------------
 
     async def _list(self, page: watch.ListPage) -> watch.Command:
+        if not page.limit:
+            log.warning("tokens of pages always expire: listing all objects at once", extra=self._metadata)
         request = page_request(
             self.kind, self.namespace, limit=page.limit, token=page.continue_token, limit_bytes=page.bound
         )
@@ -288,8 +290,9 @@ class Stream:
             verbs = ("get", "list", "watch")
             extra["missing_rule"] = missing_rule(group=self.kind.group, plural=self.kind.plural, verbs=verbs)
         if after.kind is watch.ErrorKind.MISSING and not builtin(self.kind.api_version, self.kind.kind):
-            crd = f"{self.kind.plural}.{self.kind.group}"
-            extra["then"] = f"the CRD {crd} is not installed: `invoke install` installs the CRDs of this operator"
+            extra["then"] = correction(*self.kind.gvk) or (
+                f"the CRD {self.kind.resource} is not installed: `invoke install` installs the CRDs of this operator"
+            )
         repeated = before is not None and before.kind is after.kind
         if not repeated:
             self.errors[after.kind] += 1

@@ -14,11 +14,12 @@ import logging
 import math
 import random
 import time
+from collections.abc import Coroutine
 from functools import partial
 from operator import is_not
 from typing import Any, Final, cast
 
-from ..calling import HandlerTimeout, as_failure, stopping, text_of
+from ..calling import HandlerTimeout, as_failure, raised_at, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal, log_text_of
 from ..controller import Controller, Restart
@@ -121,15 +122,19 @@ class Worker:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
+    def run(self) -> Coroutine[Any, Any, None]:
         """Reconcile keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
 
         Cancelled, it cancels them first. Run again, it reconciles every object: another replica may have led meanwhile.
         Raises: what is a defect of the queue or of this class; errors of handlers are not.
         """
-        if self._stopping:
-            self._stopping = False
-            self._ended.clear()  # first, as `stop` may be called meanwhile
+        # Here and not in the first step of the task: `stop` may be called before that.
+        again, self._stopping = self._stopping, False
+        self._ended.clear()
+        return self._run(again=again)
+
+    async def _run(self, *, again: bool) -> None:
+        if again:
             await self.router.requeue_all()
         self._idle, self._defect = [], None
         stopping.set(lambda: self._stopping)
@@ -448,8 +453,10 @@ class Worker:
                 advice = error.retry_after if isinstance(error, Refusal) else None
                 wait = queue.retry(key, now=now, chance=random.random(), after=min(advice or 0.0, LONGEST_ADVICE))
                 extra["retry_in_seconds"] = round(wait, 3)
-                # A BonnyError explains itself; other errors are logged with their traceback.
+                # A BonnyError explains itself, beside the line of user code; other errors have their traceback.
                 unexpected = not isinstance(error, BonnyError)
+                if not unexpected and (place := raised_at(error)):
+                    extra["at"] = place
                 log.warning("reconcile failed", extra=extra, exc_info=error if unexpected else None)
 
 

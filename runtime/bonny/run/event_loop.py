@@ -33,6 +33,8 @@ EXITS: Final = (SystemExit, KeyboardInterrupt)
 # log line.
 BLOCKED_SECONDS: Final = 3.0
 LOOK_SECONDS: Final = 0.5
+# Modules that wait for the person: of pdb and what is made from it, and of the debuggers of editors.
+DEBUGGERS: Final = ("bdb", "pydevd")
 # Innermost frames in the log line; more would only repeat a recursion.
 FRAMES: Final = 20
 
@@ -76,10 +78,17 @@ def running_in(thread: int, loop: asyncio.AbstractEventLoop | None) -> tuple[str
     return stack, context
 
 
+def is_debugged(thread: int) -> bool:
+    """Whether a debugger holds `thread`: a person at its prompt blocks the loop on purpose."""
+    frames = traceback.walk_stack(sys._current_frames().get(thread))  # noqa: SLF001  documented
+    return any(frame.f_globals.get("__name__") in DEBUGGERS for frame, _ in frames)
+
+
 class LoopMonitor:
     """A thread that logs, once per blockage, the code that blocks the event loop for more than 3 seconds.
 
-    The line has the fields of `telemetry.logging.about`, so it names controller and object.
+    The line has the fields of `telemetry.logging.about`, so it names controller and object. Nothing is logged or
+    counted while that code waits at the prompt of a debugger.
 
     Each look at the clock counts for `LOOK_SECONDS`, or for the CPU time that this process used since the last look if
     that is more. So a stopped process, a machine that slept and a CPU that was busy elsewhere are not reported. C code
@@ -115,6 +124,8 @@ class LoopMonitor:
                     loop.call_soon_threadsafe(beat.set)
             elif blocked >= BLOCKED_SECONDS:
                 self.blocked_seconds += seconds
+            elif is_debugged(thread):
+                blocked = 0.0
             elif (blocked := blocked + seconds) >= BLOCKED_SECONDS:
                 self.blocked_seconds += blocked
                 stack, context = running_in(thread, loop)

@@ -56,8 +56,9 @@ class ServerOptions:
     request: float
     """From the first byte of a request to the end of its answer."""
 
-    unfinished_bytes: int = 32 * 2**20
-    """All requests whose body is not complete, together. Beyond, the oldest one is aborted."""
+    unanswered_bytes: int = 16 * 2**20
+    """All requests that are not answered, together. Beyond, the oldest ones that are not complete are aborted, and if
+    that is not enough, the one that sent more."""
 
     handshake: float
     """From the accept to the end of the TLS handshake."""
@@ -121,9 +122,15 @@ class _Connection(HttpToolsProtocol):
         if self._bytes > self._options.request_bytes:
             self.transport.abort()
         everyone: list[Any] = list(self.connections)
-        if sum(each.received for each in everyone) > self._options.unfinished_bytes:
-            unfinished = [each for each in everyone if each.cycle is not None and each.cycle.more_body]
-            min(unfinished, key=lambda each: each.since, default=self).transport.abort()
+        others = [each for each in everyone if each.received and not each.transport.is_closing()]
+        excess = sum(each.received for each in others) - self._options.unanswered_bytes
+        incomplete = [each for each in others if not each.answering or each.cycle.more_body]
+        for each in sorted(incomplete, key=lambda each: each.since):
+            if excess > 0:
+                each.transport.abort()
+                excess -= each.received
+        if excess > 0:
+            self.transport.abort()
 
     def on_response_complete(self) -> None:
         self._deadline.cancel()

@@ -1,4 +1,8 @@
-"""Custom schedulers: choose nodes for pods, with the filters and scores of kube-scheduler."""
+"""Custom schedulers: choose nodes for pods, with the filters and scores of kube-scheduler.
+
+You need it where kube-scheduler's own rules cannot say which node is the best one. A scheduler gets the pod and the
+nodes as views, mappings with the parts that matter already decoded.
+"""
 
 from .binding import Binding as Binding
 from .fits import fits as fits

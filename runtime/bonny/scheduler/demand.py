@@ -33,6 +33,8 @@ POD_LEVEL: Final = (CPU, "memory", "hugepages-")
 FREE_VOLUMES: Final = frozenset(
     {"name", "configMap", "csi", "downwardAPI", "emptyDir", "hostPath", "image", "nfs", "projected", "secret"}
 )
+# Pods are compared with nodes on the event loop; a thousand names of nodes take half of this.
+LONGEST_SHAPE: Final = 65_536
 RESIZE_INFEASIBLE: Final = ("PodResizePending", "Infeasible")
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -189,7 +191,10 @@ def demand_of(pod: Pod) -> Demand:
     spec = _resized(pod) if pod.status.container_statuses or pod.status.resources else pod.spec
     binding = tuple({"name": msgspec.Raw(b"0")} for volume in spec.volumes if not FREE_VOLUMES.issuperset(volume))
     shape = replace(spec, volumes=binding, node_name="", scheduler_name="", priority=0, scheduling_gates=())
-    return _compiled(_encode(shape))
+    encoded = _encode(shape)
+    if len(encoded) <= LONGEST_SHAPE:
+        return _compiled(encoded)
+    return replace(_compiled.__wrapped__(encoded), refusal=f"pod has requirements of more than {LONGEST_SHAPE} bytes")
 
 
 @lru_cache(maxsize=4096)
@@ -232,15 +237,14 @@ def _requests(spec: _PodSpec, missing: Mapping[str, str]) -> Counter[str]:
     """Billionths of each resource; `missing` has the amounts of containers that do not request a resource."""
     together, sidecars, peak = Counter[str](), Counter[str](), Counter[str]()
     for container in spec.containers:
-        together += _nanos({**missing, **container.resources.requests})
+        together.update(_nanos({**missing, **container.resources.requests}))
     for container in spec.init_containers:
         own = _nanos({**missing, **container.resources.requests})
         if _is_sidecar(container):
-            together += own
-            sidecars += own
-            peak |= sidecars
+            together.update(own)
+            sidecars.update(own)
         else:
-            peak |= own + sidecars
+            peak.update({name: max(0, own[name] + sidecars[name] - peak[name]) for name in own})
     together |= peak
     whole_pod = {name: amount for name, amount in spec.resources.requests.items() if name.startswith(POD_LEVEL)}
     return Counter({**together, **_nanos(whole_pod)}) + _nanos(spec.overhead)

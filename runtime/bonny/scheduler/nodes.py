@@ -66,10 +66,10 @@ class _Results:
 
 
 class Nodes(_LazySequence):
-    """The nodes that one scheduler may choose from."""
+    """The nodes that one scheduler may choose from: a sequence of `NodeView`."""
 
     def __init__(self, cache: AssumeCache, *, member: Callable[[str], bool] = lambda _: True) -> None:
-        """`member` decides by name which nodes belong to the sequence. Default: all."""
+        # `member` decides by name which nodes belong to the sequence.
         self._cache = cache
         self._member = member
         self._views = {name: view for name, view in cache.nodes.items() if member(name)}
@@ -103,7 +103,8 @@ class Nodes(_LazySequence):
             yield view, REPELLED if fit and view.repels(pod) else fit
 
     def best(self, pod: PodView, score: Score) -> NodeView | None:
-        """The node with the highest score that passes `fits_shape`; of equal ones the least recently changed."""
+        """For the runtime: the node with the highest score that passes `fits_shape`; of equal ones the least recently
+        changed."""
         emptiest = self._emptiest(pod) if score is least_allocated else None
         if emptiest is not None:
             return max(emptiest, key=lambda view: score(pod, view), default=None)
@@ -122,7 +123,8 @@ class Nodes(_LazySequence):
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def changed_since(self, change: int) -> list[NodeView]:
-        """The nodes that changed, or whose pods changed, after the first `change` changes; all of them for -1."""
+        """For the runtime: the nodes that changed, or whose pods changed, after the first `change` changes; all of them
+        for -1."""
         later = takewhile(lambda item: item[1] > change, reversed(self._changed.items()))
         return [self._views[name] for name, _ in later]
 
@@ -130,7 +132,7 @@ class Nodes(_LazySequence):
         return self._changed.get(name, inf) <= since
 
     def touch(self, name: str | None) -> None:
-        """The node, its pods or its membership changed."""
+        """For the runtime: the node, its pods or its membership changed."""
         if name is None:
             return
         view = self._cache.nodes.get(name) if self._member(name) else None
@@ -219,7 +221,7 @@ class Nodes(_LazySequence):
 
 
 class Fitting(_LazySequence):
-    """The nodes on which a pod fits."""
+    """The nodes on which a pod fits: a sequence of `NodeView`, made by `nodes.fitting(pod)`."""
 
     def __init__(self, nodes: Nodes, pod: PodView) -> None:
         self._nodes = nodes

@@ -152,13 +152,17 @@ class SchedulerServer:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
+    def run(self) -> Coroutine[Any, Any, None]:
         """Schedule until `stop`, then wait for bindings on their way: the next leader has to see them.
 
         Cancelled, it cancels them first. Run again, it tries all pods that have no node yet.
         """
+        self._stopping = False  # not in the first step of the task: `stop` may be called before that
+        return self._run()
+
+    async def _run(self) -> None:
         self._pending, self._parked = Pending(), {}
-        self._running, self._stopping = True, False
+        self._running = True
         for pod in list(self._pods.values()):
             self.pod_seen(pod)
         try:

@@ -30,8 +30,11 @@ class _View(Mapping[str, Any]):
 
     def __init__(self, item: Item) -> None:
         self.item = item
-        self.name = item.meta.name
+        self.name: str = item.meta.name
+        """`metadata.name`."""
+
         self.labels: Mapping[str, str] = item.meta.labels or {}
+        """`metadata.labels`; empty if there are none."""
 
     @cached_property
     def resource(self) -> Resource:
@@ -53,16 +56,18 @@ class _View(Mapping[str, Any]):
 
 
 class PodView(_View):
-    """One version of a pod."""
+    """One version of a pod: a mapping, as in `pod["spec"]["priority"]`, with the parts that schedulers ask for."""
 
     kind = "Pod"
 
     @property
     def key(self) -> Key:
+        """Namespace and name."""
         return self.item.key
 
     @property
     def uid(self) -> str:
+        """`metadata.uid`."""
         return self.item.meta.uid
 
     @property
@@ -105,19 +110,21 @@ class PodView(_View):
 
 
 class Usage:
-    """Resources and host ports that the pods of one node take."""
+    """Resources and host ports that the pods of one node take, bound and assumed ones."""
 
     __slots__ = ("pods", "ports", "requested", "scored")
 
     def __init__(self) -> None:
         self.requested: Counter[str] = Counter()
+        """The sum of the requests: CPU in thousandths, everything else in units."""
+
         self.scored = (0, 0)
         self.ports: Counter[tuple[str, str, int]] = Counter()
         self.pods: dict[str, PodView] = {}
-        """By UID."""
+        """The pods by UID, as in `any(pod.labels.get("team") == "a" for pod in node.usage.pods.values())`."""
 
     def count(self, pod: PodView, sign: int) -> None:
-        """Add the pod (1) or remove it (-1)."""
+        """For the runtime: add the pod (1) or remove it (-1)."""
         demand = pod.demand
         for name, amount in demand.requests:
             self.requested[name] += sign * amount
@@ -150,14 +157,14 @@ _decode_node: Final = msgspec.json.Decoder(_Node).decode
 
 
 class NodeView(_View):
-    """One version of a node, with the current usage of its pods."""
+    """One version of a node, with the current usage of its pods: a mapping, as in `node["status"]["nodeInfo"]`."""
 
     kind = "Node"
 
     def __init__(self, item: Item, usage: Usage, repelling: Callable[[PodView], TopologyDomains]) -> None:
-        """`usage` changes with the node's pods; `repelling` returns the domains whose pods keep a pod away."""
+        # `usage` changes with the node's pods; `repelling` returns the domains whose pods keep a pod away.
         super().__init__(item)
-        self.usage = usage
+        self.usage: Usage = usage
         """Resources that its bound and assumed pods take."""
 
         self._repelling = repelling
@@ -173,6 +180,7 @@ class NodeView(_View):
 
     @property
     def taints(self) -> tuple[Taint, ...]:
+        """Its taints, each with `key`, `value` and `effect`."""
         return self._decoded.spec.taints
 
     @cached_property

@@ -62,6 +62,7 @@ class Watcher(Server[V]):
     def __init__(self, client: Client, *, namespaces: Namespaces = (None,), tasks: PeriodicTasks | None = None) -> None:
         super().__init__(client, namespaces=namespaces, tasks=tasks)
         kind, options = self._kind, self.watch_options
+        self._stopping = False
         self.streams = [Stream(client, kind, namespace=name, options=options) for name in self.namespaces]
 
         self.worker = Worker(
@@ -92,12 +93,14 @@ class Watcher(Server[V]):
         """Watch and call handlers until cancelled, or until the running handlers have ended after `stop`."""
         async with asyncio.TaskGroup() as group:
             streams = [group.create_task(stream.run(), name=str(stream)) for stream in self.streams]
-            await self.worker.run()
+            if not self._stopping:
+                await self.worker.run()
             for stream in streams:
                 stream.cancel()
 
     def stop(self) -> None:
         """Call no further handler."""
+        self._stopping = True
         self.worker.stop()
 
     @property

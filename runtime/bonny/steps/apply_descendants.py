@@ -129,7 +129,7 @@ class ApplyDescendants:
 
     async def _apply(self, axn: Reconcile[Any], descendant: Descendant, *, hold: bool) -> Outcome:
         """Create or change one descendant if needed; with `hold` only if another writer changed or deleted it."""
-        kind = _declared(axn, descendant.resource)
+        kind = declared(axn, descendant.resource)
         wanted = prepared(
             descendant, axn.identity, operator=axn.context.operator, kind=kind, owner_namespaced=axn.kind.namespaced
         )
@@ -239,7 +239,7 @@ def prepared(
 def _must_be_ours(axn: Reconcile[Any], descendant: Descendant, wanted: Resource, live: Resource) -> None:
     if descendant.adopt or axn.uid in owners_of(live):
         return
-    axn.context.contested(_declared(axn, wanted), key_of(wanted))
+    axn.context.contested(declared(axn, wanted), key_of(wanted))
     if live["metadata"].get("deletionTimestamp"):
         remedy = "it is being deleted, and ours is created once it is gone"
     else:
@@ -257,7 +257,8 @@ async def _owner_must_exist(axn: Reconcile[Any]) -> None:
         raise Retry(f"{identify(axn.identity)} was deleted, but the watch has not reported it yet")
 
 
-def _declared(axn: Reconcile[Any], resource: Mapping[str, Any]) -> Owned:
+def declared(axn: Reconcile[Any], resource: Mapping[str, Any]) -> Owned:
+    """The kind of a descendant, as the controller owns it. Raises: `UndeclaredKind`."""
     namespace = resource["metadata"].get("namespace") or axn.key.namespace
     for kind in axn.context.owns:
         if kind.gvk == gvk_of(resource) and kind.namespace in (None, namespace):
@@ -337,6 +338,8 @@ async def _change(
     key, context = key_of(wanted), axn.context
     last = context.applied_records.get((kind, key))
     sent = {**wanted, "metadata": {**wanted["metadata"], "uid": before["metadata"]["uid"]}}
+    if not before["metadata"].get("managedFields") and axn.uid in owners_of(before):
+        await _claim(axn, kind, before)
     try:
         with context.writing(kind, key) as wrote:
             live, _ = await context.client.apply(kind, sent, manager=context.manager, force=True)
@@ -359,6 +362,23 @@ async def _change(
         return CREATED
     context.applied_records[kind, key] = applied_record(wanted, live, now[1])
     return UPDATED if changed else None
+
+
+async def _claim(axn: Reconcile[Any], kind: Owned, child: Resource) -> None:
+    """Name our manager in a child of ours whose managedFields another client removed.
+
+    Without any manager, the API server would note `before-first-apply` as another owner of all fields at the next
+    apply, and then no field that is not wanted any more would ever be removed. Which fields were ours is unknown: our
+    label stands for them until the apply names all.
+    Raises: `Conflict` if the child changed in the meantime.
+    """
+    label: Resource = {"f:metadata": {"f:labels": {f"f:{OWNER_UID}": {}}}}
+    entry = {"manager": axn.context.manager, "operation": "Apply", "apiVersion": kind.api_version}
+    seen = {name: child["metadata"][name] for name in ("uid", "resourceVersion")}
+    patch = {"metadata": {**seen, "managedFields": [{**entry, "fieldsType": "FieldsV1", "fieldsV1": label}]}}
+    with axn.context.writing(kind, key_of(child)) as wrote:
+        stored = await axn.context.client.merge_patch(kind, key_of(child), patch)
+        wrote(stored["metadata"]["resourceVersion"])
 
 
 def advise(refused: Invalid, kind: Kind) -> None:

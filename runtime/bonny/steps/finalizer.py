@@ -14,7 +14,7 @@ object of the one before is gone; the lowest level is left to the garbage collec
 called again each time. `kubectl delete --cascade=orphan` keeps all children; `--cascade=foreground` keeps no order.
 
 Both changes are JSON patches that test the UID and the list of finalizers that they were decided on, so a re-created
-object or another writer's finalizer is never touched.
+object or another writer's finalizer is never touched. If admission undoes one, `Retry` says so, and no handler runs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Finalizer:
         return self._name or (own if controller.finalizes() else None)
 
     def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
-        """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries."""
+        """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries;
+        `Retry` if another writer, or admission, undoes the change."""
         name = self.name_for(type(axn.controller), axn.context.finalizer)
         return OVER if name is None or axn.action is Action.DELETE else self._finalize_or_add(axn, name)
 
@@ -80,6 +81,7 @@ class Finalizer:
                 await call_handler(implementation, axn, seconds=controller.timeout, name=f"the finalizer {name}")
                 await _delete_children(axn)
                 await _patch(axn, name, wanted=False)
+                _must_stick(axn, name, wanted=False)
         elif not _is_on(axn, name) and (self._when is None or self._when(axn)):
             _ = axn.spec  # an object that does not fit the schema gets no finalizer
             subject, fights = (axn.uid, name), axn.context.fights
@@ -89,6 +91,7 @@ class Finalizer:
             await _patch(axn, name, wanted=True)
             if fights.corrected(subject, now=time.monotonic()):
                 report_fight(axn, f"another writer removes the finalizer {name} each time it is added")
+            _must_stick(axn, name, wanted=True)
 
 
 def finalizers_of(
@@ -102,6 +105,13 @@ def finalizers_of(
 
 def _is_on(axn: Reconcile[Any], name: str) -> bool:
     return name in axn.shown.meta.finalizers
+
+
+def _must_stick(axn: Reconcile[Any], name: str, *, wanted: bool) -> None:
+    """Admission may change what a patch stores, and the answer is a success all the same. Raises: `Retry`."""
+    if not axn.halted and _is_on(axn, name) != wanted:
+        done, undoes = ("added", "removes it") if wanted else ("removed", "adds it again")
+        raise Retry(f"the finalizer {name} was {done}, but an admission webhook or policy of the cluster {undoes}")
 
 
 async def _is_still_on(axn: Reconcile[Any], name: str) -> bool:

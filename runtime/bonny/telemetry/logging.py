@@ -1,9 +1,10 @@
 """Logging: one line for each event, a constant message with key/values, for people (console) or machines (json).
 
 In the console format each reconcile is one aligned line: result, object, reasons, duration. Object bodies and tokens
-never reach a log call. A text of more than 16 Ki characters is logged without its middle. Characters that UTF-8 cannot
-encode are logged as escapes. The traceback of an error is written once in an hour: until then, lines about errors of
-its type that were raised at the same place count them instead.
+never reach a log call. A text of more than 16 Ki characters is logged without its middle. Characters that are not
+printable are logged as escapes: a terminal would obey them, and UTF-8 cannot encode all of them. The traceback of an
+error is written once in an hour: until then, lines about errors of its type that were raised at the same place count
+them instead.
 
 Every line that is logged during a reconcile names its object, because the worker called `about` before. All lines of
 one reconcile have the same `reconcile_id`, which is unique.
@@ -28,6 +29,8 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+from ..resource import printable
+
 # The attributes of every LogRecord; all others came by `extra`.
 STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -40,9 +43,12 @@ RUNTIME: Final = str(Path(__file__).parents[1])
 # Codes of a terminal (ECMA-48, SGR).
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 LEVELS: Final = {"DEBUG": DIM, "INFO": DIM, "WARNING": YELLOW, "ERROR": RED, "CRITICAL": RED}
-# The result of a reconcile, by the worker's message and its level.
+# The result of a reconcile or of a scheduler's decision, by the message and its level.
 WORKER: Final = "bonny.engine.worker"
+SCHEDULER: Final = "bonny.scheduler.server"
 OUTCOMES: Final = {
+    ("bound", logging.DEBUG): ("bound", GREEN),
+    ("no node", logging.DEBUG): ("waits", YELLOW),
     ("reconciled", logging.INFO): ("applied", GREEN),
     ("reconciled", logging.DEBUG): ("unchanged", DIM),
     ("waiting", logging.INFO): ("waiting", YELLOW),
@@ -167,9 +173,9 @@ class _Json(_Formatter):
         with contextlib.suppress(Exception):
             encoded = msgspec.json.encode(line, enc_hook=str)
             if len(encoded) <= LONGEST:
-                return encoded.decode()
+                return printable(encoded.decode())
         plain = {_text(k): v if isinstance(v, int | float | None) else _text(v) for k, v in line.items()}
-        return msgspec.json.encode(plain).decode()
+        return printable(msgspec.json.encode(plain).decode())
 
 
 class _Console(_Formatter):
@@ -182,32 +188,45 @@ class _Console(_Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
-        outcome = OUTCOMES.get((record.msg, record.levelno)) if record.name == WORKER else None
+        outcome = OUTCOMES.get((record.msg, record.levelno)) if record.name in (WORKER, SCHEDULER) else None
         if outcome is not None:
             line = f"{self._painted(*outcome)} {self._reconcile(vars(record))}"
         else:
             level = self._painted(record.levelname.lower(), LEVELS.get(record.levelname, ""))
             extras = ((name, value) for name, value in _extras(record).items() if name not in FOR_MACHINES)
-            pairs = " ".join(f"{self._painted(f'{_text(name)}=', DIM, 0)}{_shown(value)}" for name, value in extras)
-            line = f"{level} {_text(record.getMessage()):<24} {pairs}".rstrip()
+            shown = ((f"{_in_one_line(name)}=", _shown(value)) for name, value in extras)
+            pairs = " ".join(f"{self._painted(name, DIM, 0)}{value}" for name, value in shown)
+            line = f"{level} {_in_one_line(record.getMessage()):<24} {pairs}".rstrip()
         line = f"{self._painted(time, DIM, 0)} {line}"
         if (count := self._occurrences(record)) > 1:
             return f"{line}{self._painted(f'; traceback above, occurrence {count}', DIM, 0)}"
-        return f"{line}\n{_text(self.formatException(record.exc_info))}" if record.exc_info else line
+        if record.exc_info:
+            line += "\n" + printable(_text(self.formatException(record.exc_info)), kept="\n\t")
+        return line
 
     def _reconcile(self, fields: Mapping[str, Any]) -> str:
-        """Object, controller, reasons, duration, next try. A column is as wide as its widest value so far."""
-        for name in COLUMNS:
-            self._widths[name] = min(max(self._widths[name], len(fields.get(name, ""))), WIDEST)
-        line = "  ".join(f"{fields.get(name, ''):{width}}" for name, width in self._widths.items())
+        """Object, controller, reasons, duration, next try. A column is as wide as its widest value so far.
+
+        Of a decision: scheduler, pod, and the node or why there is none.
+        """
+        if "scheduler" in fields:
+            columns = {"controller": fields["scheduler"], "object": _in_one_line(fields["pod"])}
+            fields = {"because": fields.get("node") or fields["why"]}
+        else:
+            columns = {name: _in_one_line(fields.get(name, "")) for name in COLUMNS}
+        for name, text in columns.items():
+            self._widths[name] = min(max(self._widths[name], len(text)), WIDEST)
+        line = "  ".join(f"{text:{self._widths[name]}}" for name, text in columns.items())
         if "seconds" in fields:
             line += f"  {fields['seconds'] * 1000:5.0f} ms"
         if "error" in fields:
             # The traceback shows the step.
-            error = _in_one_line(_text(fields["error"].partition("; in step ")[0]))
+            error = _in_one_line(fields["error"].partition("; in step ")[0])
             line += f"  {self._painted(error, BOLD, 0)}"
+        if "at" in fields:
+            line += f"  at {os.path.relpath(fields['at'])}"
         if "because" in fields:
-            line += f"  {_in_one_line(_text(fields['because']))}"
+            line += f"  {_in_one_line(fields['because'])}"
         if "retry_in_seconds" in fields:
             line += self._painted(f"; next try in {fields['retry_in_seconds']:.1f} s", DIM, 0)
         return line.rstrip()
@@ -234,9 +253,9 @@ def _text(value: object) -> str:
 
 def _shown(value: object) -> str:
     text = _text(value)
-    return json.dumps(text, ensure_ascii=False) if " " in text or not text or "\n" in text else text
+    plain = text and text.isprintable() and " " not in text
+    return text if plain else printable(json.dumps(text, ensure_ascii=False))
 
 
-def _in_one_line(text: str) -> str:
-    """`text` with line breaks and control characters escaped as in JSON, and quotes as they are."""
-    return json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
+def _in_one_line(value: object) -> str:
+    return printable(_text(value))

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, Required, TypedDict
 
-from .core_v1 import PersistentVolumeClaim, PodTemplateSpec
+from .core_v1 import PersistentVolumeClaim, PersistentVolumeClaimTemplate, PodTemplateSpec
 from .meta_v1 import LabelSelector, NamedMeta, ObjectMeta
 
 class ControllerRevision(TypedDict, total=False):
@@ -319,7 +319,7 @@ class StatefulSetSpec(TypedDict, total=False):
     "template is the object that describes the pod that will be created if insufficient replicas are detected."
     updateStrategy: StatefulSetUpdateStrategy
     "updateStrategy indicates the StatefulSetUpdateStrategy that will be employed to update Pods in the StatefulSet when a revision is made to Template."
-    volumeClaimTemplates: list[PersistentVolumeClaim]
+    volumeClaimTemplates: list[PersistentVolumeClaim | PersistentVolumeClaimTemplate]
     "volumeClaimTemplates is a list of claims that pods are allowed to reference."
 
 

@@ -12,14 +12,16 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from ..api.policies import Operation
 from ..calling import HandlerTimeout, call, report, stopping
 from ..client.api import Client
+from ..core.fields import digest
 from ..resource import Key, Resource
 from ..telemetry.logging import about
 from .admission import Admission
@@ -32,10 +34,14 @@ SPARE_SECONDS: Final = 0.5
 THREADS: Final = 32
 # Not that of handlers: a replica that lost its lease waits for those, and reviews go on there.
 THREAD: Final = "webhook"
+# Smaller ones hold the event loop for less than 0.1 s, whatever is in them; most need less time than a thread.
+LARGE_BYTES: Final = 16 * 2**10
 OUTCOMES: Final = ("allowed", "denied", "error", "timeout")
 
 Answer: TypeAlias = tuple[HTTPStatus, bytes]
 """200 and JSON, or an error and its text."""
+
+T = TypeVar("T")
 
 log = logging.getLogger("bonny.webhooks")
 
@@ -75,7 +81,7 @@ class Reviewer:
         stopping.set(lambda: connection is not None and connection.cancelling() > 0)
         try:
             # In a task of its own: a handler that cancels its task does not cancel that of the connection.
-            outcome, answer = await asyncio.create_task(self._respond(path, request, seconds))
+            outcome, answer = await asyncio.create_task(self._respond(path, body, request, seconds))
             status = HTTPStatus.OK
         except Exception as error:  # noqa: BLE001  the failure policy decides about the write
             text = "failed"
@@ -87,23 +93,23 @@ class Reviewer:
             self.reviews[path, request.operation, outcome] += 1
         return status, answer
 
-    async def _respond(self, path: str, request: Request, seconds: float) -> tuple[str, bytes]:
+    async def _respond(self, path: str, body: bytes, request: Request, seconds: float) -> tuple[str, bytes]:
         """The outcome and the AdmissionReview. Raises: what the handler raises, except for a refusal."""
         kind = request.kind
         version = self._admission.version_for(kind.group, kind.version, kind.kind, default_group=self._group)
         review, operations = Review[Any](request, version, self._client), []
-        given = msgspec.json.encode(review.resource) if path == self._admission.path("mutate") else None
+        came = digest(review.resource) if path == self._admission.path("mutate") else None
         handler = self._handlers.get((path, request.operation))
         try:
             if handler is not None:
                 await self._call(handler, review, seconds)
-            if given is not None:
-                operations = patch(review, msgspec.json.decode(given))
+            if came is not None:
+                operations = await aside(body, partial(_patched, review, came, body))
         except Denied as denied:
             review.denials.append(denied)
         except Exception as error:
             # The API server checks the schema after `default`, and says what does not fit.
-            if error is not review.misfit or given is None:
+            if error is not review.misfit or came is None:
                 raise
         return "denied" if review.denials else "allowed", _response(request, review, operations)
 
@@ -129,6 +135,17 @@ class Reviewer:
     def _returned(self, thread: asyncio.Future[object]) -> None:
         thread.exception()  # asyncio would log an error that was not looked at
         self._slots.release()
+
+
+async def aside(body: bytes, work: Callable[[], T]) -> T:
+    """The result of `work` on `body`: of a large one from a thread, so that the event loop goes on."""
+    return cast("T", await call(work, name=THREAD, thread=THREAD)) if len(body) > LARGE_BYTES else work()
+
+
+def _patched(review: Review[Any], came: bytes, body: bytes) -> list[Resource]:
+    """The patch; `came` is the digest of the object in `body`, which is decoded again only if `default` changed it."""
+    unchanged = digest(review.resource) == came
+    return patch(review, review.resource if unchanged else read(body).object or {})
 
 
 def _response(request: Request, review: Review[Any], operations: list[Resource]) -> bytes:

@@ -6,11 +6,9 @@ arrive is up to the server.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
-from contextlib import nullcontext
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -19,15 +17,19 @@ from ..client.api import Client
 from ..core.meters import Histogram
 from .answers import Answer, Reviewer
 from .conversion import Converter
+from .memory import MOST_MEMORY, Memory, needed
 from .names import CONVERT
 
 if TYPE_CHECKING:
     from ..operator import Operator
 
-# Larger reviews are answered one after the other: working on one takes some 50 times its bytes of memory.
-LARGE_BYTES: Final = 256 * 2**10
 # A review has 3 MiB at most, twice.
 MOST_BYTES: Final = 7 * 2**20
+# The API server shows the text of an answer with this code only in a Status.
+TOO_LARGE: Final = (
+    b'{"apiVersion":"v1","kind":"Status","status":"Failure","code":413,"message":"the review has %d KiB, which is too '
+    b'large: write an object that needs at most %d KiB, and with its fields and items %d MiB of memory"}'
+)
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -55,7 +57,7 @@ class WebhookApp:
         self.seconds: dict[str, Histogram] = {path: Histogram() for path in self.routes}
         """Time from the last byte of a request to its answer, by path."""
 
-        self._large = asyncio.Lock()
+        self._memory = Memory()
         self.answers: Counter[tuple[str, int]] = Counter({(path, int(HTTPStatus.OK)): 0 for path in self.routes})
         """Answers by path and status code."""
 
@@ -68,21 +70,22 @@ class WebhookApp:
                 return
             body += message.get("body", b"")
             more = message.get("more_body", False)
-        status, answer = await self._answer(request, bytes(body))
-        content_type = b"application/json" if status is HTTPStatus.OK else b"text/plain; charset=utf-8"
+        status, answer = await self._answer(request["path"], body)
+        content_type = b"application/json" if answer[:1] == b"{" else b"text/plain; charset=utf-8"
         headers = [(b"content-length", b"%d" % len(answer)), (b"content-type", content_type)]
         await send({"type": "http.response.start", "status": int(status), "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
-    async def _answer(self, request: Message, body: bytes) -> Answer:
-        path: str = request["path"]
+    async def _answer(self, path: str, body: Any) -> Answer:
         if path not in self.routes:
             return HTTPStatus.NOT_FOUND, b"404: Not Found"
-        if len(body) > MOST_BYTES:
-            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"413: Content Too Large"
-        began = time.monotonic()
-        async with self._large if len(body) > LARGE_BYTES else nullcontext():
-            answer = await self.routes[path](body)
+        began, memory = time.monotonic(), needed(body)
+        if len(body) > MOST_BYTES or (memory > MOST_MEMORY and path != CONVERT):
+            text = TOO_LARGE % (len(body) >> 10, MOST_BYTES >> 10, MOST_MEMORY >> 20)
+            answer = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text
+        else:
+            async with self._memory.taken(min(memory, MOST_MEMORY)):
+                answer = await self.routes[path](body)
         self.seconds[path].observe(time.monotonic() - began)
         self.answers[path, int(answer[0])] += 1
         return answer

@@ -17,8 +17,8 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property, partial
 from http import HTTPStatus
 from typing import Final
 
@@ -29,8 +29,9 @@ from ..api.validation import as_stored, fitting
 from ..api.version import Version
 from ..naming import is_label_value, is_qualified_name
 from ..resource import Key, Resource
-from .answers import Answer
+from .answers import Answer, aside
 from .lost import Loss, digest, losses, places, restored
+from .memory import MOST_MEMORY, needed
 
 CARRIED: Final = "conversion.bonny.dev/"
 """Annotations that start with it carry values that the version at hand cannot hold: one each, with its version."""
@@ -51,12 +52,23 @@ _OURS: Final = ("labels", "annotations")
 
 class _Request(msgspec.Struct):
     uid: str
-    objects: list[Resource]
+    objects: list[msgspec.Raw]
     version: str = msgspec.field(name="desiredAPIVersion")
 
 
 class _Review(msgspec.Struct):
     request: _Request
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Head(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+    metadata: _Metadata
 
 
 class _Form:
@@ -108,25 +120,44 @@ class Converter:
         """Answer the ConversionReview `body`: one object for each, in their order."""
         try:
             request = msgspec.json.decode(body, type=_Review).request
+            response: Resource = {"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": []}
+            async with self._turn:
+                await asyncio.sleep(0)
+                for raw in map(bytes, request.objects):
+                    converted = await aside(raw, partial(self._converted, raw, request.version))
+                    response["convertedObjects"].append(converted)
         except (msgspec.DecodeError, RecursionError):
             return HTTPStatus.BAD_REQUEST, b"not a ConversionReview of apiextensions.k8s.io/v1"
-        response: Resource = {"uid": request.uid, "result": {"status": "Success"}}
-        async with self._turn:
-            await asyncio.sleep(0)
-            try:
-                response["convertedObjects"] = [self.convert(each, request.version) for each in request.objects]
-            except LookupError as error:
-                response["result"] = {"status": "Failure", "message": error.args[0]}
+        except LookupError as error:
+            response["result"] = {"status": "Failure", "message": error.args[0]}
+            del response["convertedObjects"]
         review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
         return HTTPStatus.OK, msgspec.json.encode(review)
+
+    def _converted(self, raw: bytes, api_version: str) -> msgspec.Raw:
+        """The object in `raw`; one that needs too much memory has another version alone, as one that is too deep."""
+        if needed(raw) <= MOST_MEMORY:
+            return msgspec.Raw(msgspec.json.encode(self.convert(msgspec.json.decode(raw, type=Resource), api_version)))
+        self._pass_on(msgspec.to_builtins(msgspec.json.decode(raw, type=_Head)), api_version)
+        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        return msgspec.Raw(msgspec.json.encode({**fields, "apiVersion": api_version}))
+
+    def _versions(self, resource: Resource, api_version: str) -> Iterator[_Form]:
+        for name in ((resource["apiVersion"], resource["kind"]), (api_version, resource["kind"])):
+            if name not in self._forms:
+                raise LookupError(f"this release of the operator has no {name[1]} in version {name[0]}")
+            yield self._forms[name]
+
+    def _pass_on(self, resource: Resource, api_version: str) -> None:
+        """Report and count that it is not converted."""
+        source, target = self._versions(resource, api_version)
+        self._report(resource, "lost", f"{source.name} to {target.name}")
+        self.objects[resource["kind"], "lost"] += 1
 
     def convert(self, resource: Resource, api_version: str) -> Resource:
         """`resource` in another version of its kind. Raises: `LookupError` for a version that this image lacks."""
         kind = resource["kind"]
-        names = ((resource["apiVersion"], kind), (api_version, kind))
-        if missing := [name for name in names if name not in self._forms]:
-            raise LookupError(f"this release of the operator has no {missing[0][1]} in version {missing[0][0]}")
-        source, target = (self._forms[name] for name in names)
+        source, target = self._versions(resource, api_version)
         hub = self._hubs[api_version.rpartition("/")[0], kind]
         conversion = _Conversion(resource, self._report)
         try:
@@ -134,8 +165,7 @@ class Converter:
                 if one is not other:
                     conversion.go(one, other)
         except RecursionError:
-            self._report(resource, "lost", f"{source.name} to {target.name}")
-            self.objects[kind, "lost"] += 1
+            self._pass_on(resource, api_version)
             return {**resource, "apiVersion": api_version}
         converted = conversion.object(conversion.content, target)
         outcome = "failed" if conversion.failed else "carried" if conversion.data else "converted"
@@ -219,12 +249,14 @@ class _Conversion:
         function = target.version.from_hub if source.version.hub else source.version.to_hub
         made = content
         try:
-            given = msgspec.json.decode(msgspec.json.encode(self.object(content, source)))
-            made = _content(msgspec.json.decode(msgspec.json.encode(function(given)), type=Resource))
+            text = msgspec.json.encode(self.object(content, source))
+            text = msgspec.json.encode(function(msgspec.json.decode(text)))
+            made = _content(msgspec.json.decode(text, type=Resource))
         except BaseException as error:  # noqa: BLE001  also sys.exit: it must not hide all objects of the kind
             self.failed = True
             self._report(self._resource, "failed", function.__qualname__, type(error).__name__)
-        return target.fit(as_stored(made, target.schema), content)
+        made = as_stored(made, target.schema)
+        return target.fit(made, content)
 
     def _restored(
         self, made: Resource, kept: list[Loss], was: Resource, source: _Form, target: _Form

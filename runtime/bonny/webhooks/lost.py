@@ -11,6 +11,7 @@ user has changed the field in the other version meanwhile: then the user's value
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Annotated, Any, TypeAlias
@@ -57,9 +58,11 @@ def losses(came_back: Resource, was: Resource, schema: Resource) -> list[Loss]:
     """The differences that restore `was` from `came_back`."""
     if _text(came_back) == _text(was):
         return []
-    one, other = dict(_flat(came_back, schema)), dict(_flat(was, schema))
-    pairs = ((path, one.get(path, msgspec.UNSET), other.get(path, msgspec.UNSET)) for path in one | other)
-    return [_loss(path, here, lost) for path, here, lost in pairs if _text(here) != _text(lost)]
+    here = dict(_flat(came_back, schema))
+    # One value after the other: all of both objects, with their paths, would take much memory.
+    pairs = ((path, here.pop(path, msgspec.UNSET), lost) for path, lost in _flat(was, schema))
+    found = [_loss(path, one, lost) for path, one, lost in pairs if _text(one) != _text(lost)]
+    return found + [_loss(path, one, msgspec.UNSET) for path, one in here.items()]
 
 
 def places(lost: Iterable[Loss]) -> set[tuple[Path, str]]:
@@ -106,10 +109,10 @@ def _loss(path: Path, here: Any, lost: Any) -> Loss:
 
 def _items(here: list[Any], pairs: Iterable[tuple[str, Any]]) -> list[Any]:
     """The items, with the lost ones in place of what came back for them, wherever the user moved that."""
-    lost: dict[str, list[Any]] = {}
+    lost: dict[str, deque[Any]] = {}
     for came_back, item in pairs:
-        lost.setdefault(came_back, []).append(item)
-    return [found.pop(0) if (found := lost.get(digest(item))) else item for item in here]
+        lost.setdefault(came_back, deque()).append(item)
+    return [found.popleft() if (found := lost.get(digest(item))) else item for item in here]
 
 
 def _flat(content: Any, schema: Resource, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -127,10 +130,15 @@ def _flat(content: Any, schema: Resource, path: Path = ()) -> Iterator[tuple[Pat
 
 def _nested(flat: dict[Path, Any]) -> Any:
     """The opposite of `_flat`. A field or item whose object or list is missing was changed by the user, and stays."""
-    own, parts = flat.pop((), None), dict[Step, dict[Path, Any]]()
-    for path, value in flat.items():
-        parts.setdefault(path[0], {})[path[1:]] = value
-    made = {step: _nested(part) for step, part in parts.items()}
+    own, parts = flat.pop((), None), dict[Step, Any]()
+    for (step, *inside), value in flat.items():
+        if not (inside or isinstance(value, (dict, tuple)) or isinstance(parts.get(step), dict)):
+            parts[step] = value  # most are such: a dict for each would take most of the memory
+            continue
+        if not isinstance(parts.get(step), dict):
+            parts[step] = {}
+        parts[step][tuple(inside)] = value
+    made = {step: _nested(part) if isinstance(part, dict) else part for step, part in parts.items()}
     if isinstance(own, tuple) or any(isinstance(step, tuple) for step in made):
         order = {step: index for index, step in enumerate(own or ())}
         return [made[step] for step in sorted(made, key=lambda step: order.get(step, len(order)))]

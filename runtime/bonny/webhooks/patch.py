@@ -7,6 +7,7 @@ fields that the class does not know, nulls, and numbers like `1.0` stay as they 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
@@ -25,18 +26,24 @@ from .review import Review
 FIXED: Final = frozenset(
     ("/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace", "/metadata/uid")
 )
+# Of names that people choose. A key of a map may have megabytes.
+LONGEST_PATH: Final = 1024
 
 
 def patch(review: Review[Any], given: Resource) -> list[Resource]:
     """The operations that turn `given`, the object as it came, into what `default` made of it.
 
+    `given` is `review.resource` itself where only the typed spec may differ. The typed spec is dropped: two of a large
+    object would take twice the memory.
     Left out is what the API server would not store: of a write of the status all but the status, and the other way
     round. Raises: `OptionError` when `default` changed the identity of the object, or set a number that JSON lacks.
     """
-    wanted: Resource = msgspec.to_builtins(review.resource, str_keys=True)
+    same_object = given is review.resource
+    wanted: Resource = {**given} if same_object else msgspec.to_builtins(review.resource, str_keys=True)
     if isinstance(review.given_spec, Spec) and review.version is not None:
-        before, after = _fields(review.version.spec_of(given)), _fields(review.given_spec)
+        after, review.given_spec = _fields(review.given_spec), None
         _check_numbers(after, "spec")
+        before = _fields(review.version.spec_of(given))
         if not same(before, after):
             wanted["spec"] = merge(wanted.get("spec"), before, after)
     elif review.given_spec and "spec" not in given:
@@ -70,23 +77,26 @@ def _items(raw: list[Any], before: list[Any], after: list[Any]) -> Iterator[Any]
 
     That is an equal one, wherever it stood; for the rest the one in order if as many are left, else at the same index.
     """
-    places: dict[bytes, list[int]] = {}
+    places: dict[bytes, deque[int]] = {}
     for index, item in enumerate(before):
-        places.setdefault(digest(item), []).append(index)
-    origins = [found.pop(0) if (found := places.get(digest(item))) else None for item in after]
+        places.setdefault(digest(item), deque()).append(index)
+    origins = [found.popleft() if (found := places.get(digest(item))) else None for item in after]
     left = sorted(index for indexes in places.values() for index in indexes)
     changed = [index for index, origin in enumerate(origins) if origin is None]
-    pairs = dict(zip(changed, left, strict=True)) if len(changed) == len(left) else {i: i for i in changed if i in left}
+    pairs = dict(zip(changed, left, strict=True)) if len(changed) == len(left) else {i: i for i in {*changed} & {*left}}
     for index, (origin, item) in enumerate(zip(origins, after, strict=True)):
         place = pairs.get(index) if origin is None else origin
         yield item if place is None else merge(raw[place], before[place], item)
 
 
 def difference(before: Any, after: Any, path: str = "") -> Iterator[Resource]:
-    """The operations that turn `before` into `after`. Lists of different lengths are replaced as a whole."""
-    if same(before, after):
+    """The operations that turn `before` into `after`. Lists of different lengths are replaced as a whole, and so is
+    what has a long path, which each operation below it would repeat."""
+    if before is after or same(before, after):
         return
-    if isinstance(before, dict) and isinstance(after, dict):
+    if len(path) > LONGEST_PATH:
+        yield {"op": "replace", "path": path, "value": after}
+    elif isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             where = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
             if name not in after:

@@ -57,9 +57,10 @@ class Comparison:
     the runtime chooses among them."""
 
     def __str__(self) -> str:
+        # What is to be done stands last, next to the prompt: a short run leaves much unused.
         parts = {
-            "used but not granted; add to `rules` of the controller that needs them": self.missing,
             "granted but never used this time": self.unused,
+            "used but not granted; add to `rules` of the controller that needs them": self.missing,
         }
         texts = [
             f"permissions {title}:\n" + "".join(f"  {line}\n" for line in _lines(rules))
@@ -106,8 +107,8 @@ class PermissionRecorder:
     def compared_with(self, rules: Mapping[str, Iterable[Resource]]) -> Comparison:
         """Compare with policy rules by namespace, such as `bonny.run.rbac.grants` returns."""
         granted, used = set(permissions(rules)), set(self.used)
-        missing = {asked._replace(names=()) for asked in used if not any(_covers(grant, asked) for grant in granted)}
-        unused = {grant for grant in granted if _observable(grant) and not any(_covers(grant, asked) for asked in used)}
+        missing = {asked._replace(names=()) for asked in used if not any(covers(grant, asked) for grant in granted)}
+        unused = {grant for grant in granted if _observable(grant) and not any(covers(grant, asked) for asked in used)}
         unused -= {grant for grant in unused if _reads_otherwise(grant, granted, unused)}
         return Comparison(as_rules(missing), as_rules(unused))
 
@@ -129,7 +130,7 @@ def record_permissions() -> Iterator[PermissionRecorder]:
         detach(listener)
 
 
-def _covers(granted: Permission, asked: Permission) -> bool:
+def covers(granted: Permission, asked: Permission) -> bool:
     """As RBAC decides: a permission for named objects does not cover a request that names none."""
     return (
         granted[1:3] == asked[1:3]

@@ -56,12 +56,18 @@ def warnings(operator: Operator, documents: Sequence[Resource]) -> Iterator[str]
     """The risks of these documents, which are the operator's manifest: one sentence each."""
     webhooks = [webhook for each in documents for webhook in each.get("webhooks", ())]
     closed = dict.fromkeys(each["name"] for each in webhooks if each.get("failurePolicy") == "Fail")
-    if closed and any(each["kind"] == "Deployment" and each["spec"].get("replicas") == 1 for each in documents):
+    single = any(each["kind"] == "Deployment" and each["spec"].get("replicas") == 1 for each in documents)
+    if closed and single:
         yield (
             f"the operator has one replica, and while it restarts all writes that {', '.join(closed)} reviews are "
             "refused: use Deploy(replicas=2)"
         )
     converted = ", ".join(hub.kind for hub in operator.converted)
+    if converted and single:
+        yield (
+            f"the operator has one replica, and while it restarts objects of {converted} can be read and written in "
+            "the version in which they are stored only: use Deploy(replicas=2)"
+        )
     if converted and operator.watch == "namespace":
         yield (
             f"a cluster has one converter of {converted}: install this operator in one namespace only, or handle all "

@@ -148,7 +148,7 @@ def manifest(
     without: Annotated[Iterable[str] | None, "parts to leave out, by name: network-policy,service,pdb"] = None,
 ) -> None:
     """Write the manifest of the operator: CRDs, permissions, Deployment."""
-    from ..manifest import bundle, command, webhook_checks
+    from ..manifest import bundle, command, granting, webhook_checks
     from .imports import lacking_for_certificates
 
     project = Project.at(Path(c.root))
@@ -166,7 +166,8 @@ def manifest(
     command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
     if out != "-":
         print(f"wrote {out}")
-    for each in (*webhook_checks.warnings(operator, objects), *lacking_for_certificates(project, operator)):
+    risks = (*webhook_checks.warnings(operator, objects), *granting.warnings(operator))
+    for each in (*risks, *lacking_for_certificates(project, operator)):
         print(f"warning: {each}", file=sys.stderr)
 
 
@@ -266,22 +267,24 @@ def update_vendored(
         str, "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)"
     ] = "",
     from_: Annotated[str, "folder or URL of the template (default: the one that is recorded)"] = "",
-    force: Annotated[bool, "also replace files of vendor/ that were edited here"] = False,
+    force: Annotated[bool, "also replace files that were edited here"] = False,
 ) -> None:
-    """Replace vendor/bonny and vendor/bonny_dev with another version of the template."""
-    from .update_runtime import update_runtime
+    """Replace the runtime and the developer tools with another version of the template."""
+    from .update_runtime import OUTCOMES, SHOWN, update_runtime
 
     report = update_runtime(Path(c.root), ref=ref, origin=from_, force=force)
     if report.changelog:
         print(f"{report.changelog}\n")
-    print(f"vendor/bonny and vendor/bonny_dev are {report.after} now, from {report.origin}; before: {report.before}")
-    for name, changed in report.kept:
-        advice = "; the new version changed it, too: compare them" if changed else ""
-        print(f"kept vendor/{name}, which was edited here{advice}")
+    print(f"vendor/bonny and the developer tools are {report.after} now, from {report.origin}; before: {report.before}")
+    for name in report.changed[:SHOWN]:
+        print(f"vendor/bonny/{name} is changed by the new version")
+    if more := report.changed[SHOWN:]:
+        print(f"and {len(more)} more: git diff shows them")
+    for name, outcome in report.edited:
+        print(f"vendor/bonny/{name} was edited here: {OUTCOMES[outcome]}")
     for line in report.left:
         print(line)
-    first = "pip install -e '.[dev]', invoke lock, " if report.added else ""
-    print(f"next: {first}invoke test, and commit")
+    print("next: `uv sync` or pip install -e '.[dev]', then invoke lint, invoke test, and commit")
 
 
 # No task has the name of a module of this package: importing the module would replace the task.

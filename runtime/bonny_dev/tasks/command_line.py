@@ -21,6 +21,11 @@ from invoke.parser.context import ParserContext
 from invoke.program import Program
 
 PROGRAMS: Final = ("inv", "invoke")
+# Options that people expect there belong to the programs that these tasks run.
+PROGRAMS_OF: Final = {
+    "lint": "run `ruff check --fix`",
+    "test": "for options of pytest run `pytest`, such as `pytest -k NAME`",
+}
 UNKNOWN: Final = re.compile(r"No idea what '(.*)' is!")
 WITHOUT_VALUE: Final = re.compile(r"Flag <Argument: ([\w-]+)")
 
@@ -57,7 +62,8 @@ def _sentence(error: ParseError, parser: Parser) -> str:
     if match := UNKNOWN.fullmatch(text):
         word = match[1]
         if word.startswith("-"):
-            return f"{name} has no option {word}: {_advice(word, task.flags if task else (), _help(name))}"
+            otherwise = PROGRAMS_OF.get(name) or _help(name)
+            return f"{name} has no option {word}: {_advice(word, task.flags if task else (), otherwise)}"
         return _no_task(word, parser, after=task)
     if match := WITHOUT_VALUE.match(text):
         return f"the option --{match[1]} of {name} needs a value: {_help(name)}"

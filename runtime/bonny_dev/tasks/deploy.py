@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from bonny.client.api import Client
-from bonny.client.config import Cluster, find_cluster
+from bonny.client.config import Cluster
 from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, ServerError
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
@@ -23,7 +23,7 @@ from bonny.resource import Resource, identify, key_of
 from bonny.run.config import Config
 from bonny.telemetry.logging import LogFormat, configure
 
-from ..install import CRD, kind_of, served_kind
+from ..install import CRD, chosen_cluster, described, kind_of, served_kind
 from ..install import install as apply_all
 from ..manifest import bundle, policies, serving
 from ..project import Project
@@ -46,12 +46,11 @@ def cluster_of(context: str) -> Cluster:
     """
     if not logging.root.handlers:
         configure(LogFormat.CONSOLE, level=logging.WARNING)
-    config = Config.from_environment()
-    return find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
+    return chosen_cluster(Config.from_environment(), context)
 
 
 async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: float = 300) -> None:
-    """Apply the documents of a manifest in their order and print each one.
+    """Apply the documents of a manifest in their order and print each one, after the cluster.
 
     A namespace that exists already gets the labels of the manifest, which enforce pod security.
     Webhooks are registered when a replica of this version is ready, which may take `wait` seconds (default 300), and
@@ -65,6 +64,7 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
         print(f"{'created' if created else 'applied'} {identify(resource)}", flush=True)
 
     async with Client(cluster, user_agent="bonny-install") as client:
+        print(f"installing into {await described(client)}", flush=True)
         others = [each for each in documents if each not in configurations]
         for each in others:
             if each["kind"] == CRD.kind:
@@ -169,11 +169,11 @@ async def uninstall(
         if not sure:
             places = ", ".join(sorted({each["metadata"].get("namespace", "the cluster") for _, each in left}))
             raise UsageError(
-                f"this deletes from {cluster.source} all custom resources ({len(left)})"
+                f"this deletes from {await described(client)}, all custom resources ({len(left)})"
                 f"{f' in {places}' if left else ''}, the objects of the manifest ({len(documents)})"
                 f"{f' and all else in namespace {own}' if own in namespaces else ''}: add --yes to do it"
             )
-        print(f"uninstalling from {cluster.source}", flush=True)
+        print(f"uninstalling from {await described(client)}", flush=True)
         # The guard holds the operator's permissions to what they are for, so it stays for as long as those do.
         guard = f"{own}-{serving.GUARD}."
         called = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]

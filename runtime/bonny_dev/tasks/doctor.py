@@ -2,8 +2,9 @@
 
 It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, list of the
-operator's kinds, and what it takes to apply the samples. With webhooks: list of endpointslices and get of the Secret in
-the operator's namespace, and get of both webhook configurations. A check that is forbidden is a finding, too.
+operator's kinds, and what it takes to apply the samples. With webhooks: list of endpointslices and deployments, and get
+of the Secret, in the operator's namespace, and get of both webhook configurations. A check that is forbidden is a
+finding, too.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ import sys
 from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from bonny.api.values import quantity_value
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import (
+    MISSING_RULE,
     Forbidden,
     Invalid,
     NotFound,
@@ -36,22 +39,25 @@ from bonny.client.errors import (
     refusal,
     shows_values,
 )
+from bonny.controller import Controller
 from bonny.core.objects import decode_failure
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
 from bonny.naming import check_dns_label
 from bonny.operator import Operator
 from bonny.resource import Resource, identify, key_of
+from bonny.run.http_server import WEBHOOKS
 from bonny.run.permissions import missing_lines
 from bonny.run.rbac import grants, permissions
 from bonny.run.reviews import refused
 from bonny.tls.secret import CERTIFICATE, KEY, SECRET
 from bonny.webhooks import names
 from bonny.webhooks.ca_bundles import client_configs
+from bonny.webhooks.memory import MOST_MEMORY
 
 from ..crd.definition import crds
-from ..install import CRD, install, is_served, kind_of, kinds_of, read_documents, read_each_version
-from ..manifest import bundle
+from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents, read_each_version
+from ..manifest import bundle, granting
 from ..manifest.webhooks import webhooks, with_conversion
 from ..sandbox import Sandbox, versions
 from ..webhooks import check_converter
@@ -68,6 +74,9 @@ ROLE_SECONDS: Final = (0.5, 1.5, 0.0)
 DIFF_LINES: Final = 20
 MANIFEST: Final = "apply what `invoke manifest` writes"
 SLICE: Final = Kind("discovery.k8s.io/v1", "EndpointSlice")
+DEPLOYMENT: Final = Kind("apps/v1", "Deployment")
+# Of the process itself, with some 20,000 objects.
+OWN_MEMORY: Final = 100 * 2**20
 # The operator renews a certificate that is valid for less than a third of a year.
 FEW_DAYS: Final = 30
 # To the person whose check the API server refuses.
@@ -84,7 +93,7 @@ class Finding:
     """The result of one check."""
 
     part: str
-    """cluster, version, manifest, crd, permissions, webhook or sample."""
+    """cluster, version, manifest, crd, permissions, webhook, memory or sample."""
 
     ok: bool
     text: str
@@ -154,10 +163,14 @@ async def examine(
         for crd in with_conversion(operator, namespace, crds(operator.crds, operator.group)):
             yield await _look("crd", _crd_as_declared(client, crd), wrong=UsageError)
         # The API server of a sandbox cannot reach a Service, so the manifest for it has no webhooks.
-        yield await _look("permissions", _granted(client, operator, namespace, deployed=not installs))
+        found = await _look("permissions", _granted(client, operator, namespace, deployed=not installs))
+        yield replace(found, detail=(*found.detail, *granting.warnings(operator)))
+        for controller in granting.controllers(operator):
+            yield await _look("permissions", _grants_what_it_has(client, operator, controller))
         if operator.has_webhooks and not installs:
             yield await _look("webhook", _answered(client, operator, namespace))
             yield await _look("webhook", _certified(client, operator, namespace))
+            yield await _look("memory", _roomy(client, operator, namespace))
         for file, text in samples.items():
             yield await _look("sample", _accepted(client, operator, file, text), wrong=UsageError)
 
@@ -182,7 +195,7 @@ def _advice(error: ApiError) -> str:
 
 async def _reached(client: Client) -> str:
     await _asked(client, "GET", "/version", "read", "the version")
-    return f"{(await client.connection()).server}, {client.cluster.source}"
+    return await described(client)
 
 
 async def _supported(client: Client) -> str:
@@ -281,6 +294,21 @@ async def _certified(client: Client, operator: Operator, namespace: str) -> str:
     return f"the certificate in Secret {secret.key} is trusted, and ends in {days} days"
 
 
+async def _roomy(client: Client, operator: Operator, namespace: str) -> str:
+    """The memory limits of the Deployment leave room for what its webhooks and conversions may take."""
+    needed = OWN_MEMORY + WEBHOOKS.unanswered_bytes + MOST_MEMORY
+    label = f"app.kubernetes.io/name={operator.name}"
+    for each in await client.list(DEPLOYMENT, namespace=namespace, label_selector=label):
+        for container in each["spec"]["template"]["spec"]["containers"]:
+            limit = container.get("resources", {}).get("limits", {}).get("memory")
+            if limit is not None and container["name"] == "operator" and quantity_value(str(limit)) < needed:
+                raise _Wrong(
+                    f"Deployment {key_of(each)} has {limit} of memory, and its webhooks need {needed >> 20}Mi: "
+                    "raise the limit with `customize` of `Deploy`"
+                )
+    return f"webhooks need {needed >> 20}Mi of memory, and no Deployment of the operator has less"
+
+
 async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:
     account = f"ServiceAccount {namespace}/{operator.name}"
     needed = set(permissions(grants(operator, namespace=namespace, deployed=deployed)))
@@ -296,6 +324,22 @@ async def _granted(client: Client, operator: Operator, namespace: str, *, deploy
             f"{account} lacks {len(missing)} of {len(needed)} permissions: {MANIFEST}, or", *missing_lines(missing)
         )
     return f"{account} has all {len(needed)} permissions that it needs"
+
+
+async def _grants_what_it_has(client: Client, operator: Operator, controller: type[Controller[Any]]) -> str:
+    """Only the handler knows what a controller grants, so the conditions of its objects are read: each refusal has the
+    missing rules. In a kind without conditions, nothing is found."""
+    missing: dict[str, str] = {}
+    for kind in controller.kinds(operator.group):
+        for each in await client.list(kind):
+            for condition in (each.get("status") or {}).get("conditions") or ():
+                _, _, rules = condition.get("message", "").partition(MISSING_RULE)
+                if rules and condition["status"] != "True":
+                    missing.setdefault(rules.partition("; ")[0], identify(each))
+    if missing:
+        lines = [f"{rules}  # for {name}" for rules, name in missing.items()]
+        raise _Wrong(f"{controller.__name__} may not grant what it lacks: add to its `rules`", *lines)
+    return f"{controller.__name__} lacks no rule to grant, as far as its objects say"
 
 
 async def _accepted(client: Client, operator: Operator, file: str, text: bytes) -> str:

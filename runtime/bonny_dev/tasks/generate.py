@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bonny.errors import UsageError
+from bonny.kinds import builtin_kinds
 from bonny.naming import check_group, check_kind, check_plural, check_version
 
 from ..naming import snake_case
@@ -139,7 +140,14 @@ def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Pla
     check_free(request.kind, "a kind", texts)
     handler = "" if request.no_controller else f"\n  and the handler in {CONTROLLER}"
     note = f"Next: edit the fields in {API}{handler}; `invoke test` runs their tests.".format_map(values)
-    return Plan(root=project.root, texts={**package_of_version(project, request.version), **texts}, notes=(note,))
+    also = [
+        f"{kind} of {api_version} is a kind of Kubernetes, and this is another one of that name: to handle the objects "
+        f"of Kubernetes, remove these files and give --for {api_version}/{kind}."
+        for api_version, kind in builtin_kinds()
+        if kind == request.kind
+    ]
+    texts = {**package_of_version(project, request.version), **texts}
+    return Plan(root=project.root, texts=texts, notes=(note, *also))
 
 
 def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], values: Mapping[str, Any]) -> Plan:

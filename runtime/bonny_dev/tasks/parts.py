@@ -146,9 +146,7 @@ def plan_webhook(project: Project, of: str) -> Plan:
         notes.insert(0, f"{values['kind']} is not a kind of Kubernetes itself, and {taken}")
     if text == before:
         return replace(plan, notes=tuple(notes))
-    notes.append(
-        "Next: `uv sync`, or `pip install -e '.[dev]'`, and `invoke lock`: webhooks need the package cryptography."
-    )
+    notes.append("Next: `invoke lock`: the image needs the package cryptography, which `dev` has installed here.")
     return replace(plan, texts={**plan.texts, PROJECT: text}, edits=frozenset({PROJECT}), notes=tuple(notes))
 
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from bonny.client import Client, Forbidden, Refusal, Unauthorized, Unreachable
+from bonny.client import Client, Forbidden, NotServed, Refusal, Unauthorized, Unreachable
 from bonny.client.config import Cluster, Connection
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.operator import Operator
 from bonny.resource import Resource, identify
 
-from ..install import CRD, install, is_served, kind_of, kinds_of, read_documents
+from ..install import CRD, described, install, is_served, kind_of, kinds_of, misspelt, read_documents
 from ..manifest import bundle
 from ..webhooks import Loopback
 
@@ -30,6 +30,12 @@ ANSWER_SECONDS: Final = 10.0
 # As kubelets do: tokens of an hour, renewed after four fifths of it.
 TOKEN_SECONDS: Final = 3600
 RENEWED_AFTER: Final = 0.8
+
+
+async def announce(operator: Operator, cluster: Cluster) -> None:
+    """Print the cluster that is about to be changed. Raises: `UsageError`."""
+    async with Client(cluster, user_agent=operator.user_agent) as client:
+        print(f"installing into {await described(client)}", flush=True)
 
 
 async def install_crds(operator: Operator, cluster: Cluster, definitions: Sequence[Resource]) -> list[str]:
@@ -75,6 +81,8 @@ async def apply_samples(operator: Operator, cluster: Cluster, folder: Path, *, n
     }
     for name, documents in samples.items():
         for document in documents:
+            if problem := misspelt(document, operator):
+                raise UsageError(f"{name}: {problem}")
             if kind_of(document, kinds).namespaced:
                 document["metadata"].setdefault("namespace", namespace)
         await _apply(operator, cluster, documents, wish=f"apply {name}", manager=KUBECTL)
@@ -149,6 +157,8 @@ def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
                     f"{cluster.source} may not {wish}: {error.message}; ask an administrator to apply what "
                     "`invoke manifest --local` writes"
                 )
+            case NotServed():
+                text = f"cannot {wish}: the cluster does not serve {error.resource.partition(' ')[0]}: install it first"
             case _:
                 # The person who reads this wrote the object.
                 text = f"cannot {wish}: {error.whole_message if isinstance(error, Refusal) else error}"

@@ -21,22 +21,24 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from bonny.client.config import Cluster, Kubeconfig, find_cluster, own_namespace
+from bonny.client.config import Cluster, Kubeconfig, own_namespace
 from bonny.client.errors import shows_values
 from bonny.errors import UsageError
 from bonny.main import defaults, serve
 from bonny.operator import Operator
-from bonny.resource import Resource
+from bonny.resource import Resource, listed
 from bonny.run.config import Config, namespaces_of
 from bonny.run.rbac import Permission, needs
+from bonny.telemetry.logging import SCHEDULER, WORKER
 
 from .. import files
 from ..crd.definition import crds
+from ..install import chosen_cluster
 from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permissions
 from ..sandbox import Sandbox
 from ..webhooks import Loopback
 from .options import LocalRun
-from .provision import Account, apply_samples, install_account, install_crds, register_webhooks
+from .provision import Account, announce, apply_samples, install_account, install_crds, register_webhooks
 
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
@@ -80,8 +82,9 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
             print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
             logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
             if config.log_level <= logging.INFO:
-                # A developer wants to see every reconcile, also when nothing changed.
-                logging.getLogger("bonny.engine.worker").setLevel(logging.DEBUG)
+                # A developer wants to see every reconcile, also when nothing changed, and every scheduler's decision.
+                for name in (WORKER, SCHEDULER):
+                    logging.getLogger(name).setLevel(logging.DEBUG)
             _serve(operator, config, identity)
 
 
@@ -177,9 +180,13 @@ def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iter
 
 def _provision(operator: Operator, options: LocalRun, cluster: Cluster, definitions: list[Resource]) -> Cluster:
     """Install what the flags ask for; returns the cluster with the identity of the operator."""
+    if not (options.sandbox or CALLED_IN in os.environ):
+        asyncio.run(announce(operator, cluster))
     names = asyncio.run(install_crds(operator, cluster, definitions))
     print(f"installed {', '.join(names) or 'no CRDs'}")
     if not options.as_service_account:
+        if left_out := listed([policy.name for policy in operator.policies]):
+            print(f"admission policies are not installed ({left_out}): to try them, use --as-service-account")
         return cluster
     account = asyncio.run(install_account(operator, cluster))
     print(f"runs as ServiceAccount {account.namespace}/{account.name}, with the permissions of the manifest only")
@@ -212,7 +219,7 @@ def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
     Raises: `UsageError` when there is none.
     """
     if not options.sandbox:
-        yield find_cluster(kubeconfig=config.kubeconfig, context=options.context or config.context)
+        yield chosen_cluster(config, options.context)
         return
     print("starting a sandbox ...", flush=True)
     with Sandbox() as sandbox:

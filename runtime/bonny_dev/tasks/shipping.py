@@ -39,6 +39,11 @@ def image(
     tagged = check_image(project.tagged_image)
     if which("docker") is None and not c.config.run.dry:
         raise UsageError("docker is not installed here: install it, or let the pipeline build the image of a tag")
+    if push and not c.config.run.dry and c.run("docker buildx version", hide=True, warn=True).failed:
+        raise UsageError(
+            "--push needs docker with buildx, which builds for several platforms: install it, or let the pipeline "
+            "build the image of a tag"
+        )
     if not all((project.root / name).exists() for name in quality.LOCKS):
         lock(c)
     # Several platforms and provenance need buildx; an image for this machine does not.

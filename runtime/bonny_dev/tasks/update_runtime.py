@@ -1,6 +1,7 @@
-"""Update: replaces vendor/bonny and vendor/bonny_dev, both or neither, with another version of the template.
+"""Update: replaces vendor/bonny and the wheel of the developer tools, both or neither, with another version.
 
-The file CHECKSUMS of each lists what the template delivered, as `sha256sum --check` reads it; what differs was edited.
+The file CHECKSUMS lists what the template delivered, as `sha256sum --check` reads it; what differs was edited. The
+wheel holds the delivered files themselves, so that an edit and what the new version changed are merged.
 """
 
 from __future__ import annotations
@@ -13,101 +14,104 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from bonny.errors import UsageError
 
+from ..wheel import CHECKSUMS, PATTERN, base_of, contents, delivered, listed, pack, with_name
 from .pyproject import PROJECT, with_requirements
 
-PACKAGES: Final = ("bonny", "bonny_dev")
-CHECKSUMS: Final = "CHECKSUMS"
-CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 # The abbreviations that cookiecutter and cruft know.
 ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", "bb": "https://bitbucket.org"}
 # Of a template nothing else is read.
 READ: Final = ("runtime", "CHANGELOG.md", "pyproject.toml")
+SHOWN: Final = 20
+OUTCOMES: Final = {
+    "kept": "kept",
+    "merged": "merged with the new version",
+    "conflicts": "conflicts, choose between the lines at <<<<<<< and >>>>>>>",
+}
 
 
-class Kept(NamedTuple):
-    """A file of vendor/ that was edited here and stays; `changed` when the new version has another text for it, too."""
+class Edited(NamedTuple):
+    """A file of vendor/bonny that was edited here: `kept` as it is, `merged` with what the new version changed, or with
+    conflicts between `<<<<<<<` and `>>>>>>>`, which are left to the user."""
 
     name: str
-    changed: bool
+    outcome: Literal["kept", "merged", "conflicts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The version before and after, the template it is from, files of vendor/ that were kept, whether packages
-    were added to pyproject.toml, sentences about what is left to do by hand, and the new sections of the changelog."""
+    """The version before and after, the template it is from, files of vendor/bonny that the new version adds, changes
+    or removes, files that were edited here, sentences about what is left to do by hand, and the new sections of the
+    changelog."""
 
     before: str
     after: str
     origin: str
-    kept: tuple[Kept, ...]
-    added: bool
+    changed: tuple[str, ...]
+    edited: tuple[Edited, ...]
     left: tuple[str, ...]
     changelog: str
 
 
 def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool = False) -> Report:
-    """Replace both packages of the repository at `root`, and add the packages that they need to pyproject.toml.
+    """Replace runtime and developer tools of the repository at `root`, and what pyproject.toml says of them.
 
     `origin` is the folder or the URL of the template (default: the one in .cruft.json or [tool.bonny]). `ref` is a
-    tag, a branch or a commit; by default a folder is taken as it is, and of a URL its newest tag. `force` also replaces
-    files of vendor/ that were edited here.
+    tag, a branch or a commit; by default a folder is taken as it is, and of a URL its newest tag. `force` replaces
+    files that were edited here, too.
     Guarantees: everything is staged in vendor/.bonny-* first and then renamed into place; after a failure the
-    repository is as before. A kill between two renames can leave one package old and the other new, or missing: until
-    the next update, what was replaced is in vendor/.bonny-*/old; git has it, too, as far as it was committed.
-    Raises: `UsageError` when a package is missing, or cannot be read or written; when git fails.
+    repository is as before. A kill between two renames can leave a part old, new or missing: until the next update,
+    what was replaced is in vendor/.bonny-*/old; git has it, too, as far as it was committed.
+    Raises: `UsageError` when a part is missing, or cannot be read or written; when git fails.
     """
-    present = {package: _vendored(root / "vendor" / package, force=force) for package in PACKAGES}
+    vendored, wheel = root / "vendor" / "bonny", _wheel(root)
+    recorded, edited = _vendored(vendored, force=force)
+    base = _base(wheel) if edited else {}
     with _fetched(root, ref=ref, origin=origin) as (template, source):
         runtime = template / "runtime"
-        for package in PACKAGES:
+        for package in ("bonny", "bonny_dev"):
             if not (runtime / package / "__init__.py").is_file():
                 raise UsageError(
                     f"{source} has no runtime/{package}: name the template's own folder or URL by --from, and a "
                     "version that has it by --ref"
                 )
-        delivered = {package: checksums(runtime / package) for package in PACKAGES}
-        before = _version(root / "vendor" / "bonny")
+        sources = contents(runtime / "bonny")
+        new = delivered(sources)
+        merged = {name: _merged(name, base, (vendored / name).read_bytes(), new) for name in edited}
+        name, packed = pack(contents(runtime / "bonny_dev"), sources)
         groups = tomllib.loads(_text(template / "pyproject.toml")).get("dependency-groups", {})
-        project = _project(root / PROJECT)
-        needed, left = with_requirements(project, groups.get("runtime", ()))
-        added, replaced = needed != project, [f"vendor/{package}" for package in PACKAGES]
+        project, left = with_requirements(_project(root / PROJECT), groups.get("runtime", ()))
+        if wheel.name not in project:
+            left.append(f'write "bonny-dev @ {{root:uri}}/vendor/{name}" into the extra dev')
+        before, digests = _version(vendored), {each: _digest(data) for each, data in new.items()}
         changelog = _news(_text(template / "CHANGELOG.md"), before=before, after=_version(runtime / "bonny"))
-        without_caches = shutil.ignore_patterns(*CACHES)
+        files = {f"vendor/bonny/{each}": data for each, data in (new | {n: d for n, (d, _) in merged.items()}).items()}
+        files |= {f"vendor/bonny/{CHECKSUMS}": listed(new).encode(), f"vendor/{name}": packed}
+        files[PROJECT] = with_name(project, name).encode()
         try:
-            with _staging(root, [*replaced, *[PROJECT] * added]) as staged:
-                for package, (_, edited) in present.items():
-                    shutil.copytree(runtime / package, staged / "vendor" / package, ignore=without_caches)
-                    lines = [f"{digest}  {name}\n" for name, digest in delivered[package].items()]
-                    (staged / "vendor" / package / CHECKSUMS).write_bytes("".join(lines).encode())
-                    for name in edited:
-                        _copy(root, staged, f"vendor/{package}/{name}")
-                if added:
-                    _copy(root, staged, PROJECT)  # with its permissions
-                    (staged / PROJECT).write_bytes(needed.encode())
+            with _staging(
+                root, [*dict.fromkeys(("vendor/bonny", f"vendor/{wheel.name}", f"vendor/{name}", PROJECT))]
+            ) as staged:
+                for path, data in files.items():
+                    (staged / path).parent.mkdir(parents=True, exist_ok=True)
+                    (staged / path).write_bytes(data)
+                shutil.copymode(root / PROJECT, staged / PROJECT)
         except OSError as error:
-            # copytree goes on after an error and raises all of them; the first says enough.
-            why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
-            raise UsageError(
-                f"vendor/bonny and vendor/bonny_dev could not be replaced: both are as before ({why})"
-            ) from error
+            raise UsageError(f"the runtime could not be replaced: all is as before ({error})") from error
         return Report(
             before=before,
-            after=_version(root / "vendor" / "bonny"),
+            after=_version(vendored),
             origin=source,
-            kept=tuple(
-                Kept(f"{package}/{name}", delivered[package].get(name) != recorded.get(name))
-                for package, (recorded, edited) in present.items()
-                for name in edited
-            ),
-            added=added,
+            changed=tuple(sorted({each for each, _ in recorded.items() ^ digests.items()})),
+            edited=tuple(Edited(each, outcome) for each, (_, outcome) in merged.items()),
             left=tuple(f"{PROJECT}: {sentence}" for sentence in left),
             changelog=changelog,
         )
@@ -118,16 +122,32 @@ def checksums(folder: Path) -> dict[str, str]:
 
     A checkout with core.autocrlf edits nothing: its line endings count as the delivered ones.
     """
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not set(CACHES) & set(path.parts))
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
-        for path in paths
-        if path != folder / CHECKSUMS
-    }
+    return {name: _digest(data.replace(b"\r\n", b"\n")) for name, data in contents(folder).items()}
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _wheel(root: Path) -> Path:
+    found = sorted((root / "vendor").glob(PATTERN))
+    if len(found) != 1:
+        raise UsageError(
+            f"{root / 'vendor'} holds {len(found)} wheels {PATTERN} and should hold one: restore it from git, or "
+            "render the template again"
+        )
+    return found[0]
+
+
+def _base(wheel: Path) -> Mapping[str, bytes]:
+    try:
+        return base_of(wheel)
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{wheel} cannot be read ({error}): restore it from git") from error
 
 
 def _vendored(folder: Path, *, force: bool) -> tuple[Mapping[str, str], Sequence[str]]:
-    """The recorded checksums of a package in the repository, and the files that differ from them."""
+    """The recorded checksums of the runtime in the repository, and the files that differ from them."""
     if folder.is_symlink() or not (folder / "__init__.py").is_file():
         raise UsageError(f"{folder} is not a vendored package: render the template again, or restore it from git")
     path = folder / CHECKSUMS
@@ -139,12 +159,36 @@ def _vendored(folder: Path, *, force: bool) -> tuple[Mapping[str, str], Sequence
     return recorded, [name for name, digest in present.items() if recorded.get(name) != digest]
 
 
+def _merged(
+    name: str, base: Mapping[str, bytes], ours: bytes, new: Mapping[str, bytes]
+) -> tuple[bytes, Literal["kept", "merged", "conflicts"]]:
+    """An edited file together with what the new version changed in it.
+
+    A file that only one of the two has stays as it is here.
+    """
+    before, theirs = base.get(name), new.get(name)
+    if theirs is None or theirs == before:
+        return ours, "kept"
+    with tempfile.TemporaryDirectory(prefix="bonny-merge-") as folder:
+        paths = [Path(folder, label) for label in ("yours", "before", "new")]
+        for path, data in zip(paths, (ours.replace(b"\r\n", b"\n"), before or b"", theirs), strict=True):
+            path.write_bytes(data)
+        # Its exit code is the number of conflicts, at most 127.
+        command = ("merge-file", "--diff3", *(f"-L{path.name}" for path in paths), *map(str, paths))
+        _git(*command, ok=range(1, 128))
+        merged = paths[0].read_bytes()
+    return merged, "conflicts" if b"<<<<<<< yours" in merged else "merged"
+
+
 # --- both or neither --------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _staging(root: Path, names: Sequence[str]) -> Iterator[Path]:
-    """A folder to write `names` in, which are paths within `root`; when the body succeeds, they replace those there."""
+    """A folder to write `names` in, which are paths within `root`; when the body succeeds, they replace what is there.
+
+    A name that was not written is removed.
+    """
     for stale in (root / "vendor").glob(".bonny-*"):  # of an update that was killed
         shutil.rmtree(stale)
     folder = root / "vendor" / f".bonny-{secrets.token_hex(4)}"
@@ -152,10 +196,12 @@ def _staging(root: Path, names: Sequence[str]) -> Iterator[Path]:
     try:
         yield new
         _rename_all(root, new, old, names)
-    finally:
+    except BaseException:
         # Where a rename could not be undone, the only copy is in `old`, and stays.
         if all((root / name).exists() or not (old / name).exists() for name in names):
             shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _rename_all(root: Path, new: Path, old: Path, names: Sequence[str]) -> None:
@@ -166,8 +212,9 @@ def _rename_all(root: Path, new: Path, old: Path, names: Sequence[str]) -> None:
             if (root / name).exists():
                 (root / name).rename(old / name)
                 undo.callback((old / name).rename, root / name)
-            (new / name).rename(root / name)
-            undo.callback((root / name).rename, new / name)
+            if (new / name).exists():
+                (new / name).rename(root / name)
+                undo.callback((root / name).rename, new / name)
         undo.pop_all()
 
 
@@ -181,11 +228,6 @@ def _project(path: Path) -> str:
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-
-def _copy(source: Path, target: Path, name: str) -> None:
-    (target / name).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source / name, target / name)
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
@@ -230,7 +272,7 @@ def _fetched(root: Path, *, ref: str, origin: str) -> Iterator[tuple[Path, str]]
         # A release candidate is taken only if it is named.
         ref = ref or next((tag for tag in tags if re.fullmatch(r"v\d+(\.\d+)*", tag)), "HEAD")
         names = (ref, f"origin/{ref}")
-        commits = [name for name in names if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=1)]
+        commits = [name for name in names if _git("rev-parse", "-q", "--verify", name, cwd=clone, ok=(1,))]
         if not commits:
             raise UsageError(f"{public} has no tag, branch or commit {ref!r}: name another one by --ref")
         # Some systems do not allow the names of the template's other folders.
@@ -257,15 +299,15 @@ def _without_token(text: str) -> str:
     return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
-def _git(*arguments: str, cwd: Path | None = None, ok: int = 0) -> str:
-    """Output of git; empty when it ends with the code `ok`. Raises: `UsageError` for every other code but 0."""
+def _git(*arguments: str, cwd: Path | None = None, ok: Container[int] = ()) -> str:
+    """Output of git; empty when it ends with a code in `ok`. Raises: `UsageError` for every other code but 0."""
     try:
         # Delivered as the checksums say, whatever this machine does with line endings.
         command = ["git", "-c", "core.autocrlf=false", *arguments]
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
         raise UsageError("git is not installed here: install it, or name a folder by --from and no --ref") from error
-    if done.returncode not in (0, ok):
+    if done.returncode and done.returncode not in ok:
         why = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
         raise UsageError(f"git {arguments[0]} failed: {_without_token(why)}")
     return "" if done.returncode else done.stdout

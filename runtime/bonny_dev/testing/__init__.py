@@ -3,9 +3,9 @@
 `axn` builds the token for a handler test without a server, `handle` passes it through the handler, and the functions
 that begin with `assert_` check what the handler registered; `child_of` makes a child for `observed`. `run_task` and
 `reconcile` do the same for periodic tasks and reconcilers, `schedule` asks a scheduler for a node, `review` asks an
-admission webhook about a write, `round_trip` checks conversion functions. `record_permissions` compares used
-permissions with the manifest. `plugin` holds pytest fixtures for tests with a real server: `running_operator` is a
-`RunningOperator`.
+admission webhook about a write, `round_trip` checks conversion functions, `check_samples` the files in `samples/`.
+`record_permissions` compares used permissions with the manifest. `plugin` holds pytest fixtures for tests with a real
+server: `running_operator` is a `RunningOperator`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ from .assertions import assert_requeued as assert_requeued
 from .assertions import assert_status as assert_status
 from .conversion import round_trip as round_trip
 from .running import RunningOperator as RunningOperator
+from .samples import check_samples as check_samples
 from .scheduling import schedule as schedule
 from .servers import reconcile as reconcile
 from .servers import run_task as run_task
 from .shown import child_of as child_of
+from .shown import ready as ready
 from .token import Handled as Handled
 from .token import axn as axn
 from .token import handle as handle

@@ -25,7 +25,8 @@ from bonny.client.api import ApiRequest
 from bonny.client.errors import CLASSES
 from bonny.client.transport import Answer
 from bonny.operator import Operator, Servable
-from bonny.resource import Key
+from bonny.resource import Key, Resource
+from bonny.run.rbac import grants
 from bonny.steps import default_steps
 
 from ..manifest.recorder import PermissionRecorder
@@ -104,14 +105,19 @@ class AnsweringClient(Client):
         for failure in self._failures:
             raise failure
 
+    @property
+    def granted(self) -> dict[str, list[Resource]]:
+        """The rules that the manifest grants to an operator with `served` alone."""
+        parts = [] if self._served is None else [self._served]
+        operator = Operator(name="test", group=self.group or "example.com", controllers=parts, steps=default_steps())
+        return grants(operator, namespace=operator.name)
+
     def _check_permission(self, request: ApiRequest, status: int) -> None:
         if self._served is None:
             return
         recorder = PermissionRecorder()
         recorder.saw(request.method, request.path, request.query, status)
-        group = self.group or "example.com"
-        operator = Operator(name="test", group=group, controllers=[self._served], steps=default_steps())
-        for rule in (rule for rules in recorder.compared_with_manifest(operator).missing.values() for rule in rules):
+        for rule in (rule for rules in recorder.compared_with(self.granted).missing.values() for rule in rules):
             name = getattr(self._served, "__name__", None) or getattr(self._served, "id", "")
             raise AssertionError(f'{name} may not send "{_read(request)}": add to its `rules`: {json.dumps(rule)}')
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from bonny.axn import Axn
 from bonny.engine.reconcile import Reconcile
@@ -45,11 +45,12 @@ def assert_no_descendant(token: Axn[Any], kind: str | None = None, name: str | N
     _require(not unwanted, f"no {wanted} was to be registered; registered: {_listed(unwanted)}")
 
 
-def assert_pruned(token: Reconcile[Any], kind: str, *names: str) -> None:
+def assert_pruned(token: Axn[Any], kind: str, *names: str) -> None:
     """Of the children of that kind in `observed`, exactly those called `names` will be deleted: the handler neither
     registered nor kept them. Without names: none."""
-    children = [child for child in token.context.router.children_of(token.uid) if child[0].kind == kind]
-    found = [child.key.name for _, child in token.unwanted(children) if token.controller.prunes()]
+    ours = cast("Reconcile[Any]", token)
+    children = [child for child in ours.context.router.children_of(token.uid) if child[0].kind == kind]
+    found = [child.key.name for _, child in ours.unwanted(children) if token.controller.prunes()]
     _require(sorted(found) == sorted(names), f"{kind} to be pruned: {_listed(sorted(found))}, not {_listed(names)}")
 
 

@@ -12,7 +12,13 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from ..sandbox import Sandbox
+from ..wheel import UNFIT, fits
 from .running import RunningOperator, running
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not fits(config.rootpath / "vendor" / "bonny"):
+        raise pytest.UsageError(UNFIT)
 
 
 @pytest.fixture(scope="session")

@@ -24,12 +24,13 @@ from typing import Any, Final, TypeVar
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import find_cluster
 from bonny.client.errors import NotFound, Refusal, shows_values
+from bonny.errors import UsageError
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Key, Resource, identify, key_of, named
 from bonny.run.config import ALL_NAMESPACES
 
-from ..install import install, kind_of, kinds_of
+from ..install import install, kind_of, kinds_of, misspelt
 from ..manifest import bundle
 from ..project import Project
 from ..sandbox import Sandbox
@@ -51,6 +52,11 @@ LOOK_SECONDS: Final = 0.05
 PROTECTION: Final = frozenset({"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"})
 MANAGER: Final = "integration-test"
 LOG: Final = "operator.log"
+# As `python -m` does, and refusals in the log quote the objects, which are the test's own.
+START: Final = (
+    "import runpy, sys; from bonny.client.errors import shows_values; shows_values.set(True); "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
 
 
 class RunningOperator:
@@ -76,6 +82,7 @@ class RunningOperator:
 
         Without a namespace it goes to `default`, or to the operator's own if it watches no other.
         Raises: `ApiError`; when the API server refuses it, with a note that has the text that a user reads.
+        `UsageError` for a misspelt kind.
         """
         shows_values.set(True)
         kind, placed = self._placed(resource)
@@ -239,6 +246,8 @@ class RunningOperator:
 
     def _placed(self, resource: Mapping[str, Any]) -> tuple[Kind, Resource]:
         placed = dict(resource)
+        if problem := misspelt(placed, self.operator):
+            raise UsageError(problem)
         kind = kind_of(placed, self._kinds)
         if kind.namespaced and not placed["metadata"].get("namespace"):
             # The operator's own namespace admits only pods that are as restricted as itself.
@@ -263,7 +272,7 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             await install(client, documents, manager=MANAGER)
             identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
             (port,) = free_ports(1)
-            command, log = [sys.executable, "-m", project.package], guard.folder / LOG
+            command, log = [sys.executable, "-c", START, project.package], guard.folder / LOG
 
             def start() -> subprocess.Popen[bytes]:
                 settings = environment(operator, root, kubeconfig=identity, port=port)

@@ -1,4 +1,4 @@
-"""Shown: streams that show the objects of a unit test, and how a test makes a child.
+"""Shown: streams that show the objects of a unit test, and how a test makes a child, or a ready one.
 
     job = testing.child_of(cron_job(), {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j1"}})
     token = await testing.handle(CronJobController, cron_job(), observed=[job])
@@ -17,7 +17,8 @@ from bonny.client.api import Client
 from bonny.core.objects import Item, decode_item
 from bonny.core.watch import Put, WatchOptions
 from bonny.engine.stream import Stream
-from bonny.kinds import Kind
+from bonny.kinds import Kind, builtin
+from bonny.readiness import CONDITIONS, PHASES, REPLICAS
 from bonny.resource import OWNER_UID, Resource, gvk_of, owner_reference, owners_of
 
 K = TypeVar("K", bound=Kind)
@@ -32,6 +33,30 @@ def child_of(owner: Mapping[str, Any], child: Resource) -> Resource:
     labels = {**metadata.get("labels", {}), OWNER_UID: owner_reference(owner)["uid"]}
     references = [*metadata.get("ownerReferences", ()), owner_reference(owner)]
     return {**child, "metadata": {**metadata, "labels": labels, "ownerReferences": references}}
+
+
+def ready(child: Mapping[str, Any]) -> Resource:
+    """`child` with a status that `is_ready` accepts: all replicas, a true condition, the phase. Use it in `observed`.
+
+    Fields of its own status stay. A child of a kind that is not built in gets the condition Ready.
+    """
+    kind, status = child["kind"], dict(child.get("status") or {})
+    replicas = (child.get("spec") or {}).get("replicas", 1)
+    if builtin(child["apiVersion"], kind) is None:
+        condition = "Ready"
+    elif kind in REPLICAS:
+        wanted = {"desiredNumberScheduled": replicas} if kind == "DaemonSet" else {"readyReplicas": replicas}
+        status |= {**wanted, **dict.fromkeys(REPLICAS[kind], replicas)}
+        condition = ""
+    else:
+        status |= {"phase": PHASES[kind]} if kind in PHASES else {}
+        condition = CONDITIONS.get(kind, "")
+    if generation := child["metadata"].get("generation"):
+        status["observedGeneration"] = generation
+    if condition:
+        others = [each for each in status.get("conditions") or () if each["type"] != condition]
+        status["conditions"] = [*others, {"type": condition, "status": "True"}]
+    return {**child, "status": status} if status else {**child}
 
 
 class ShownObjects(Stream):

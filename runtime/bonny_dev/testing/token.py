@@ -8,9 +8,11 @@ Nothing is sent: the token holds what a handler registered. The test answers wha
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from bonny.api import Version
 from bonny.api.writing import check_status
@@ -29,17 +31,24 @@ from bonny.events import Event
 from bonny.kinds import Kind, Owned, Scope
 from bonny.pipeline import call_handler, run_step
 from bonny.resource import Key, Resource, gvk_of, has_all_of, identify, key_of, named, owners_of
+from bonny.run.rbac import permissions
 from bonny.servers.periodic import PeriodicTasks
+from bonny.steps.apply_descendants import declared
 from bonny.steps.delegate import DelegateToController
 
+from ..manifest.granting import API_VERSION, lacking
 from .answers import AnsweringClient, AnyAnswers, Request
 from .shown import ShownObjects, streams_of
+from .stubs import check_fields
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     V = TypeVar("V", bound=Version, default=Any)
     T = TypeVar("T")
+
+
+HANDLERS: Final = ("reconcile", "add", "modify", "finalize", "delete")
 
 
 class Handled(Reconcile[V_co]):
@@ -109,19 +118,23 @@ async def handle(
     Its `lifespan` is entered before, and left after it.
 
     The object, and each status that the handler registers, is checked and filled in as the API server does it; unknown
-    fields are refused. The controller's own steps run, `def` handlers run in a thread. For `finalize` it is called as
-    the step `Finalizer` does; without a handler for `action` nothing is called. `now` is `axn.now`, by default the
-    time. A `Wait` is not raised: its message is in `waiting` of the token, its time in `requeue_seconds`. `waiting`
-    also names the objects that others wait for (`register_descendant(after=, when=)`), judged by `observed`.
+    fields are refused. So are children of a kind that the controller does not own, unknown and wrongly typed fields of
+    built-in kinds, and Roles that grant more than the operator has. The controller's own steps run, `def` handlers run
+    in a thread. For `finalize` it is called as the step `Finalizer` does; without a handler for `action` nothing is
+    called. `now` is `axn.now`, by default the time. A `Wait` is not raised: its message is in `waiting` of the token,
+    its time in `requeue_seconds`. `waiting` also names the objects that others wait for (`register_descendant(after=,
+    when=)`), judged by `observed`.
 
     `answers` are the answers to what it sends with `axn.client`; a request that has none, or that the controller's
     `rules` do not allow, fails the test. The token has them as `requests`.
 
     `observed` are the live objects that `axn.observed`, `axn.children` and `axn.related` find. A child names its owner,
     by the label `bonny.dev/owner-uid` or by an owner reference: `child_of` makes one.
-    Raises: what the handler raises; `InvalidObject` for an object or a status that the API server would refuse, or drop
-    a field of; `HandlerTimeout` when it takes longer than the controller's `timeout`.
+    Raises: what the handler raises; `InvalidObject` for an object, a child or a status that the API server would
+    refuse, or drop a field of; `UndeclaredKind`; `OptionError` for a controller without a handler, or with a misspelt
+    one; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
+    _check_handlers(controller)
     made = controller()
     group, _, api_version = resource.get("apiVersion", "").rpartition("/")
     version = controller.version_for(group, api_version, resource.get("kind", ""))
@@ -147,9 +160,35 @@ async def handle(
     except Wait as wait:
         token.wait(str(wait), after=wait.after)
     context.client.check()
+    for each in token.descendants:
+        declared(token, each)
+        check_fields(each)
+        _check_granting(token, each, context.client)
     if awaited := _awaited(token):
         token.wait(f"waiting for {', '.join(awaited)}")
     return token
+
+
+def _check_handlers(controller: type[Controller[Any]]) -> None:
+    """Raises: `OptionError` for a controller without a handler, and for a method that is probably a misspelt one."""
+    for name in dir(controller):
+        meant = get_close_matches(name, HANDLERS, n=1, cutoff=0.85)
+        if meant and not hasattr(Controller, name) and not name.startswith(("_", *HANDLERS)):
+            raise OptionError(f"{controller.__name__}.{name} is never called: did you mean {meant[0]}?")
+    if not controller.steps and all(getattr(controller, name) is getattr(Controller, name) for name in HANDLERS):
+        raise OptionError(f"{controller.__name__} has no handler: define reconcile")
+
+
+def _check_granting(token: Reconcile[Any], resource: Resource, client: AnsweringClient) -> None:
+    """Raises: `AssertionError` for a Role or a binding that the API server would refuse."""
+    if resource["apiVersion"] != API_VERSION:
+        return
+    known, held = [*token.descendants, *cast("_OfflineContext", token.context).shown], permissions(client.granted)
+    if rules := lacking(resource, held, namespace=token.key.namespace, known=known):
+        raise AssertionError(
+            f"{type(token.controller).__name__} registered {identify(resource)}, which grants what the operator does "
+            f"not have: add to its `rules`: {', '.join(map(json.dumps, rules))}"
+        )
 
 
 def _awaited(token: Reconcile[Any]) -> list[str]:
@@ -205,6 +244,7 @@ class _OfflineContext(ReconcileContext):
         related = () if controller is None else controller.related
         client = AnsweringClient(answers or {}, served=controller, group=kind.group)
         self.recorded: list[Event] = []
+        self.shown, self._strict = shown, controller is not None
         self._observed = {_name(resource, key.namespace): resource for resource in shown}
         super().__init__(
             operator="test",
@@ -226,6 +266,8 @@ class _OfflineContext(ReconcileContext):
         )
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
+        if self._strict and all(kind.gvk != gvk_of(descendant) for kind in (*self.owns, *self.router.related)):
+            return super().observed(descendant)  # which refuses it
         return self._observed.get(_name(descendant, self.key.namespace))
 
     def children_of(self, gvk: tuple[str, str], owner_uid: str, *, selector: Selector) -> Objects:

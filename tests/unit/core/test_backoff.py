@@ -37,6 +37,18 @@ def test_the_whole_span_below_the_bound_is_used() -> None:
     assert [backoff.delay(4, chance=chance) for chance in (0.0, 0.5)] == [1.0, 8.5]
 
 
+@given(failures=st.integers(1, 10_000), chance=CHANCES, failing=st.floats(0, 1e6))
+def test_no_wait_is_longer_than_the_time_that_it_failed_already_or_twice_the_base(
+    failures: int, chance: float, failing: float
+) -> None:
+    backoff = Backoff(base=0.2, cap=300.0)
+
+    wait = backoff.delay(failures, chance=chance, failing=failing)
+
+    assert 0.2 <= wait <= min(300.0, max(failing, 0.4))
+    assert wait >= 0.75 * min(0.2 * 2.0 ** min(failures, 63), 300.0, failing)
+
+
 @pytest.mark.parametrize(("base", "cap"), [(0, 1), (-1, 1), (2, 1), (float("nan"), 1), (1, float("nan"))])
 def test_impossible_limits_are_refused_in_one_sentence(base: float, cap: float) -> None:
     with pytest.raises(OptionError, match=r"use 0 < base <= cap, in seconds$"):

@@ -156,14 +156,38 @@ def test_ageing_keeps_the_order_of_the_low_keys() -> None:
 # --- failures ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_key_that_failed_twice_waits_two_base_delays() -> None:
+def test_the_wait_grows_with_the_time_for_which_a_key_has_failed() -> None:
     queue = queue_of("a")
     taken(queue, now=0.0)
     assert queue.retry("a", now=0.0, chance=0.0) == 1.0
     assert (queue.next_due(), queue.take(now=0.9)) == (1.0, None)
     taken(queue, now=1.0)
+    assert queue.retry("a", now=1.0, chance=0.999) == pytest.approx(2.0, abs=0.01)
+    taken(queue, now=3.0)
 
-    assert queue.retry("a", now=1.0, chance=0.999) == pytest.approx(4.0, abs=0.01)
+    assert queue.retry("a", now=3.0, chance=0.999) == pytest.approx(3.0, abs=0.01)
+
+
+def test_a_key_that_took_long_to_fail_waits_no_longer_than_the_doubling() -> None:
+    queue = queue_of("a")
+    taken(queue, now=0.0)
+    queue.retry("a", now=10.0, chance=0.0)
+    taken(queue, now=11.0)
+
+    assert queue.retry("a", now=111.0, chance=0.999) == pytest.approx(4.0, abs=0.01)
+
+
+def test_waits_that_a_handler_asked_for_do_not_make_the_first_failure_after_them_wait() -> None:
+    """Regression: a handler that had polled for a while waited up to 300 s after one failure."""
+    queue = queue_of("a")
+    taken(queue, now=0.0)
+    queue.retry("a", now=0.0, chance=0.0)
+    for number in range(1, 60):
+        taken(queue, now=10.0 * number)
+        queue.retry("a", now=10.0 * number, chance=0.0, after=10.0, failed=False)
+    assert taken(queue, now=600.0).tries == 60
+
+    assert queue.retry("a", now=600.0, chance=0.999) <= 2.0
 
 
 def test_a_key_comes_back_with_its_reasons_and_its_count() -> None:
@@ -215,7 +239,7 @@ def test_asking_for_another_try_without_a_time_makes_the_wait_grow() -> None:
         waits.append(queue.retry("a", now=now, chance=1.0, failed=False))
         now += waits[-1]
 
-    assert waits == [2.0, 4.0, 8.0, 16.0, 32.0]
+    assert waits == [2.0, 2.0, 4.0, 8.0, 16.0]
 
 
 def test_a_server_that_asks_for_a_wait_gets_at_least_the_backoff() -> None:
@@ -228,7 +252,7 @@ def test_a_server_that_asks_for_a_wait_gets_at_least_the_backoff() -> None:
         waits.append(queue.retry("a", now=now, chance=1.0, after=after))
         now += waits[-1]
 
-    assert waits == [2.0, 4.0, 100.0, 16.0]
+    assert waits == [2.0, 2.0, 100.0, 16.0]
 
 
 def test_no_handler_can_ask_to_spin() -> None:
@@ -554,6 +578,7 @@ class Entry:
 
     reasons: set[Reason] = field(default_factory=set)
     tries: int = 0
+    failing: float | None = None
     state: str = "ready"
     low: bool = True
     since: float = 0.0
@@ -657,7 +682,7 @@ class Model(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(self.of("working")))
         self.queue.done(key, now=self.now)
         entry = self.entries[key]
-        entry.tries = 0
+        entry.tries, entry.failing = 0, None
         entry.queued = None
         if entry.again is None:
             del self.entries[key]
@@ -673,11 +698,14 @@ class Model(RuleBasedStateMachine):
         entry.tries += 1
         entry.queued = None
         entry.reasons |= entry.handed
+        asked = after is not None and not failed
+        entry.failing = None if asked else self.now if entry.failing is None else entry.failing
         if entry.again is False:
             assert wait == 0.0
             self.ready(key, low=False)
         else:
-            assert wait == max(1.0, after or 0.0)
+            failing = 0.0 if entry.failing is None else self.now - entry.failing
+            assert wait == max(1.0, after or 0.0, 0.75 * min(2.0**entry.tries, 300.0, failing))
             entry.state, entry.due = "delayed", self.now + wait
 
     @precondition(lambda self: self.of("working"))

@@ -129,6 +129,99 @@ def test_a_token_that_is_refused_again_and_again_is_given_up(code: int, asked: i
     assert led.command == ListPage(500, "")
 
 
+REMEDY = (
+    "an API that computes its objects when they are read, such as metrics.k8s.io, cannot be watched: read it with "
+    "`axn.client.get`, and again after `axn.requeue_after`"
+)
+
+
+def test_an_api_that_cannot_be_watched_is_named_with_the_remedy() -> None:
+    """Regression: the controller never started, and the reason was "garbage"."""
+    led = Led()
+    led.tell(Reply(200, b'{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[]}'))
+
+    assert led.stream.error is not None
+    assert led.stream.error.message == f"the list could not be decoded: it has no resourceVersion; {REMEDY}"
+
+    led.waits_out()
+    led.lists(thing("a"), version=42)
+    led.tell(refused(405, msgspec.json.encode(status(405, "MethodNotAllowed", "not allowed"))))
+
+    assert led.stream.error is not None
+    assert (led.stream.error.verb, led.stream.error.message) == ("watch", f"not allowed; {REMEDY}")
+
+
+def expires(led: Led, times: int) -> None:
+    """Let the token of the second page expire in that many lists."""
+    for _ in range(times):
+        led.tell(Reply(200, page(thing("a"), token="t1")), refused(410, EXPIRED))
+        led.waits_out()
+
+
+def test_after_three_lists_whose_tokens_expired_all_objects_are_listed_at_once() -> None:
+    """Regression: one first page followed the other for ever, and the kind never was in sync."""
+    led = Led()
+    expires(led, 2)
+    assert led.command == ListPage(500, "")
+
+    expires(led, 1)
+    assert led.command == ListPage(0, "", bound=WHOLE_BYTES)
+
+    led.tell(Reply(200, page(*(thing(f"w{number}") for number in range(3)), version=42)))
+    assert led.stream.synced
+    # The next list is read in pages again.
+    led.tell(Heard(), error_event(410))
+    led.waits_out()
+    assert led.command == ListPage(500, "")
+
+
+def test_lists_that_were_complete_in_between_are_not_counted() -> None:
+    led = Led()
+    for _ in range(4):
+        expires(led, 2)
+        led.tell(Reply(200, page(thing("a"), version=42)))
+        led.tell(Heard(), error_event(410))
+        led.waits_out()
+
+        assert led.command == ListPage(500, "")
+
+
+def test_a_first_page_or_a_watch_that_is_refused_with_410_does_not_count_as_an_expired_token() -> None:
+    led = Led()
+    for _ in range(10):
+        led.tell(refused(410, EXPIRED))
+        led.waits_out()
+
+    assert led.command == ListPage(500, "")
+
+
+def test_all_objects_at_once_that_are_too_large_lead_back_to_pages() -> None:
+    led = Led()
+    expires(led, 3)
+
+    led.tell(TooLarge())
+
+    assert led.stream.error is not None
+    assert led.stream.error.message == f"a list of all objects has more than {WHOLE_BYTES} bytes"
+    led.waits_out()
+    assert led.command == ListPage(500, "")
+    expires(led, 2)
+    assert led.command == ListPage(500, "")
+
+
+def test_a_request_for_all_objects_that_breaks_again_and_again_leads_back_to_pages() -> None:
+    led = Led()
+    expires(led, 3)
+    tries = 0
+    while led.command == ListPage(0, "", bound=WHOLE_BYTES):
+        led.tell(Broken("the answer took too long"))
+        led.waits_out()
+        tries += 1
+
+    assert 1 <= tries <= 3
+    assert isinstance(led.command, ListPage)
+
+
 def test_each_page_that_comes_gives_its_token_three_tries_of_its_own() -> None:
     led = Led()
     for number in range(6):

@@ -125,7 +125,7 @@ def test_other_urls_are_permissions_of_their_own() -> None:
 def test_the_text_holds_each_rule_once_for_python_and_for_yaml() -> None:
     seen = recorder(*(("GET", f"/api/v1/namespaces/{place}/secrets/s", 403) for place in ("b", "a")))
 
-    title, line, *others = str(seen.compared_with({"c": [rule("pods", "delete")]})).splitlines()
+    *others, title, line = str(seen.compared_with({"c": [rule("pods", "delete")]})).splitlines()
 
     assert title == "permissions used but not granted; add to `rules` of the controller that needs them:"
     assert line == '  {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}  # in a, b'

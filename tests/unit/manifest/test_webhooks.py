@@ -435,11 +435,21 @@ def test_one_replica_is_risky_where_a_webhook_fails_closed() -> None:
     assert risks(operator(admission(failure_policy="Ignore"))) == []
 
 
+def test_one_replica_is_risky_where_it_converts() -> None:
+    (risk,) = risks(operator(converted=True))
+    assert risk == (
+        "the operator has one replica, and while it restarts objects of Lamp can be read and written in the version in "
+        "which they are stored only: use Deploy(replicas=2)"
+    )
+    assert risks(operator(converted=True), local=True) == []
+
+
 def test_an_operator_for_one_namespace_hears_that_a_kind_has_one_converter() -> None:
-    (risk,) = risks(operator(converted=True, watch="namespace"))
+    two = Deploy(replicas=2)
+    (risk,) = risks(operator(converted=True, watch="namespace", deploy=two))
     assert risk == (
         "a cluster has one converter of Lamp: install this operator in one namespace only, or handle all namespaces "
         'with watch="all"'
     )
-    assert risks(operator(converted=True)) == []
+    assert risks(operator(converted=True, deploy=two)) == []
     assert risks(operator(watch="namespace")) == []

@@ -418,6 +418,20 @@ async def test_who_stops_decides_nothing_more_and_waits_for_what_is_on_its_way()
         await until(lambda: len(choosy.bound) == 2)
 
 
+async def test_a_stop_before_the_first_step_is_not_forgotten() -> None:
+    choosy = Choosy()
+    at_work = Bench(choosy).begins(node("n1"), pods=(waiting("p1"),))
+    for _ in range(2):
+        run = asyncio.create_task(at_work.run())
+        at_work.stop()
+        async with asyncio.timeout(WITHIN_SECONDS):
+            await run
+
+    assert choosy.bound == []
+    async with At(at_work):
+        await until(lambda: choosy.bound)
+
+
 async def test_a_choice_that_is_made_while_it_stops_is_not_bound() -> None:
     class Slow(Choosy):
         chosen = asyncio.Event()

@@ -10,6 +10,8 @@ from bonny_dev import testing
 from .api import Widget
 
 if TYPE_CHECKING:
+    import bonny.types.apps_v1 as apps
+    import bonny.types.core_v1 as core
     from bonny.types.apps_v1 import Deployment, StatefulSett  # error: attr-defined, reportAttributeAccessIssue
     from bonny.types.core_v1 import ConfigMap, Container, Service
     from bonny.types.networking_v1 import NetworkPolicyIngressRule
@@ -79,3 +81,10 @@ async def check(service: Service, running: testing.RunningOperator) -> None:
     await testing.handle(Widgets, {}, observed=[service])
     await running.apply(service)
     await running.until(service, testing.is_ready)
+
+
+def templates(claim: core.PersistentVolumeClaim, axn: Axn[Widget]) -> None:
+    spec: core.PersistentVolumeClaimSpec = {"accessModes": ["ReadWriteOnce"]}
+    its: apps.StatefulSetSpec = {"volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": spec}]}
+    its = {"volumeClaimTemplates": [claim]}
+    testing.assert_pruned(axn, "ConfigMap", "old")

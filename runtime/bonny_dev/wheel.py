@@ -1,0 +1,102 @@
+"""Wheel: packs the developer tools into one file, with the unedited sources of the runtime that they fit.
+
+The types of Kubernetes' kinds, which only type checkers read, go with the tools, as the stub package `bonny-stubs`.
+
+The hook that runs after rendering calls this file without an environment, so it uses the standard library alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+CHECKSUMS: Final = "CHECKSUMS"
+BASE: Final = "base.zip"
+PATTERN: Final = "bonny_dev-*.whl"
+UNFIT: Final = (
+    "the installed developer tools are of another version than vendor/bonny: run `uv sync`, or pip install -e '.[dev]'"
+)
+_NAME: Final = re.compile(r"bonny_dev-[\w.+]+-py3-none-any\.whl")
+_DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first that an archive can hold
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a package by its path within `folder`, in order, without caches and the list of checksums."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not set(CACHES) & set(path.parts))
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
+    return {name: path.read_bytes() for name, path in names.items() if name != CHECKSUMS}
+
+
+def delivered(runtime: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files of the runtime that lie in a repository: all but the types."""
+    return {name: data for name, data in runtime.items() if not _is_type(name)}
+
+
+def _is_type(name: str) -> bool:
+    return name.startswith("types/") and name != "types/__init__.py"
+
+
+def listed(files: Mapping[str, bytes]) -> str:
+    """The text of CHECKSUMS, as `sha256sum --check` reads it."""
+    return "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
+
+
+def pack(tools: Mapping[str, bytes], runtime: Mapping[str, bytes]) -> tuple[str, bytes]:
+    """The name and the bytes of the wheel of all files of both packages; the same files make the same bytes.
+
+    Its version is that of the runtime and a digest of all files, so that pip and uv install a wheel of other files.
+    """
+    number = re.search(rb'^__version__ = "(.+)"$', runtime["__init__.py"], re.MULTILINE)
+    digest = hashlib.sha256(f"{listed(tools)}\n{listed(runtime)}".encode()).hexdigest()
+    version = f"{number[1].decode() if number else '0'}+{digest[:12]}"
+    info = f"bonny_dev-{version}.dist-info"
+    files = {f"bonny_dev/{name}": data for name, data in tools.items()}
+    base = delivered(runtime)
+    # Not compressed by itself: all together it becomes smaller.
+    files[f"bonny_dev/{BASE}"] = _zipped({**base, CHECKSUMS: listed(base).encode()}, zipfile.ZIP_STORED)
+    types = {name: data for name, data in runtime.items() if _is_type(name) and name.endswith(".pyi")}
+    files |= {f"bonny-stubs/{name}": data for name, data in types.items()}
+    files |= {"bonny-stubs/types/__init__.pyi": b"", "bonny-stubs/py.typed": b"partial\n"}
+    files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: bonny-dev\nVersion: {version}\n".encode()
+    files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: bonny_dev\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    digests = {name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()) for name, data in files.items()}
+    lines = [f"{name},sha256={digests[name].decode().rstrip('=')},{len(data)}\n" for name, data in files.items()]
+    files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
+    return f"bonny_dev-{version}-py3-none-any.whl", _zipped(files, zipfile.ZIP_DEFLATED)
+
+
+def with_name(text: str, name: str) -> str:
+    """A pyproject.toml that installs the wheel `name`, wherever it installs one."""
+    return _NAME.sub(lambda _: name, text)
+
+
+def base_of(wheel: Path) -> dict[str, bytes]:
+    """The sources of the runtime in a wheel, with CHECKSUMS. Raises: `OSError`, `KeyError`, `zipfile.BadZipFile`."""
+    with zipfile.ZipFile(wheel) as outer, zipfile.ZipFile(io.BytesIO(outer.read(f"bonny_dev/{BASE}"))) as base:
+        return {name: base.read(name) for name in base.namelist()}
+
+
+def fits(vendored: Path) -> bool:
+    """Whether these tools were delivered with the runtime in `vendored`; so it is where either has no record of it."""
+    base, sums = Path(__file__).with_name(BASE), vendored / CHECKSUMS
+    if not (base.is_file() and sums.is_file()):
+        return True
+    with zipfile.ZipFile(base) as archive:
+        return archive.read(CHECKSUMS) == sums.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _zipped(files: Mapping[str, bytes], compression: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, data, compression, 9)
+    return buffer.getvalue()
