@@ -52,7 +52,7 @@ class DnsRecord(Version):
 
 
 class DnsRecordController(Controller[DnsRecord]):
-    """`reconcile_every` corrects what somebody changes there: no watch reports it."""
+    """`reconcile_every` corrects changes that other clients make there: no watch reports them."""
 
     reconcile_every = 600.0
     max_concurrent = 4
@@ -74,7 +74,7 @@ class DnsRecordController(Controller[DnsRecord]):
         await self.call("DELETE", axn.uid)
 
     async def call(self, method: str, uid: str, **body: Any) -> Any:
-        """What the API answers; None when there is no such record, which is what a deletion wants."""
+        """The answer of the API; None when there is no such record, which is the aim of a deletion."""
         async with self.session.request(method, f"/records/{uid}", **body) as answer:
             if answer.status == 429:
                 raise Throttled("the DNS API: 429", after=float(answer.headers.get("Retry-After", 30)))

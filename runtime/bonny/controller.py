@@ -35,7 +35,7 @@ from .engine.reconcile import Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
 from .lifespan import HasLifespan
-from .naming import check_finalizer, check_rules, check_tuple, kebab_case
+from .naming import check_finalizer, check_tuple, kebab_case
 from .resource import Key, Resource
 
 V_co = TypeVar("V_co", covariant=True)
@@ -168,13 +168,6 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
     def _check(cls) -> None:
         check_tuple(cls.__name__, "owns", cls.owns, Owned, 'Owned("v1", "ConfigMap")')
         check_tuple(cls.__name__, "related", cls.related, Related, 'Related("v1", "Secret", named_by=...)')
-        check_rules(cls.__name__, cls.rules)
-        if not cls.reconcile_every > 0:
-            raise OptionError(f"{cls.__name__}.reconcile_every is {cls.reconcile_every}: use more than 0 seconds")
-        if cls.max_concurrent < 1:
-            raise OptionError(f"{cls.__name__}.max_concurrent is {cls.max_concurrent}: use 1 or more")
-        if not cls.timeout > 0:
-            raise OptionError(f"{cls.__name__}.timeout is {cls.timeout}: use more than 0 seconds")
         if cls.restart not in set(Restart):
             raise OptionError(f"{cls.__name__}.restart is {cls.restart!r}: use {', '.join(Restart)}")
         if cls.shutdown_timeout is not None and not cls.shutdown_timeout >= 0:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from .errors import OptionError
 from .naming import check_tuple, is_subdomain
@@ -21,34 +21,21 @@ Customize: TypeAlias = Callable[[list[Resource]], list[Resource]]
 """Gets the objects of a manifest and returns the objects to write."""
 
 
-@dataclass(frozen=True, slots=True)
-class EnvironmentSource:
-    """An object in the namespace of the operator: a `key` of it for `Deploy.env`, all its keys for `Deploy.env_from`.
+class FromSecret(NamedTuple):
+    """A Secret in the namespace of the operator: a `key` of it for `Deploy.env`, all its keys for `Deploy.env_from`.
 
-    The pod does not start before the object and the key exist. Raises: `OptionError` for impossible names.
+    For values that must not be read in the manifest. The pod does not start before the Secret and the key exist.
     """
 
     name: str
     key: str = ""
-    field: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        if not is_subdomain(self.name) or not re.fullmatch(r"[-.\w]*", self.key, re.ASCII):
-            raise OptionError(
-                f"{self} cannot exist: use lower-case letters, digits, - and . in the name, and no spaces in the key"
-            )
 
 
-class FromSecret(EnvironmentSource):
-    """A Secret, for values that must not be read in the manifest: `FromSecret("dns-credentials", "token")`."""
+class FromConfigMap(NamedTuple):
+    """A ConfigMap, in the same way: `FromConfigMap("dns", "url")`."""
 
-    field = "secret"
-
-
-class FromConfigMap(EnvironmentSource):
-    """A ConfigMap: `FromConfigMap("dns", "url")`."""
-
-    field = "configMap"
+    name: str
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +55,11 @@ class Deploy:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of every object, in addition to the recommended ones. Default: none."""
 
-    env: Mapping[str, str | EnvironmentSource] = field(default_factory=dict)
+    env: Mapping[str, str | FromSecret | FromConfigMap] = field(default_factory=dict)
     """Environment variables of the container: text, which the process gets as it is written here, or `FromSecret(name,
     key)` or `FromConfigMap(name, key)`. BONNY_ variables that the manifest sets itself are refused. Default: none."""
 
-    env_from: tuple[EnvironmentSource, ...] = ()
+    env_from: tuple[FromSecret | FromConfigMap, ...] = ()
     """Secrets and ConfigMaps whose keys all become variables: `(FromSecret("dns-credentials"),)`. Default: none."""
 
     egress: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -113,16 +100,23 @@ class Deploy:
         for name, value in self.env.items():
             if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
                 raise OptionError(f"Deploy.env has {name!r}: use letters, digits and _, and no digit first")
-            if not (isinstance(value, EnvironmentSource) and value.key) and not isinstance(value, str):
+            if not isinstance(value, str) and not _names(value, r"[-.\w]+"):
                 raise OptionError(f'Deploy.env has {name}={value!r}: write text, or FromSecret("name", "key")')
-        check_tuple("Deploy", "env_from", self.env_from, EnvironmentSource, 'FromSecret("name")')
-        if keyed := next((each for each in self.env_from if each.key), None):
-            raise OptionError(f"Deploy.env_from has {keyed}: leave out the key, or name a variable for it in env")
+        check_tuple("Deploy", "env_from", self.env_from, (FromSecret, FromConfigMap), 'FromSecret("name")')
+        if wrong := next((each for each in self.env_from if not _names(each, "")), None):
+            raise OptionError(f"Deploy.env_from has {wrong}: use the name of an object, without a key")
         for network, ports in self.egress.items():
+            check_tuple("Deploy", f"egress[{network!r}]", ports, int, "5432")
             try:
                 ip_network(network)
             except ValueError as error:
                 raise OptionError(f"Deploy.egress: {error}: write a network, for example 203.0.113.0/24") from None
-            check_tuple("Deploy", f"egress[{network!r}]", ports, int, "5432")
             if not ports or not all(0 < port < 65536 for port in ports):
                 raise OptionError(f"Deploy.egress[{network!r}] is {ports}: write TCP ports from 1 to 65535")
+
+
+def _names(source: object, key: str) -> bool:
+    """Whether it names an object that can exist, and a key of this pattern."""
+    if not isinstance(source, FromSecret | FromConfigMap):
+        return False
+    return is_subdomain(source.name) and re.fullmatch(key, source.key, re.ASCII) is not None

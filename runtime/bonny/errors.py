@@ -54,9 +54,7 @@ class Retry(BonnyError):
     def __init__(self, message: str = "", *, after: float | None = None) -> None:
         super().__init__(message or "the handler asked for another try")
         if after is not None and not 0 <= after < math.inf:
-            raise OptionError(
-                f"{type(self).__name__}(after={after}): use 0 or more seconds, or none for the key's backoff"
-            )
+            raise OptionError(f"{type(self).__name__}(after={after}): use 0 or more seconds, or None for the backoff")
         self.after = None if after is None else float(after)
 
 

@@ -14,23 +14,32 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, ClassVar
 
 from .calling import call, report
 from .errors import OptionError
+from .naming import check_rules
+from .resource import Resource
 
 log = logging.getLogger("bonny.lifespan")
 
 
 class HasLifespan:
-    """Base of the parts that call handlers: `Controller`, `Reconciler`, `Watcher` and `Scheduler`."""
+    """Base of `Controller`, `Reconciler`, `Watcher` and `Scheduler`: their limits, rules and lifespan."""
 
     timeout: ClassVar[float]
+    rules: ClassVar[tuple[Resource, ...]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        check_rules(cls.__name__, getattr(cls, "rules", ()))
+        for name in ("frequency", "max_bindings", "max_concurrent", "reconcile_every", "timeout"):
+            value, count = getattr(cls, name, 1), name.startswith("max")
+            if not (value >= 1 if count else value > 0):
+                rule = "1 or more" if count else "more than 0 seconds"
+                raise OptionError(f"{cls.__name__}.{name} is {value}: use {rule}")
         if inspect.isasyncgenfunction(cls.lifespan) or inspect.iscoroutinefunction(cls.lifespan):
             raise OptionError(f"{cls.__name__}.lifespan is not a context manager: write @asynccontextmanager above it")
 
@@ -50,12 +59,13 @@ class HasLifespan:
 class Lifespan:
     """The lifespan of one part, in a task of its own: entered at once, left by `leave`."""
 
-    def __init__(self, part: HasLifespan, failed: Callable[[], None]) -> None:
-        """`failed` is called when it cannot be entered, or ends before `leave`."""
+    def __init__(self, part: HasLifespan, stop: asyncio.Event) -> None:
+        """`stop` is set when it cannot be entered, or ends before `leave`."""
         self.part = part
         self.name = type(part).__name__
         self.entered, self._leave = asyncio.Event(), asyncio.Event()
-        self._failed = failed
+        self._stop = stop
+        self.failed = False
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {self.name}")
 
     async def _run(self) -> None:
@@ -70,7 +80,8 @@ class Lifespan:
             report(log.error, "a lifespan failed", error, {"part": self.name, "then": then})
         finally:
             if not self._leave.is_set():
-                self._failed()
+                self.failed = True
+                self._stop.set()
 
     def leave(self) -> asyncio.Task[None]:
         """Close it; returns the task to wait for."""

@@ -157,7 +157,7 @@ def check_dns_label(name: str, what: str = "name", example: str = "widgets-opera
     return name
 
 
-def check_tuple(where: str, name: str, value: object, of: type, example: str) -> None:
+def check_tuple(where: str, name: str, value: object, of: type | tuple[type, ...], example: str) -> None:
     """Check a class attribute that is a tuple of `of`: without its comma, a tuple of one is something else.
 
     `where` is the class. Raises: `OptionError`.

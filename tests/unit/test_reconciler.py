@@ -308,5 +308,6 @@ def test_without_an_operation_it_is_refused_in_one_sentence() -> None:
 
 @pytest.mark.parametrize("name", ["frequency", "max_concurrent", "timeout"])
 def test_impossible_settings_are_refused_in_one_sentence(name: str) -> None:
-    with pytest.raises(OptionError, match=rf"Odd\.{name} is 0: use more than 0"):
+    rule = "1 or more" if name == "max_concurrent" else "more than 0 seconds"
+    with pytest.raises(OptionError, match=rf"Odd\.{name} is 0: use {rule}"):
         type("Odd", (Reconciler,), {name: 0})

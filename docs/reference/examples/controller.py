@@ -5,13 +5,16 @@ More of them, whole operators: [examples](../../examples/README.md).
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
 import bonny
 import examples
-from bonny import Axn, Controller, Deploy, Kind, Operator, Owned, Resource, Retry, Scope, Terminal, Wait
+from bonny import Axn, Controller, Deploy, Kind, Operator, Owned, Resource, Retry, Scope, Terminal, Throttled, Wait
 from bonny.api import Model
 from bonny.errors import OptionError
 from bonny.kinds import Related
@@ -123,6 +126,19 @@ async def delete() -> None:
     assert gone == [("w1", 3)]
 
 
+async def lifespan() -> None:
+    class WidgetController(Controller[Widget]):
+        @asynccontextmanager
+        async def lifespan(self) -> AsyncIterator[None]:
+            async with ClientSession("https://parts.example.com") as self.session:
+                yield
+
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            axn.set_condition("Ready", not self.session.closed)
+
+    testing.assert_condition(await testing.handle(WidgetController, widget()), "Ready", True)
+
+
 def configured() -> None:
     class Publishes(Controller[Widget]):
         async def reconcile(self, axn: Axn[Widget]) -> None:
@@ -190,6 +206,16 @@ async def retry() -> None:
 
     with pytest.raises(Retry, match="enlarged"):
         await testing.handle(Waits, widget(size=60))
+
+
+async def throttled() -> None:
+    class WidgetController(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            raise Throttled("429 from the parts catalogue", after=30)
+
+    with pytest.raises(Throttled, match="429") as raised:
+        await testing.handle(WidgetController, widget())
+    assert raised.value.after == 30
 
 
 async def wait() -> None:

@@ -82,9 +82,6 @@ class Process:
         metrics = self.exposition if config.secure_metrics_port is None else None
         self.probes = HttpServer(Pages(reports, metrics), config.http_host, config.http_port, PROBES)
         self.monitor = LoopMonitor()
-        self.failed = False
-        """Whether a lifespan failed."""
-
         self._started = False
         self._lifespans: list[Lifespan] = []
         self._own_namespace = config.pod_namespace or own_namespace()
@@ -226,22 +223,22 @@ class Process:
         await self._finish()
         await leadership.release()
 
+    @property
+    def failed(self) -> bool:
+        """Whether a lifespan failed."""
+        return any(each.failed for each in self._lifespans)
+
     async def _enter(self, parts: Iterable[HasLifespan]) -> None:
         """Enter the lifespans of `parts`; return when they are, or at a stop. A failure is one."""
-
-        def fail() -> None:
-            self.failed = True
-            self._stop.set()
-
-        self._lifespans += [Lifespan(each, fail) for each in parts if type(each).lifespan is not HasLifespan.lifespan]
-        for each in self._lifespans:
+        begun = [Lifespan(each, self._stop) for each in parts if type(each).lifespan is not HasLifespan.lifespan]
+        self._lifespans += begun
+        for each in begun:
             await first_of(self._stop.wait(), each.entered.wait())
 
     async def _leave(self, parts: Iterable[HasLifespan] | None = None) -> None:
         """Leave the lifespans of `parts`; None for all."""
-        ending = [each for each in self._lifespans if parts is None or each.part in parts]
-        self._lifespans = [each for each in self._lifespans if each not in ending]
-        await ended([each.leave() for each in ending], seconds=LEAVE_SECONDS)
+        ending = [each.leave() for each in self._lifespans if parts is None or each.part in parts]
+        await ended(ending, seconds=LEAVE_SECONDS)
 
     # --- assembling ---------------------------------------------------------------------------------------------------
 
@@ -288,8 +285,9 @@ class Process:
             ]
 
     async def _renew_servers(self) -> None:
-        """Make the servers of the next term."""
+        """Make the servers of the next term, each with its lifespan."""
         await self._leave(self.servers)
+        self._lifespans = [each for each in self._lifespans if each.part not in self.servers]
         self.servers = self._new_servers()
         await self._enter(self.servers)
 

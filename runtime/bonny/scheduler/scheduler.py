@@ -19,7 +19,7 @@ from ..annotations import signature_of
 from ..client.api import Client
 from ..errors import OptionError
 from ..lifespan import HasLifespan
-from ..naming import check_dns_label, check_rules
+from ..naming import check_dns_label
 from ..resource import Resource
 from .binding import Binding
 from .fits import Check, fits
@@ -99,15 +99,10 @@ class Scheduler(HasLifespan):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        check_rules(cls.__name__, cls.rules)
         if cls.name:
             check_dns_label(cls.name, f"name of {cls.__name__}")
         if cls.check is not None and len(signature_of(cls.check).parameters) != 2:
             raise OptionError(f"{cls.__name__}.check takes pod and node: use a function outside the class, or None")
-        if not cls.timeout > 0:
-            raise OptionError(f"{cls.__name__}.timeout is {cls.timeout}: use more than 0 seconds")
-        if cls.max_bindings < 1:
-            raise OptionError(f"{cls.__name__}.max_bindings is {cls.max_bindings}: use 1 or more")
 
 
 # The fields of pods that the API server supports in field selectors.

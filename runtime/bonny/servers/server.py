@@ -12,7 +12,6 @@ from ..engine.stream import Stream
 from ..errors import OptionError
 from ..kinds import Kind
 from ..lifespan import HasLifespan
-from ..naming import check_rules
 from ..resource import Resource
 from .periodic import PeriodicTasks
 
@@ -65,10 +64,6 @@ class Server(HasLifespan, Generic[V]):
         version = version_in_brackets(cls, Server)
         if version and "operation" not in vars(cls):
             cls.operation = version
-        check_rules(cls.__name__, cls.rules)
-        for name in ("frequency", "max_concurrent", "timeout"):
-            if not getattr(cls, name, 1) > 0:
-                raise OptionError(f"{cls.__name__}.{name} is {getattr(cls, name)}: use more than 0")
 
     def __str__(self) -> str:
         return type(self).__name__

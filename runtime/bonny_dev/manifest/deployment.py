@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from bonny.deploy import EnvironmentSource
+from bonny.deploy import FromConfigMap, FromSecret
 from bonny.errors import OptionError
 from bonny.operator import Operator
 from bonny.resource import Resource
@@ -19,6 +19,8 @@ from .template import read_object
 STOP_SECONDS: Final = 4.5
 # The API server goes on for seconds to send reviews to a pod that is being deleted (kubernetes/kubernetes#127335).
 DRAIN_SECONDS: Final = 10
+
+KINDS: Final = {FromSecret: "secret", FromConfigMap: "configMap"}
 
 PORT: Final = 10250
 """The container's port of webhooks: a control plane behind a firewall often reaches 443 and 10250 only."""
@@ -54,7 +56,7 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
         raise OptionError(f"Deploy.env sets {taken}, which the manifest sets itself: leave it out, or use customize")
     container["env"] += [_variable(name, value) for name, value in operator.deploy.env.items()]
     if operator.deploy.env_from:
-        container["envFrom"] = [{f"{each.field}Ref": {"name": each.name}} for each in operator.deploy.env_from]
+        container["envFrom"] = [{f"{KINDS[type(each)]}Ref": {"name": each.name}} for each in operator.deploy.env_from]
     if operator.deploy.replicas == 1:
         del template["spec"]["topologySpreadConstraints"]
     if not operator.deploy.leader_election:
@@ -63,11 +65,11 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
     return made
 
 
-def _variable(name: str, value: str | EnvironmentSource) -> Resource:
+def _variable(name: str, value: str | FromSecret | FromConfigMap) -> Resource:
     if isinstance(value, str):
         # The kubelet replaces $(NAME) by another variable; a doubled $ stands for itself.
         return {"name": name, "value": value.replace("$", "$$")}
-    return {"name": name, "valueFrom": {f"{value.field}KeyRef": {"name": value.name, "key": value.key}}}
+    return {"name": name, "valueFrom": {f"{KINDS[type(value)]}KeyRef": value._asdict()}}
 
 
 def _grace_period(operator: Operator) -> int:

@@ -94,7 +94,10 @@ def test_a_part_is_there_with_its_name_and_not_without(part: str, kind: str) -> 
         ({"env": {"A": 3}}, r'Deploy.env has A=3: write text, or FromSecret\("name", "key"\)'),
         ({"env": {"A": FromSecret("s")}}, r"Deploy.env has A=FromSecret\(name='s', key=''\): write text, or"),
         ({"env_from": FromSecret("s")}, r'write a tuple, with a comma .*: env_from = \(FromSecret\("name"\),\)'),
-        ({"env_from": (FromSecret("s", "k"),)}, r"Deploy.env_from has FromSecret\(name='s', key='k'\): leave out"),
+        (
+            {"env_from": (FromSecret("s", "k"),)},
+            r"Deploy.env_from has FromSecret\(name='s', key='k'\): use the name of",
+        ),
         ({"env": ["A"]}, r"Deploy.env is \['A'\]: write a mapping"),
         ({"egress": "10.0.0.0/8"}, "Deploy.egress is '10.0.0.0/8': write a mapping"),
         ({"egress": {"here": (1,)}}, "Deploy.egress: 'here' does not appear to be .*: write a network, for example"),
@@ -112,10 +115,12 @@ def test_what_is_no_number_or_function_is_refused_in_a_sentence(options: dict[st
 @pytest.mark.parametrize("name", ["", " ", "A", "a b", "a/b", "a\n", "..", "x" * 254])
 @pytest.mark.parametrize("source", [FromSecret, FromConfigMap])
 def test_an_object_that_cannot_exist_is_refused(source: Any, name: str) -> None:
-    with pytest.raises(OptionError, match="cannot exist: use lower-case letters"):
-        source(name)
-    with pytest.raises(OptionError, match=r"cannot exist: .* no spaces in the key"):
-        source("dns", "a b")
+    with pytest.raises(OptionError, match=r"^Deploy.env has A=From.*: write text, or FromSecret"):
+        Deploy(env={"A": source(name, "key")})
+    with pytest.raises(OptionError, match=r"^Deploy.env has A=From.*: write text, or FromSecret"):
+        Deploy(env={"A": source("dns", name.replace("A", " ").replace("..", "").replace("x", "/"))})
+    with pytest.raises(OptionError, match=r"^Deploy.env_from has From.*: use the name of an object, without a key"):
+        Deploy(env_from=(source(name),))
 
 
 def container_of(deploy: Deploy) -> Resource:
