@@ -82,7 +82,7 @@ async def test_a_misspelt_kind_is_named_before_anything_is_sent(tmp_path: Path) 
 
     nothing: Any = SimpleNamespace()
     with pytest.raises(UsageError) as raised:
-        await RunningOperator(operator, nothing, nothing, tmp_path).read(
+        await RunningOperator(operator, nothing, lambda: nothing, tmp_path).read(
             {"apiVersion": "example.com/v1", "kind": "Wigdet", "metadata": {"name": "w1"}}
         )
     assert str(raised.value) == MISSPELT
