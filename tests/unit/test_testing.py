@@ -137,7 +137,8 @@ async def test_an_object_of_a_kind_that_is_not_declared_cannot_be_observed() -> 
         async def reconcile(self, axn: Axn[Widget]) -> None:
             axn.observed(child("v1", "Secret"))
 
-    with pytest.raises(OptionError, match=r"^Secret default/w1 cannot be observed: add Owned\('v1', 'Secret'\) to the controller's `owns`"):
+    advice = r"add Owned\('v1', 'Secret'\) to the controller's `owns`"
+    with pytest.raises(OptionError, match=f"^Secret default/w1 cannot be observed: {advice}"):
         await testing.handle(Looks, widget(), observed=[child("v1", "Secret")])
     related = Looks.configured(related=(Related("v1", "Secret", named_by=lambda _: ()),))
     await testing.handle(related, widget())
