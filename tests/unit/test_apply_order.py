@@ -191,7 +191,7 @@ async def test_it_is_applied_when_the_watch_shows_that_the_object_is_ready() -> 
 
 async def test_an_object_that_was_written_just_now_is_looked_at_again_when_the_watch_shows_the_write() -> None:
     """The live object says that it is up, but that was before it was changed."""
-    stands = stored("database", state="up")  # without the fields that we own
+    stands = owned(stored("database", state="up"), {"f:metadata": {}})  # without the data that we own
     script = Script(owned(stored("database", version="9"), {"f:data": {}}), children=[stands])
 
     axn = await applied(script)
