@@ -8,6 +8,7 @@ Elsewhere: other kinds (`bonny.kinds`), objects of other versions (`conversion`)
 from pydantic import Field as Field
 
 from ..kinds import Scope as Scope
+from .markers import AsIs as AsIs
 from .markers import BuiltIn as BuiltIn
 from .markers import Embedded as Embedded
 from .markers import ListAtomic as ListAtomic
@@ -16,6 +17,7 @@ from .markers import ListSet as ListSet
 from .markers import MapAtomic as MapAtomic
 from .markers import Nullable as Nullable
 from .markers import PreserveUnknown as PreserveUnknown
+from .markers import schemas_beside as schemas_beside
 from .model import Model as Model
 from .policies import MutatingAdmissionPolicy as MutatingAdmissionPolicy
 from .policies import Params as Params

@@ -8,7 +8,9 @@ Elsewhere: conditions over several fields (`rules`), types with a wire form of t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import GetJsonSchemaHandler
@@ -17,6 +19,7 @@ from pydantic_core import CoreSchema
 
 from .builtin import builtin_schema
 
+AS_IS: Final = "x-bonny-as-is"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 LIST_KEYS: Final = "x-kubernetes-list-map-keys"
@@ -89,6 +92,26 @@ class Nullable(Keywords):
 
     def __init__(self) -> None:
         super().__init__({"nullable": True})
+
+
+class AsIs(Keywords):
+    """Keywords that Python types cannot say, for the definition as they are: `AsIs({"format": "cidr"})`.
+
+    They replace keywords of the type. Generated classes have them; in your own, prefer limits and `Rule`.
+    """
+
+    def __init__(self, keywords: Mapping[str, Any]) -> None:
+        super().__init__({AS_IS: dict(keywords)})
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        return {key: value for key, value in schema.items() if (key, value) != ("additionalProperties", True)}
+
+
+def schemas_beside(module: str) -> dict[str, dict[str, Any]]:
+    """The schemas in the JSON file beside a module, by name: `SCHEMAS = schemas_beside(__file__)`."""
+    schemas: dict[str, dict[str, Any]] = json.loads(Path(module).with_suffix(".json").read_bytes())
+    return schemas
 
 
 class BuiltIn(Keywords):

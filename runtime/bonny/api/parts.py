@@ -62,7 +62,7 @@ def parts_of(version: type, options: Collection[str], rules: Any) -> Parts:
     for name, hint in beside.items():
         if isinstance(inner := _class_in(hint), type) and issubclass(inner, Spec | Status):
             raise OptionError(f"{where}: {name} is annotated with a Spec or a Status: call it spec or status")
-    spec = _half(halves, "spec", Spec, where) if "spec" in halves or not beside else None
+    spec = _half(halves, "spec", Spec, where) if "spec" in halves or not (beside or halves) else None
     if getattr(version, "spec", ...) is ... and NoneType in get_args(halves.get("spec")):
         raise OptionError(f"{where}: write `spec: ... | None = None` if it may be left out, else without `| None`")
     fields: Any = {name: (hint, getattr(version, name, ...)) for name, hint in (halves | beside).items()}

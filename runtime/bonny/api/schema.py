@@ -29,7 +29,7 @@ from pydantic_core.core_schema import ChainSchema, StringSchema
 
 from ..errors import OptionError
 from ..resource import Resource, has_all_of
-from .markers import EITHER, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from .markers import AS_IS, EITHER, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from .patterns import WRITTEN
 from .rules import RULES
 from .validation import FORMATS, as_stored
@@ -38,7 +38,7 @@ _COMMON: Final = ("type", "format", "description", "nullable", "default", "enum"
 LIMITS: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
 LENGTHS: Final = ("minLength", "maxLength")
 SIZES: Final = (*LENGTHS, "pattern", "minItems", "maxItems", "minProperties", "maxProperties")
-_EXTENSIONS: Final = (LIST_TYPE, LIST_KEYS, MAP_TYPE, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN, RULES)
+_EXTENSIONS: Final = (AS_IS, LIST_TYPE, LIST_KEYS, MAP_TYPE, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN, RULES)
 _CONTENT: Final = ("required", "properties", "additionalProperties", "items", "anyOf")
 # In the order of a manifest.
 _KEPT: Final = (*_COMMON, *LIMITS, *SIZES, *_EXTENSIONS, *_CONTENT)
@@ -78,12 +78,23 @@ class _Generator(GenerateJsonSchema):
         return TypeAdapter(Any).dump_python(dft, mode="json", by_alias=True, exclude_unset=True)
 
 
-def structural(model: type[BaseModel], *, where: str) -> Resource:
+def structural(model: type[BaseModel], *, where: str, marked: bool = False) -> Resource:
     """The schema of `model`, the same bytes every time; `where` begins the paths in messages.
+
+    Keywords of `AsIs` are among the others, or in `marked` schemas apart from them, below `AS_IS`.
 
     Raises: `OptionError` naming the field that a CustomResourceDefinition cannot express.
     """
-    return deepcopy(_structural(model, where))
+    schema = _structural(model, where)
+    return deepcopy(schema) if marked else _unmarked(schema)
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmarked(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _unmarked(child) for key, child in {**value, **value.get(AS_IS, {})}.items() if key != AS_IS}
 
 
 @cache
@@ -121,6 +132,8 @@ def _merged(inner: Resource, outer: Resource, *, but: str) -> Resource:
     merged = {**inner, **{key: value for key, value in outer.items() if key != but}}
     if RULES in inner and RULES in outer:
         merged[RULES] = [*inner[RULES], *outer[RULES]]
+    if AS_IS in inner and AS_IS in outer:
+        merged[AS_IS] = {**inner[AS_IS], **outer[AS_IS]}
     return merged
 
 
@@ -139,7 +152,7 @@ def _spelled(schema: Resource, where: str) -> Resource:
     """The keywords of JSON Schema as Kubernetes spells them."""
     if "default" in schema:
         given = schema.pop("default")
-        stored = as_stored(given, schema)
+        stored = as_stored(given, _unmarked(schema))
         if not has_all_of(stored, given):
             _refuse(where, "its default has fields that the API server would drop: leave them out")
         schema |= {} if stored is None else {"default": _as_given(stored, given, schema)}

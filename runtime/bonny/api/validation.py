@@ -36,6 +36,13 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
+# Keywords that combine schemas, by how many of them must fit.
+_COMBINED: Final[Mapping[str, Callable[[int, Any], bool]]] = {
+    "oneOf": lambda fitting, _: fitting == 1,
+    "anyOf": lambda fitting, _: fitting > 0,
+    "allOf": lambda fitting, schemas: fitting == len(schemas),
+    "not": lambda fitting, _: fitting == 0,
+}
 # Fields that the API server requires in every embedded object.
 _EMBEDDED_FIELDS: Final[Resource] = {
     "apiVersion": {"type": "string", "minLength": 1, "pattern": "^[^/]*(/[^/]*)?$"},
@@ -122,6 +129,10 @@ def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) 
         return
     elif "enum" in schema and not any(type(value) is type(one) and value == one for one in schema["enum"]):
         yield f"{where}: must be one of {', '.join(map(str, schema['enum']))}"
+    elif any(
+        not enough(_fitting(value, schema[key]), schema[key]) for key, enough in _COMBINED.items() if key in schema
+    ):
+        yield f"{where}: must fit {', '.join(f'{key} {schema[key]}' for key in _COMBINED if key in schema)}"
     elif isinstance(value, dict):
         yield from _object_problems(value, schema, where, strict=strict)
     elif isinstance(value, list):
@@ -130,6 +141,12 @@ def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) 
         yield from _string_problems(value, schema, where)
     elif not isinstance(value, bool):
         yield from _number_problems(value, schema, where)
+
+
+def _fitting(value: Any, schemas: Resource | list[Resource]) -> int:
+    """How many of some schemas a value fits."""
+    each = schemas if isinstance(schemas, list) else [schemas]
+    return sum(next(problems(value, schema, ""), None) is None for schema in each)
 
 
 def _misfit(value: Any, schema: Resource) -> str:
@@ -175,7 +192,7 @@ def _string_problems(value: str, schema: Resource, where: str) -> Iterator[str]:
     yield from _size_problems(len(value), schema, where, "Length", "characters")
     if "pattern" in schema and not matches(schema["pattern"], value):
         yield f"{where}: must match {schema['pattern']}"
-    if "format" in schema and not FORMATS.get(schema["format"], bool)(value):
+    if schema.get("format") in FORMATS and not FORMATS[schema["format"]](value):
         yield f"{where}: must be of format {schema['format']}"
 
 

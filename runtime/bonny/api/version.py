@@ -287,14 +287,18 @@ def _check_names(version: type[Version]) -> None:
             if name in (*_OPTIONS, "spec", "status") or free or not name[0].islower():
                 continue
             # The name of a field may resemble an option a little; with _ at its end, as much as it likes.
-            likeness = 0.85 if is_field else 0.6
-            meant = get_close_matches(name, sorted((*_OPTIONS, "spec", "status")), n=1, cutoff=likeness)
+            meant = resembles(name, 0.85 if is_field else 0.6)
             if not is_field or (meant and not name.endswith("_")):
                 raise OptionError(
                     f"versions have no {name!r}: "
-                    + (f"did you mean {meant[0]!r}? " if meant else "")
+                    + (f"did you mean {meant!r}? " if meant else "")
                     + f"Write a field beside spec as `{name}: TYPE`, a constant in capitals or with a leading _"
                 )
+
+
+def resembles(name: str, likeness: float = 0.85) -> str:
+    """The attribute of versions that `name` seems to mean; empty for none."""
+    return next(iter(get_close_matches(name, sorted((*_OPTIONS, "spec", "status")), n=1, cutoff=likeness)), "")
 
 
 def _status_has(version: type[Version], field: str) -> bool:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from typing import Final, NoReturn
 
-from bonny.api.markers import INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from bonny.api.markers import AS_IS, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
-from bonny.api.schema import LENGTHS, LIMITS, SIZES
+from bonny.api.schema import LENGTHS, LIMITS, SIZES, structural
 from bonny.api.validation import EXACT, problems
-from bonny.api.version import Version
+from bonny.api.version import Version, parts
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
@@ -34,8 +34,7 @@ _GROUP: Final = re.compile(r"\(\?(P?<\w+>|[imsU]*(-[imsU]+)?)")
 _REPETITIONS: Final = 1000
 
 
-# The limits of each type. A model cannot count the characters of a time or an address.
-_BELONGS: Final = {
+BELONGS: Final = {
     "string": (*LENGTHS, "pattern"),
     "integer": LIMITS,
     "number": LIMITS,
@@ -44,20 +43,22 @@ _BELONGS: Final = {
     INT_OR_STRING: ("pattern",),
     "string with a format": ("pattern",),
 }
+"""The limits of each type. A model cannot count the characters of a time or an address."""
 
 
 def checked_schema(version: type[Version]) -> Resource:
     """The schema of `version`. Raises: `OptionError` naming the path of the field that the API server would refuse."""
-    title, schema = f"{version.kind} {version.version}", version.schema()
+    title = f"{version.kind} {version.version}"
+    schema = structural(parts(version).model, where=f"{title}:", marked=True)
     for name, child in schema["properties"].items():
         check(child, f"{title}: {name}")
     check(schema, title)
-    return schema
+    return version.schema()
 
 
 def check(schema: Resource, where: str, *, correlated: bool = True) -> None:
     """Raises: `OptionError` naming the path of the field. `correlated`: the server knows what its value was before."""
-    _check_rules(schema, where, correlated=correlated)
+    check_rules(schema, where, correlated=correlated)
     _check_limits(schema, where)
     _check_value(schema, where)
     if LIST_TYPE in schema:
@@ -75,6 +76,7 @@ def field_at(schema: Resource, path: str) -> Resource | None:
     Where content is not described, and from the first bracket on, every path counts as there.
     """
     for name in filter(None, path.partition("[")[0].split(".")):
+        schema = {**schema, **schema.get(AS_IS, {})}
         child = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
         if child is None:
             return {} if PRESERVE_UNKNOWN in schema else None
@@ -82,7 +84,8 @@ def field_at(schema: Resource, path: str) -> Resource | None:
     return schema
 
 
-def _check_rules(schema: Resource, where: str, *, correlated: bool) -> None:
+def check_rules(schema: Resource, where: str, *, correlated: bool = True) -> None:
+    """As `check`, for the rules of one level."""
     for rule in schema.get(RULES, ()):
         label, message = f"the rule {rule['rule']!r}", rule["message"].strip()
         if not rule["rule"].strip() or not message or re.search(r"[\n\r]", message):
@@ -116,7 +119,7 @@ def _check_limits(schema: Resource, where: str) -> None:
     if name == "string" and schema.get("format", "byte") != "byte":
         name = "string with a format"
     for key in (*LIMITS, *SIZES):
-        if key in schema and key not in _BELONGS.get(name, ()):
+        if key in schema and key not in BELONGS.get(name, ()):
             _refuse(where, f"the limit {key} does not belong to a value of type {name}: leave it out")
 
 
@@ -142,6 +145,7 @@ def _check_value(schema: Resource, where: str) -> None:
 
 def _check_list(schema: Resource, where: str) -> None:
     kind, items = schema[LIST_TYPE], schema.get("items", {})
+    items = {**items, **items.get(AS_IS, {})}
     if schema.get("type") != "array":
         _refuse(where, f"it is not a list, and cannot have the list type {kind}: leave the marker out")
     if kind != "atomic" and "nullable" in items:

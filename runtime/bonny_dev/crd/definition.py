@@ -217,9 +217,14 @@ def _path(path: str, schema: Resource, where: str, *, types: tuple[str, ...], be
     return path
 
 
+def shows(path: str, schema: Resource) -> bool:
+    """Whether the path of a column leads to a field. Every path outside of spec and status does."""
+    checked = path.startswith((".spec", ".status"))
+    return path[:1] == "." and not (checked and field_at(schema, path) is None)
+
+
 def _column(version: type[Version], column: Column, schema: Resource) -> Resource:
-    checked = column.path.startswith((".spec", ".status"))
-    if column.path[:1] != "." or (checked and field_at(schema, column.path) is None):
+    if not shows(column.path, schema):
         raise OptionError(
             f"column {column.name!r} of {_place(version)} names {column.path!r}, and there is no such field: "
             "write for example '.spec.size'"
