@@ -86,6 +86,8 @@ def read_yaml(name: str, text: str | bytes) -> list[Any]:
     """The documents in a YAML file called `name` that are not empty. Raises: `UsageError` when it is not YAML."""
     try:
         return [document for document in yaml.load_all(text, _Loader) if document is not None]
+    except RecursionError:
+        raise UsageError(f"{name} is nested too deep to be read: no object of Kubernetes is, so correct it") from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" at line {mark.line + 1}" if mark else ""

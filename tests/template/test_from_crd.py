@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bonny.api.builtin import builtin_schema
 from tests.support.generating import run_task, state
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -78,9 +80,26 @@ def test_differences_are_printed_and_listed_in_the_test(project: Path, capsys: p
 
     said = capsys.readouterr().out
     assert "The classes say everything in the definition of Ticket but this:\n" in said
-    sentence = 'v1 .spec.card: format is missing (it was "creditcard")'
+    sentence = "v1: lacks metadata"
     assert f"\n  {sentence}\n" in said
     assert sentence in (project / "tests/unit/test_ticket_crd.py").read_text("utf-8")
+
+
+def test_schemas_of_types_of_kubernetes_stand_in_a_file_beside_the_module(project: Path, tmp_path: Path) -> None:
+    crd = yaml.safe_load(LABELS.read_text("utf-8"))
+    template = {**builtin_schema("v1", "PodTemplateSpec"), "description": "A pod."}
+    template["properties"]["spec"]["description"] = "Its spec."
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["template"] = template
+    (tmp_path / "labels.yaml").write_text(yaml.safe_dump(crd), encoding="utf-8")
+
+    assert run_task(project, f"gen-api --from-crd {tmp_path / 'labels.yaml'}") == 0
+
+    schemas = json.loads((project / "src/widgets_operator/api/v1/label.json").read_text("utf-8"))
+    assert [*schemas] == ["PodTemplateSpec at template"]
+    for command in (("ruff", "check", "src", "tests"), ("mypy",), ("pytest", "-q", "tests/unit/test_label_crd.py")):
+        line = [sys.executable, "-m", *command]
+        done = subprocess.run(line, cwd=project, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_same_definition_again_writes_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from bonny.api import IMMUTABLE, Rule
-from bonny.api.markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE
+from bonny.api.markers import AS_IS, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
 from bonny.api.schema import LENGTHS, LIMITS
 from bonny.naming import camel_case
 from bonny.resource import Resource
 
 from .canonical import QUANTITY
-from .classes import Classes, is_condition, is_model
-from .cover import built_in
+from .classes import Classes
+from .cover import CONDITION
 from .names import leads_back
-from .sayable import INTEGER_TYPES, STRING_TYPES
+from .sayable import INTEGER_TYPES, STRING_TYPES, TYPE
 
 _SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 _SNAKE: Final = {camel_case(each.name): each.name for each in fields(Rule)}
@@ -43,8 +43,8 @@ class _Type:
         return f"Annotated[{', '.join((self.base, *markers))}]" if markers else self.base
 
 
-def field_line(name: str, wire: str, node: Resource, *, required: bool, classes: Classes) -> str:
-    """The line `name: type = default` of a model, or of a version."""
+def field_line(name: str, wire: str, node: Resource, *, required: bool, classes: Classes, description: str = "") -> str:
+    """The line `name: type = default` of a model, or of a version; with a `description`, without docstring."""
     typed, default = _type(node, classes), ""
     if "default" in node:
         default = _value(node["default"], node, classes)
@@ -61,6 +61,8 @@ def field_line(name: str, wire: str, node: Resource, *, required: bool, classes:
         typed = _Type(f"{typed} | None", ["Nullable()"] if default == "None" and "nullable" in node else [])
     if not leads_back(name, wire):
         typed.options["alias"] = wire
+    if description:
+        typed.options["description"] = description
     return f"{name}: {typed}" + (f" = {default}" if default else "")
 
 
@@ -87,10 +89,13 @@ def _type(node: Resource, classes: Classes) -> _Type:
     if LIST_TYPE in node:
         keys = ", ".join(map(repr, node.get(LIST_KEYS, ())))
         typed.markers.append({"map": f"ListMap({keys})", "set": "ListSet()", "atomic": "ListAtomic()"}[node[LIST_TYPE]])
-    if MAP_TYPE in node and built_in(node) is None:
+    if MAP_TYPE in node:
         typed.markers.append("MapAtomic()")
-    if not is_model(node):
+    if not classes.name_of(node):
         typed.markers += rules_of(node)
+    if AS_IS in node:
+        kept = f"SCHEMAS[{classes.name_of(node)!r}]" if TYPE in node else repr(node[AS_IS])
+        typed.markers.append(f"AsIs({kept})")
     return typed
 
 
@@ -111,17 +116,16 @@ def _base(node: Resource, classes: Classes) -> _Type:
 
 
 def _object(node: Resource, classes: Classes, sized: dict[str, Any]) -> _Type:
-    if is_model(node):
-        return _Type(classes.name_of(node), ["Embedded()"] if EMBEDDED in node else [], sized)
-    if is_condition(node):
-        return _Type("Condition", options=sized)
+    if known := node.get(TYPE):
+        builtin = [] if AS_IS in node else [f"BuiltIn({known.api_version!r}, {known.name!r})"]
+        return _Type("Condition") if known == CONDITION else _Type("dict[str, Any]", builtin)
+    if name := classes.name_of(node):
+        return _Type(name, ["Embedded()"] if EMBEDDED in node else [], sized)
     if "additionalProperties" in node:
         return _Type(f"dict[str, {_item(node['additionalProperties'], classes)}]", options=sized)
     if EMBEDDED in node:
         return _Type("dict[str, Any]", ["Embedded()"], sized)
-    known = built_in(node)
-    marker = "PreserveUnknown()" if known is None else f"BuiltIn({known.api_version!r}, {known.name!r})"
-    return _Type("dict[str, Any]", [marker], sized)
+    return _Type("dict[str, Any]", ["PreserveUnknown()"] if PRESERVE_UNKNOWN in node else [], sized)
 
 
 def _scalar(node: Resource, sized: dict[str, Any]) -> _Type:
@@ -149,13 +153,16 @@ def _scalar(node: Resource, sized: dict[str, Any]) -> _Type:
 def _item(node: Resource, classes: Classes) -> str:
     typed = _type(node, classes)
     nullable = "nullable" in node and typed.base != "Any"
+    description = node.get("description", "")
+    if (name := classes.name_of(node)) and description != classes.description_of(name):
+        typed.options["description"] = description
     return f"{typed} | None" if nullable else str(typed)
 
 
 def _value(value: Any, node: Resource, classes: Classes) -> str:
     """A value of `node`, an expression that has its type."""
-    if isinstance(value, dict) and (is_model(node) or is_condition(node)):
-        return instance("Condition" if is_condition(node) else classes.name_of(node), value)
+    if isinstance(value, dict) and (node.get(TYPE) == CONDITION or (classes.name_of(node) and TYPE not in node)):
+        return _instance(classes.name_of(node) or "Condition", value)
     if isinstance(value, dict) and isinstance(other := node.get("additionalProperties"), dict):
         return f"{{{', '.join(f'{key!r}: {_value(each, other, classes)}' for key, each in value.items())}}}"
     if isinstance(value, list) and "items" in node:
@@ -164,7 +171,7 @@ def _value(value: Any, node: Resource, classes: Classes) -> str:
     return f"{read_by}({value!r})" if read_by and isinstance(value, str) else repr(value)
 
 
-def instance(model: str, value: Resource) -> str:
+def _instance(model: str, value: Resource) -> str:
     """The expression for a `value` of a model, by its wire names; not strict, because times are texts in it."""
     if not value:
         return f"{model}()"

@@ -11,11 +11,13 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from bonny.api import Quantity
-from bonny.api.markers import INT_OR_STRING, MAP_TYPE
+from bonny.api.markers import INT_OR_STRING, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
+from bonny.api.schema import LIMITS, SIZES
 from bonny.api.validation import as_stored
 from bonny.resource import Resource
 
+from ..crd.checking import BELONGS
 from ..crd.tree import mapped
 
 # The pattern that controller-gen writes for a resource.Quantity. Kubernetes reads none of the texts that only this one
@@ -39,13 +41,18 @@ _WITHOUT_EFFECT: Final = {
     "description": "",
     RULES: [],
 }
+# For readers, or of no meaning to the API server.
+_NOTES: Final = ("example", "externalDocs", "title", "id", "$schema")
+# Sizes of numbers as formats, which the API server knows on numbers of that type alone.
+_NUMERIC: Final = frozenset(("int32", "int64", "uint32", "uint64", "float", "double"))
+_NO_EFFECT_ON: Final = {"string": _NUMERIC, "number": _NUMERIC - {"float"}, "integer": {"float", "double"}}
 OF_EVERY_OBJECT: Final = {"apiVersion": "string", "kind": "string", "metadata": "object"}
 """The fields that every object has, and their types."""
 
 
 def canonical(schema: Resource) -> Resource:
     """A copy of `schema` in the spelling of our own definitions. The canonical form of the result is the same again."""
-    node = mapped(schema, canonical)
+    node = mapped(_with_effect(schema), canonical)
     if INT_OR_STRING in node:
         node.pop("anyOf", None)
     if node.get("pattern") == _CONTROLLER_GEN and INT_OR_STRING in node:
@@ -95,7 +102,28 @@ def without(schema: Resource, *keywords: str) -> Resource:
 
 def shape(schema: Resource, *but: str) -> str:
     """A text that is equal for canonical schemas of equal content, whatever their descriptions and order of fields."""
-    return json.dumps(undescribed(without(schema, *but)), sort_keys=True, default=str)
+    return content(undescribed(schema), *but)
+
+
+def content(schema: Resource, *but: str) -> str:
+    """A text that is equal for equal canonical schemas, whatever the order of their fields."""
+    return json.dumps(without(schema, *but), sort_keys=True, default=str)
+
+
+def _with_effect(schema: Resource) -> Resource:
+    """A copy without keywords of its own level that the API server ignores."""
+    node, kind = without(schema, *_NOTES), schema.get("type", "")
+    if kind in BELONGS:
+        node = without(node, *(key for key in (*LIMITS, *SIZES) if key not in BELONGS[kind]))
+    if node.get("format") in _NO_EFFECT_ON.get(kind, ()):
+        node = without(node, "format")
+    if kind and kind != "array":
+        node = without(node, "items")
+    if PRESERVE_UNKNOWN in node and kind == "array":  # protects the fields of its items
+        node["items"] = {**node.get("items", {}), PRESERVE_UNKNOWN: True}
+    if PRESERVE_UNKNOWN in node and (kind not in ("", "object") or isinstance(node.get("additionalProperties"), dict)):
+        node = without(node, PRESERVE_UNKNOWN)
+    return node
 
 
 def _rule(rule: Resource) -> Resource:

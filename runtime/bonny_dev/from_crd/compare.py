@@ -78,7 +78,7 @@ def _comparable_version(version: Resource) -> Resource:
         "subresources": version.get("subresources") or {},
         "selectableFields": [each["jsonPath"] for each in version.get("selectableFields") or []],
         "columns": [{key: value for key, value in column.items() if value} for column in columns],
-        "schema": comparable(canonical_object(undescribed(version["schema"]["openAPIV3Schema"]))),
+        "schema": comparable(canonical_object(undescribed((version.get("schema") or {}).get("openAPIV3Schema") or {}))),
     }
 
 

@@ -1,7 +1,8 @@
 """Cover: finds the built-in type that can stand for a part of a definition.
 
-A type of Kubernetes is taken where it is equal to the original, or where the original is large and every field of it,
-at any depth, is in the type, which then refuses nothing that the original accepts. Names alone decide nothing.
+An object has a type of Kubernetes where that is equal to the original, or where the original is large and every field
+of it, at any depth, is in the type. Names alone decide nothing. Such an object is a plain mapping in Python; its schema
+stays that of the original.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bonny.api.schema import structural
 from bonny.resource import Resource
 
 from ..crd.tree import inside
-from .canonical import canonical, shape, without
+from .canonical import canonical, content, shape, without
 
 # Equal to a type by accident are only smaller objects.
 _FEWEST_EQUAL: Final = 3
@@ -35,6 +36,10 @@ class BuiltInType(NamedTuple):
     name: str
 
 
+CONDITION: Final = BuiltInType("meta/v1", "Condition")
+"""The type that has a class in `bonny.api`."""
+
+
 def built_in(node: Resource) -> BuiltInType | None:
     """The built-in type for `node`, a canonical schema of an object; the one with the fewest fields of several."""
     size = _fields(node)
@@ -50,6 +55,12 @@ def built_in(node: Resource) -> BuiltInType | None:
 def condition_shape() -> str:
     """The shape of the Condition that all of Kubernetes shares."""
     return shape(canonical(structural(Condition, where="Condition")))
+
+
+@cache
+def builtin_content(known: BuiltInType) -> str:
+    """The content of the built-in type, which has no descriptions."""
+    return content(_types()[known])
 
 
 def _covers(schema: Resource, node: Resource) -> bool:

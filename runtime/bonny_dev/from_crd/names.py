@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import keyword
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from bonny.api import Model
@@ -14,16 +15,18 @@ from bonny.naming import RESERVED_KINDS, camel_case
 # As annotations use them: below a field of such a name, they would mean the field.
 _TYPES: Final = frozenset(("str", "int", "float", "bool", "list", "dict", "datetime", "date"))
 _HARD_TO_READ: Final = frozenset("lIO")  # ruff, E741
+# A class with a shorter name, such as To, says nothing without the field around it.
+_SHORT: Final = 2
 # Before a capital, but `IPs` is one word.
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 
 
-def field_name(wire: str, taken: Container[str] = ()) -> str:
+def field_name(wire: str, taken: Container[str] = (), *, reserved: Callable[[str], object] = lambda _: False) -> str:
     """The attribute for the field `wire`: `maxSize` gives `max_size`, `class` gives `class_`."""
     name = re.sub(r"[\W_]+", "_", _WORD.sub("_", wire), flags=re.ASCII).strip("_").lower() or "field"
     if name[0].isdigit():
         name = f"field_{name}"
-    if keyword.iskeyword(name) or name in _TYPES | _HARD_TO_READ or hasattr(Model, name):
+    if keyword.iskeyword(name) or name in _TYPES | _HARD_TO_READ or hasattr(Model, name) or reserved(name):
         name = f"{name}_"
     while name in taken:
         name = f"{name}_2"
@@ -47,18 +50,20 @@ def class_name(path: Sequence[str], taken: Container[str]) -> str:
         else:
             words.append("".join(word[:1].upper() + word[1:] for word in re.split(r"[\W_]+", part, flags=re.ASCII)))
     names = ["".join(words[start:]) for start in range(len(words) - 1, -1, -1)]
-    names += [f"{names[-1]}{number}" for number in range(2, 1000)]
-    return next(name for name in map(_importable, names) if name not in taken)
+    long = [name for name in names if len(name) > _SHORT and _importable(name)]
+    last = names[-1] if _importable(names[-1]) else f"A{names[-1]}"
+    numbered = (f"{last}{number}" for number in itertools.count(2))
+    return next(name for name in itertools.chain(long, (last,), numbered) if name not in taken)
 
 
-def _importable(name: str) -> str:
-    free = name.isidentifier() and name not in RESERVED_KINDS and not hasattr(builtins, name)
-    return name if free else f"A{name}"
+def _importable(name: str) -> bool:
+    return name.isidentifier() and name not in RESERVED_KINDS and not hasattr(builtins, name)
 
 
 def _singular(word: str) -> str:
     if re.search("[^aeiou]ies$", word):
         return f"{word[:-3]}y"
-    if re.search("(ss|sh|ch|x)es$", word):
+    if re.search("(ss|sh|ch|x|us|ias)es$", word):
         return word[:-2]
-    return word[:-1] if re.search("[^su]s$", word) else word
+    plural = re.search("[^su]s$", word) and re.search("[aeiouy].", word[:-1], re.IGNORECASE)  # not of tls and os
+    return word[:-1] if plural else word

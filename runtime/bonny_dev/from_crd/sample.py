@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from bonny.api import Version
@@ -45,7 +46,9 @@ def _value(schema: Resource) -> Any:
     if schema.get("type") == "object":
         fields = schema.get("properties", {})
         given = _EMBEDDED if EMBEDDED in schema else {}
-        return given | {name: _value(fields[name]) for name in schema.get("required", ()) if name not in given}
+        one = next(iter(schema.get("oneOf") or schema.get("anyOf") or [{}]))
+        required = [*schema.get("required", ()), *one.get("required", ())]
+        return given | {name: _value(fields[name]) for name in required if name in fields and name not in given}
     if schema.get("type") == "array":
         return [_value(schema["items"])] * schema.get("minItems", 0)
     if schema.get("type") == "string":
@@ -56,8 +59,8 @@ def _value(schema: Resource) -> Any:
 
 
 def _number(schema: Resource) -> int:
-    least = int(schema.get("minimum", min(1, schema.get("maximum", 1)))) + int("exclusiveMinimum" in schema)
-    step = int(schema.get("multipleOf", 1))
+    least: int = math.ceil(schema.get("minimum", min(1, schema.get("maximum", 1)))) + int("exclusiveMinimum" in schema)
+    step: int = int(schema.get("multipleOf", 1))
     return -(-least // step) * step
 
 

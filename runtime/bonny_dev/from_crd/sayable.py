@@ -1,21 +1,23 @@
-"""Sayable: the part of a schema that version classes can say.
+"""Sayable: the part of a schema that version classes can say, and apart from it, the part that is kept as it is.
 
 A comparison of the definition made of the classes with the original finds again everything that is left out here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
-from bonny.api.markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from bonny.api.markers import AS_IS, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
 from bonny.api.schema import LIMITS, SIZES
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
-from ..crd.checking import check
+from ..crd.checking import check, check_rules
 from ..crd.tree import mapped
-from .canonical import without
+from .canonical import content, shape, without
+from .cover import CONDITION, BuiltInType, built_in, builtin_content, condition_shape
 
 STRING_TYPES: Final = {
     "date-time": "datetime",
@@ -37,11 +39,38 @@ _CONTENT: Final = ("required", "properties", "items", "additionalProperties")
 _KNOWN: Final = frozenset(("type", "format", "description", "nullable", "default", *_TRIED, *_MARKS, *_CONTENT))
 
 
-def sayable(schema: Resource) -> Resource:
-    """A copy of `schema`, which is canonical, with the keywords that version classes have."""
+TYPE: Final = "x-bonny-type"
+"""The key of the type of Kubernetes that stands for an object, in place of its fields."""
+
+_OF_FIELD: Final = ("description", "default", "nullable")
+
+
+def sayable(schema: Resource, *, own: bool = False) -> Resource:
+    """A copy of `schema`, which is canonical, with the keywords that version classes have; the others below `AS_IS`.
+
+    An object that has a type in Kubernetes has that `TYPE` in place of its fields, unless it needs a model of its own.
+    """
+    if not own and (known := _type_of(schema)):
+        exact = known == CONDITION or content(schema, *_OF_FIELD) == builtin_content(known)
+        kept = {} if exact else {AS_IS: without(schema, "type", *_OF_FIELD)}
+        return {key: schema[key] for key in ("type", *_OF_FIELD) if key in schema} | {TYPE: known} | kept
+    node = _said(schema)
+    lost = {key: value for key, value in schema.items() if key not in node and key not in _CONTENT}
+    if isinstance(schema.get("additionalProperties"), bool):
+        lost["additionalProperties"] = schema["additionalProperties"]
+    return node | ({AS_IS: lost} if lost else {})
+
+
+def _type_of(schema: Resource) -> BuiltInType | None:
+    if shape(schema, "default", "nullable") == condition_shape():
+        return CONDITION
+    return built_in(schema)
+
+
+def _said(schema: Resource) -> Resource:
     node = mapped(schema, sayable)
     if isinstance(node.get("additionalProperties"), bool):
-        node = without(node, "additionalProperties") | {PRESERVE_UNKNOWN: True}
+        node = without(node, "additionalProperties")
     kind = node.get("type")
     node = {key: value for key, value in node.items() if key in _KNOWN}
     if "format" in node and node["format"] not in _FORMATS.get(kind, ()):
@@ -55,11 +84,11 @@ def sayable(schema: Resource) -> Resource:
     if node.get(LIST_TYPE, "atomic") not in ("atomic", "set", "map") or (LIST_TYPE in node and kind != "array"):
         node = without(node, LIST_TYPE, LIST_KEYS)
     if RULES in node:
-        node[RULES] = [rule for rule in node[RULES] if _accepted({**without(node, RULES), RULES: [rule]})]
+        node = node if _accepted(node, check_rules) else without(node, RULES)
     return node
 
 
-def _accepted(schema: Resource) -> bool:
+def _accepted(schema: Resource, check: Callable[[Resource, str], None] = check) -> bool:
     try:
         check(schema, "")
     except OptionError:

@@ -16,7 +16,7 @@ from bonny.errors import UsageError
 from bonny.resource import Resource
 
 from ..from_crd.compare import differences
-from ..from_crd.port import Port, port
+from ..from_crd.port import Port, beside, port
 from ..from_crd.reading import parse_crd
 from ..from_crd.sample import sample
 from ..naming import snake_case
@@ -55,7 +55,10 @@ def plan_port(project: Project, crd: Resource, text: str, new: NewKind) -> Plan:
     texts = {kept(crd): text}
     for name, source in ported.modules.items():
         texts |= package_of_version(project, name)
-        texts[API.format_map({**values, "version": name})] = source
+        path = API.format_map({**values, "version": name})
+        texts[path] = source
+        if name in ported.schemas:
+            texts[str(Path(path).with_suffix(".json"))] = beside(ported.schemas[name])
     if not problem:
         texts[example] = yaml.safe_dump(resource, sort_keys=False)
     templates = {"tests/unit/test_{module}_crd.py": "test_from_crd.py.j2"}

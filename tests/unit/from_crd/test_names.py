@@ -65,6 +65,15 @@ def test_fields_of_any_names_can_be_attributes_of_one_model(wires: list[str]) ->
         (["condition"], (), "ACondition"),
         (["2nd"], (), "A2nd"),
         (["my-field"], (), "MyField"),
+        (["egress", "[]", "to", "[]"], (), "EgressTo"),
+        (["gates", "os"], (), "GatesOs"),
+        (["os"], (), "Os"),
+        (["tls", "[]"], (), "Tls"),
+        (["dns", "[]"], (), "Dns"),
+        (["envs", "[]"], (), "Env"),
+        (["aliases", "[]"], (), "Alias"),
+        (["status", "condition"], (), "StatusCondition"),
+        (["spec", "storage"], ("Storage",), "SpecStorage"),
     ],
 )
 def test_a_class_is_named_by_its_field_and_by_more_of_its_path_on_a_clash(

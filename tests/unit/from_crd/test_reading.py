@@ -32,7 +32,23 @@ def with_change(*path: Any, value: Any = None) -> str:
 
 # Regression: it was written into the module of the version without quotes, and ran.
 CODE = '__import__("os").system("touch pwned") or True'
-SCHEMA = ("spec", "versions", 0, "schema", "openAPIV3Schema")
+VERSION = ("spec", "versions", 0)
+SCHEMA = (*VERSION, "schema", "openAPIV3Schema")
+
+
+def nested(levels: int) -> str:
+    """The YAML of a definition with objects inside of objects."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"inner": schema}}
+    return with_change(*SCHEMA, value=schema)
+
+
+def with_aliases(schema: str, *, doublings: int = 0) -> str:
+    """The YAML of a definition with `schema` in it, which can name `a40`: one that names `a39` twice, and so on."""
+    again = (f"x{n}: &a{n} {{properties: {{p: *a{n - 1}, q: *a{n - 1}}}}}\n" for n in range(1, doublings + 1))
+    text = "".join(("x0: &a0 {type: object}\n", *again, TEXT))
+    return text.replace("openAPIV3Schema:", f"openAPIV3Schema:\n          x: {schema}", 1)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +91,67 @@ SCHEMA = ("spec", "versions", 0, "schema", "openAPIV3Schema")
         ),
         (with_change(*SCHEMA, "properties", "value", "type", value=[1]), "cannot be read at .value: type: correct it"),
         (with_change(*SCHEMA, "x-kubernetes-validations", value=[1]), "cannot be read at : x-kubernetes-validations"),
+        (
+            with_change(*SCHEMA, "x-kubernetes-validations", value=[{"rule": "true", "x": 1}]),
+            "x-kubernetes-validations",
+        ),
+        (with_change(*SCHEMA, "required", value=[1]), "cannot be read at : required"),
+        (with_change(*SCHEMA, "properties", "value", value={"oneOf": 1}), "cannot be read at .value: oneOf"),
+        (
+            with_change(*VERSION, "additionalPrinterColumns", value="abc"),
+            "x cannot be read at spec.versions[0].additionalPrinterColumns: must be of type array: correct it",
+        ),
+        (
+            with_change(*VERSION, "additionalPrinterColumns", value=[{"name": "a", "type": "string"}]),
+            "additionalPrinterColumns[0].jsonPath: is required: correct it",
+        ),
+        (
+            with_change(*VERSION, "subresources", value={"scale": "x"}),
+            "spec.versions[0].subresources.scale: must be of t",
+        ),
+        (
+            with_change(*VERSION, "selectableFields", value=[1]),
+            "spec.versions[0].selectableFields[0]: must be of type ob",
+        ),
+        (
+            with_change("spec", "names", "shortNames", value="ab"),
+            "x cannot be read at spec.names.shortNames: must be of",
+        ),
+        (
+            with_change("metadata", "labels", value={"a": 1}),
+            "x cannot be read at metadata.labels.a: must be of type str",
+        ),
+        (
+            with_change(*SCHEMA, "properties", 1, value={}),
+            "x has the name 1, which needs quotes at .spec.versions[0].sche",
+        ),
+        (
+            with_change(*SCHEMA, "default", value=float("inf")),
+            "x has the number inf, which JSON does not have at .spec.ve",
+        ),
+        (with_change(*SCHEMA, "default", value={1}), "which JSON does not have at .spec.versions[0].schema."),
+        (
+            with_change(*SCHEMA, "description", value="\0"),
+            "x has a text with a character that a file cannot have at .spec",
+        ),
+        (
+            TEXT.replace('default: ""', r'default: "\ud800"'),
+            "x has a text with a character that a file cannot have at ",
+        ),
+        (
+            with_change(*SCHEMA, "properties", "value", value={"$ref": "#"}),
+            "x has a $ref, which no definition can have",
+        ),
+        ("[" * 5_000, "x is nested too deep to be read: no object of Kubernetes is, so correct it"),
+        (
+            nested(50),
+            "x is too large with its YAML aliases written out: a definition has up to 1,500,000 bytes and 100",
+        ),
+        (
+            with_aliases("&s {type: object, properties: {again: *s}}"),
+            "x is too large with its YAML aliases written out",
+        ),
+        (with_aliases("*a40", doublings=40), "x is too large with its YAML aliases written out"),
     ],
 )
 def test_what_is_no_definition_is_refused_in_a_sentence(text: str, sentence: str) -> None:
