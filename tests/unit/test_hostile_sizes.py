@@ -54,9 +54,11 @@ from bonny.webhooks import review
 from bonny.webhooks.lost import losses, restored
 from bonny.webhooks.patch import difference, merge
 
-# Up to the largest object that etcd takes; a third of it for whole objects, which take seconds there.
-SIZES = (4096, 65_536, 1_500_000)
-SIZES_OF_OBJECTS = (4096, 65_536, 500_000)
+# The slow set goes up to the largest object that etcd takes, and a third of it for whole objects, which take seconds.
+QUICK = (4096, 65_536, 200_000)
+SIZES = (1_500_000,)
+SIZES_OF_OBJECTS = (500_000,)
+each_size = pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
 # What takes less at the limit does not hold up a lease, whatever its growth.
 NOTHING_SECONDS = 0.05
 TRIES = 4
@@ -73,7 +75,7 @@ def seconds(read: Read, given: Any) -> float:
     return time.process_time() - began
 
 
-def too_much_for_twice_the_size(read: Read, make: Callable[[int], Any], sizes: tuple[int, ...] = SIZES) -> str:
+def too_much_for_twice_the_size(read: Read, make: Callable[[int], Any], sizes: tuple[int, ...] = QUICK) -> str:
     """Why the work grows faster than the input; empty if it does not.
 
     By the best of a few tries: other processes, caches and the garbage collector only ever add to the time.
@@ -205,11 +207,16 @@ TEXTS: dict[str, Callable[[str], object]] = {
 }
 
 
+@each_size
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_is_read_in_linear_time(name: str) -> None:
+def test_a_text_is_read_in_linear_time(name: str, large: bool) -> None:
     """Regression: the message of a conversion webhook, refusals and selectors were read in quadratic time."""
     chosen = [each for each in PATTERNS if not AS_BYTES.isdisjoint(each)] if name == "JSON" else PATTERNS
-    slow = {pattern: too_much_for_twice_the_size(TEXTS[name], lambda n, p=pattern: filled(p, n)) for pattern in chosen}
+    sizes = SIZES if large else QUICK
+    slow = {
+        pattern: too_much_for_twice_the_size(TEXTS[name], lambda n, p=pattern: filled(p, n), sizes)
+        for pattern in chosen
+    }
     assert {pattern: why for pattern, why in slow.items() if why} == {}
 
 
@@ -403,12 +410,13 @@ OBJECTS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@each_size
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", OBJECTS)
-def test_an_object_is_read_in_linear_time(name: str, shape: str) -> None:
+def test_an_object_is_read_in_linear_time(name: str, shape: str, large: bool) -> None:
     """Regression: a longer list of equal items, or of items that `default` changed, was merged in quadratic time; the
     path of each field repeated a long key; the fields of many managers were looked through for each field."""
-    assert too_much_for_twice_the_size(OBJECTS[name], SHAPES[shape], SIZES_OF_OBJECTS) == ""
+    assert too_much_for_twice_the_size(OBJECTS[name], SHAPES[shape], SIZES_OF_OBJECTS if large else QUICK) == ""
 
 
 def pod(**fields: Any) -> Any:
