@@ -24,6 +24,7 @@ from bonny_dev.tasks import deploy
 from bonny_dev.testing.faults import Fault, FaultProxy, Respond
 from tests.conftest import Start
 from tests.support.baking import bake
+from tests.support.processes import RUNTIME
 
 SLUG = "widgets-operator"
 WIDGETS = "/apis/example.com/v1/widgets"
@@ -53,6 +54,7 @@ def invoked(
     settings = {name: text for name, text in os.environ.items() if not name.startswith(("BONNY_", "KUBE", "PYTHON"))}
     if kubeconfig is not None:
         settings["KUBECONFIG"] = str(kubeconfig)
+    settings["PYTHONPATH"] = str(RUNTIME)
     command = [sys.executable, "-m", "invoke", *words]
     return subprocess.run(
         command, cwd=project, env=settings | more, capture_output=True, text=True, check=False, timeout=120

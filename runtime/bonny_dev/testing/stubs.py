@@ -49,7 +49,10 @@ _made: Final[dict[tuple[str, str], Resource]] = {}
 def _names(module: str) -> dict[str, Any]:
     """The classes of a stub, and the modules of the classes that it imports."""
     names: dict[str, Any] = {}
-    for node in ast.parse(files("bonny").joinpath("types", f"{module}.pyi").read_text("utf-8")).body:
+    # Their wheel has the stubs beside these tools; the template's own repository has them in `bonny`.
+    installed = files("bonny_dev").joinpath("..", "bonny-stubs")
+    folder = installed if installed.is_dir() else files("bonny")
+    for node in ast.parse(folder.joinpath("types", f"{module}.pyi").read_text("utf-8")).body:
         match node:
             case ast.ImportFrom(module=str(other), names=imported, level=1):
                 names |= {each.name: other for each in imported}
