@@ -129,7 +129,7 @@ def test_when_all_is_well_each_line_says_so(
     sandbox: Sandbox, installed: list[dict[str, Any]], examined: Doctor
 ) -> None:
     assert examined() == [
-        f"ok    cluster      {sandbox.url}, the current context of {sandbox.kubeconfig}",
+        f"ok    cluster      {sandbox.url}, context 'sandbox' of {sandbox.kubeconfig}",
         f"ok    version      Kubernetes v{versions.KUBERNETES}",
         f"ok    crd          {CRD} is installed as declared in the code",
         "ok    permissions  ServiceAccount gates/gates has all 15 permissions that it needs",
