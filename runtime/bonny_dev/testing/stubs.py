@@ -49,9 +49,9 @@ _made: Final[dict[tuple[str, str], Resource]] = {}
 def _names(module: str) -> dict[str, Any]:
     """The classes of a stub, and the modules of the classes that it imports."""
     names: dict[str, Any] = {}
-    # Their wheel has the stubs beside these tools; the template's own repository has them in `bonny`.
-    installed = files("bonny_dev").joinpath("..", "bonny-stubs")
-    folder = installed if installed.is_dir() else files("bonny")
+    # Beside these tools: the wheel has the stubs in a package of their own, the template's repository in `bonny`.
+    beside = files("bonny_dev").joinpath("..")
+    folder = beside.joinpath("bonny-stubs" if beside.joinpath("bonny-stubs").is_dir() else "bonny")
     for node in ast.parse(folder.joinpath("types", f"{module}.pyi").read_text("utf-8")).body:
         match node:
             case ast.ImportFrom(module=str(other), names=imported, level=1):
