@@ -44,7 +44,7 @@ class MissingExtra(UsageError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra {extra}, which is not in vendor/: run `invoke extras --add {extra}`")
-        self.extra: str = extra
+        self.what, self.extra = what, extra
 
 
 class Part:
