@@ -137,6 +137,9 @@ class Listed(msgspec.Struct, frozen=True):
     option: str = ""
     """The attribute of `Operator` that is true for an operator that needs it, if its classes do not say so."""
 
+    use: str = ""
+    """That option, in messages."""
+
     variables: tuple[str, ...] = ()
     """Environment variables that it brings."""
 
@@ -170,7 +173,7 @@ def check_options(operator: Operator) -> None:
     """Raises: `MissingExtra` when an option of the operator needs an extra that is not present."""
     for name, extra in listed().items():
         if extra.option and not is_present(name) and attrgetter(extra.option)(operator):
-            raise MissingExtra(f"operator {operator.name} ({extra.option})", name)
+            raise MissingExtra(extra.use, name)
 
 
 def missing(error: ImportError) -> MissingExtra | None:
