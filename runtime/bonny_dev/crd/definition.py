@@ -20,6 +20,7 @@ from bonny.errors import OptionError
 from bonny.resource import Resource
 
 from .checking import checked_schema, field_at
+from .schema import schema_of
 from .types import check_types
 
 Set: TypeAlias = list[type[Version]]
@@ -128,7 +129,7 @@ def _agree(version: type[Version], hub: type[Version]) -> None:
             raise OptionError(
                 f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"
             )
-    fields = fields_of(version.schema()), fields_of(hub.schema())
+    fields = fields_of(schema_of(version)), fields_of(schema_of(hub))
     if fields[0] != fields[1] and (version.served or version.storage) and not has_functions(version):
         field = _first_difference(*fields).removeprefix(".")
         raise OptionError(

@@ -25,6 +25,7 @@ from bonny.webhooks import Admission
 from bonny.webhooks.app import WebhookApp
 from bonny.webhooks.review import API_VERSION
 
+from ..crd import check_object
 from .answers import AnsweringClient, AnyAnswers
 
 
@@ -98,7 +99,7 @@ async def review(
         request["oldObject" if operation == "DELETE" else "object"] = reviewed.resource
         if path == admission.path("validate") and operation != "DELETE" and of_version is not None:
             try:
-                request["object"] = of_version.check(reviewed.resource)
+                request["object"] = check_object(of_version, reviewed.resource)
             except InvalidObject as error:
                 reviewed.code, reviewed.message = HTTPStatus.UNPROCESSABLE_ENTITY, str(error)
                 break
