@@ -49,11 +49,12 @@ from bonny.naming import is_label_value, is_qualified_name, is_subdomain
 from bonny.readiness import is_ready
 from bonny.resource import Key, has_all_of, identify, owners_of
 from bonny.scheduler.demand import decode_pod, demand_of
-from bonny.telemetry.logging import _Console, _Json
+from bonny.telemetry.logging import _Json
 from bonny.webhooks import review
 from bonny.webhooks.conversion import fitting
 from bonny.webhooks.lost import losses, restored
 from bonny.webhooks.patch import difference, merge
+from bonny_dev.console_log import Console
 from bonny_dev.crd import check_object, schema_of
 from bonny_dev.crd.validation import FORMATS, matches, problems
 
@@ -200,7 +201,7 @@ TEXTS: dict[str, Callable[[str], object]] = {
     "a pattern": lambda text: matches("^(a|b/)*c$", text),
     "formats": lambda text: [check(text) for check in FORMATS.values()],
     "typed fields": in_each_field,
-    "a line of the console": lambda text: logged(_Console(colour=False), text),
+    "a line of the console": lambda text: logged(Console(colour=False), text),
     "a line of JSON": lambda text: logged(_Json(), text),
     "an event": emitted,
     "a condition": lambda text: condition(text, True, of={"metadata": {}}, message=text, reason=text),

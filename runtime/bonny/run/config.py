@@ -92,7 +92,8 @@ VARIABLES: Final[Mapping[str, Variable]] = {
         "drain", "a number of seconds from 0 to 60", "0; the manifest sets 10 for an operator with webhooks",
         "How long webhooks are still answered after SIGTERM: API servers go on to use their connections."),
     "BONNY_LOG_FORMAT": Variable(
-        "log_json", "console or json", "console in a terminal, else json", "Format of the log on stderr.",
+        "log_json", "console or json", "console in a terminal, else json",
+        "Format of the log on stderr. Without the developer tools, as in the image, it is always json.",
         {"console": False, "json": True}),
     "BONNY_LOG_LEVEL": Variable(
         "log_level", "debug, info, warning or error", "info", "Lowest level that is logged.", LEVELS),
