@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self,
 from ..annotations import annotations_of
 from ..errors import OptionError, UsageError
 from ..kinds import Kind, Scope
-from ..naming import APPROVAL, check_group, check_kind, check_plural, check_tuple, check_version, names_of
+from ..naming import APPROVAL, check_group, check_kind, check_plural, check_version, names_of
 from ..resource import Resource
 from .parts import Parts, parts_of
 from .reading import read
@@ -169,19 +169,12 @@ class Version:
             return  # a base class that several kinds share
         try:
             _check_names(cls)
-            check_tuple(cls.__name__, "short_names", cls.short_names, str, '"wd"')
-            check_tuple(cls.__name__, "categories", cls.categories, str, '"all"')
-            check_tuple(cls.__name__, "columns", cls.columns, Column, "AGE")
             check_kind(cls.kind)
             cls.plural = check_plural(cls.plural or names_of(cls.kind).plural)
             cls.singular = check_plural(cls.singular or names_of(cls.kind).singular)
             check_version(getattr(cls, "version", ""))
             if cls.group is not None:
                 check_group(cls.group, approved=APPROVAL in cls.crd_annotations)
-            for name in cls.short_names:
-                check_plural(name, "short name", example="ct")
-            for name in cls.categories:
-                check_plural(name, "category", example="all")
         except UsageError as error:
             raise OptionError(f"class {cls.__qualname__} in {cls.__module__}: {error}") from None
 

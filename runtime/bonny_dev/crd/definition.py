@@ -16,7 +16,8 @@ import msgspec
 
 from bonny.api.conversion import fields_of, has_functions
 from bonny.api.version import Column, Scale, Version
-from bonny.errors import OptionError
+from bonny.errors import OptionError, UsageError
+from bonny.naming import check_plural, check_tuple
 from bonny.resource import Resource
 
 from .checking import checked_schema, field_at
@@ -81,6 +82,7 @@ def _definition(versions: Set, default_group: str) -> Resource:
             f"{_place(hub)} is the hub and not served, so the operator could not read it: set served = True"
         )
     for version in versions:
+        _check_names(version)
         check_types(version)
     for version in versions:
         _agree(version, hub)
@@ -120,6 +122,20 @@ def _only(versions: Set, flag: str, group: str) -> type[Version]:
             f"set it on exactly one of {', '.join(names)}"
         )
     return chosen[0]
+
+
+def _check_names(version: type[Version]) -> None:
+    """Refuse names for kubectl that are not names; for reading and writing objects they do not matter."""
+    try:
+        check_tuple(version.__name__, "short_names", version.short_names, str, '"wd"')
+        check_tuple(version.__name__, "categories", version.categories, str, '"all"')
+        check_tuple(version.__name__, "columns", version.columns, Column, "AGE")
+        for name in version.short_names:
+            check_plural(name, "short name", example="ct")
+        for name in version.categories:
+            check_plural(name, "category", example="all")
+    except UsageError as error:
+        raise OptionError(f"class {version.__qualname__} in {version.__module__}: {error}") from None
 
 
 def _agree(version: type[Version], hub: type[Version]) -> None:
