@@ -3,8 +3,8 @@
 `invoke run-local` uses it. Where the developer tools are installed, `python -m <package>` finds it by its entry point,
 which the wheel has (`bonny.telemetry.logging.installed_console`). Elsewhere: JSON lines (`bonny.telemetry.logging`).
 
-Each reconcile is one aligned line: result, object, reasons, duration. What the JSON lines guarantee of texts that are
-long, and of characters that are not printable, is so here, too.
+Each reconcile is one aligned line: result, object, reasons, duration. Long texts and characters that are not printable
+are written as in the JSON lines.
 """
 
 from __future__ import annotations
