@@ -4,8 +4,8 @@ This is all of a scheduler. A pod for which None is returned waits, with the rea
 node or a pod changes.
 """
 
-from bonny import Operator, Scheduler
-from bonny.scheduler import Choice, Nodes, PodView
+from bonny import Operator
+from bonny.scheduler import Choice, Nodes, PodView, Scheduler
 
 
 class CheapNode(Scheduler):
@@ -15,4 +15,4 @@ class CheapNode(Scheduler):
         return next((node for node in nodes.fitting(pod) if node.labels.get("cheap") == "true"), None)
 
 
-operator = Operator(name="cheap-node", group="example.com", schedulers=[CheapNode])
+operator = Operator(name="cheap-node", group="example.com", controllers=[CheapNode])

@@ -5,8 +5,8 @@
 
 import random
 
-from bonny import Kind, Operator, Scheduler
-from bonny.scheduler import Choice, Nodes, PodView
+from bonny import Kind, Operator
+from bonny.scheduler import Choice, Nodes, PodView, Scheduler
 
 
 class GpuNode(Scheduler):
@@ -20,4 +20,4 @@ class GpuNode(Scheduler):
         return Kind("v1", "Node", label_selector="my.label.on.gpu.instances")
 
 
-operator = Operator(name="gpu-node", group="example.com", schedulers=[GpuNode])
+operator = Operator(name="gpu-node", group="example.com", controllers=[GpuNode])

@@ -6,8 +6,8 @@ fit. `check = None` would bind it all the same.
 
 import random
 
-from bonny import Operator, Scheduler
-from bonny.scheduler import Choice, Nodes, PodView
+from bonny import Operator
+from bonny.scheduler import Choice, Nodes, PodView, Scheduler
 
 
 class RandomNode(Scheduler):
@@ -17,4 +17,4 @@ class RandomNode(Scheduler):
         return random.choice(nodes) if nodes else None
 
 
-operator = Operator(name="random-node", group="example.com", schedulers=[RandomNode])
+operator = Operator(name="random-node", group="example.com", controllers=[RandomNode])

@@ -1,4 +1,4 @@
-"""Makes sure that `vendor/bonny` arrived, records its checksums, packs `vendor/bonny_dev`, and prints what comes next.
+"""Fills `vendor/`: the runtime with the extras in use, and the tools as a wheel; prints what comes next.
 
 The template holds both as symbolic links, which zip archives and some clones turn into a text file. Files of
 options that were not chosen have empty names and are skipped by cookiecutter; folders that held nothing else go here.
@@ -36,25 +36,9 @@ for vendored in (RUNTIME, TOOLS):
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(VENDOR))
 
-from bonny_dev import wheel  # noqa: E402
+from bonny_dev.deliver import deliver  # noqa: E402
 
-for cache in wheel.CACHES:
-    for folder in list(VENDOR.rglob(cache)):
-        shutil.rmtree(folder)
-
-runtime = wheel.contents(RUNTIME)
-name, packed = wheel.pack(wheel.contents(TOOLS), runtime)
-for earlier in VENDOR.glob(wheel.PATTERN):  # where an existing repository is rendered over
-    earlier.unlink()
-(VENDOR / name).write_bytes(packed)
-shutil.rmtree(TOOLS)
-delivered = wheel.delivered(runtime)
-for packed_too in runtime.keys() - delivered:
-    (RUNTIME / packed_too).unlink()
-# `invoke update-runtime` compares with these, to find files that were edited; `sha256sum --check` reads them, too.
-(RUNTIME / wheel.CHECKSUMS).write_bytes(wheel.listed(delivered).encode())
-project = Path("pyproject.toml")
-project.write_bytes(wheel.with_name(project.read_bytes().decode(), name).encode())
+deliver(Path())
 
 for folder in (Path(".github", "workflows"), Path(".github"), Path(".devcontainer")):
     with contextlib.suppress(OSError):  # not empty, or not there

@@ -5,14 +5,13 @@ python tools/lines.py        prints a table, and one line a room; exit code 1 wh
 
 from __future__ import annotations
 
-import ast
-import io
 import subprocess
 import sys
 import tempfile
-import tokenize
 from pathlib import Path
 from typing import Final
+
+from bonny_dev.lines import code_lines
 
 TEMPLATE: Final = Path(__file__).resolve().parent.parent
 # Of a repository rendered with the default answers. A raise is a commit of its own, whose decision record says what was
@@ -24,21 +23,6 @@ PATH: Final = ("core", "calling.py", "deadlines.py", "controller.py", "kinds.py"
                "pipeline.py", "steps", "engine", "client/api.py", "client/errors.py", "client/metering.py",
                "telemetry/tracing.py")  # fmt: skip
 ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")
-
-
-def code_lines(path: Path) -> int:
-    """Lines that hold code; a docstring is any string that stands alone."""
-    source = path.read_text(encoding="utf-8")
-    lines: set[int] = set()
-    skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
-               tokenize.ENDMARKER)  # fmt: skip
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in skipped:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return len(lines)
 
 
 def render(folder: Path) -> Path:
@@ -55,7 +39,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bonny-lines-") as folder:
         vendor = render(Path(folder))
         files = sorted(path for path in vendor.rglob("*") if path.is_file())
-        counts = {path.relative_to(vendor): code_lines(path) for path in files if path.suffix == ".py"}
+        counts = {
+            path.relative_to(vendor): code_lines(path.read_text(encoding="utf-8"))
+            for path in files
+            if path.suffix == ".py"
+        }
         measured = {
             "code lines": sum(counts.values()),
             "files": len(files),

@@ -15,10 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bonny import Admission, Controller, Operator, Scheduler
+from bonny import Controller, Operator
 from bonny.client.config import InCluster
 from bonny.main import defaults, serve
 from bonny.run.config import Config
+from bonny.scheduler import Scheduler
+from bonny.webhooks import Admission
 
 from .collector import Collections
 from .sampling import Sampler
@@ -34,7 +36,7 @@ def run(
         Sampler(Path(os.environ["BENCH_PROFILE"]))
     if "BENCH_COLLECTIONS" in os.environ:
         Collections(Path(os.environ["BENCH_COLLECTIONS"]))
-    operator = Operator(name="bench", group="example.com", controllers=controllers, schedulers=schedulers)
+    operator = Operator(name="bench", group="example.com", controllers=[*controllers, *schedulers])
     cluster = InCluster(os.environ["BENCH_SERVER"], Path(os.environ["BENCH_ACCOUNT"]))
     settings = replace(defaults(operator), event_loop=os.environ["BENCH_LOOP"])
     return serve(operator, Config.from_environment(base=settings), cluster)

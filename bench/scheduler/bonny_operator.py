@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 from bench.harness.ours import run
-from bonny import Scheduler
-from bonny.scheduler import least_allocated
+from bonny.scheduler import Scheduler, least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from bench.harness.ours import run
-from bonny import Admission, Denied, Review, Spec, Version
+from bonny import Spec, Version
+from bonny.webhooks import Admission, Denied, Review
 
 
 class WidgetSpec(Spec):

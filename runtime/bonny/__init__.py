@@ -41,17 +41,12 @@ if TYPE_CHECKING:
     from .resource import key_of as key_of
     from .run.config import Config as Config
     from .run.discovery import discover as discover
-    from .scheduler import Binding as Binding
-    from .scheduler import Scheduler as Scheduler
     from .servers.periodic import Next as Next
     from .servers.periodic import PeriodicTask as PeriodicTask
     from .servers.periodic import Stop as Stop
     from .servers.periodic import TaskRun as TaskRun
     from .servers.reconciler import Reconciler as Reconciler
     from .servers.watcher import Watcher as Watcher
-    from .webhooks import Admission as Admission
-    from .webhooks import Denied as Denied
-    from .webhooks import Review as Review
 
 __version__ = "0.1.0"
 
@@ -69,11 +64,9 @@ _MODULES = {
     "resource": ("Key", "Resource", "key_of"),
     "run.config": ("Config",),
     "run.discovery": ("discover",),
-    "scheduler": ("Binding", "Scheduler"),
     "servers.periodic": ("Next", "PeriodicTask", "Stop", "TaskRun"),
     "servers.reconciler": ("Reconciler",),
     "servers.watcher": ("Watcher",),
-    "webhooks": ("Admission", "Denied", "Review"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

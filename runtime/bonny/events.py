@@ -8,7 +8,7 @@ ignores the message and keeps the first one; but the message of an event cannot 
 beside an outdated text. Messages that differ each time form no series; the budget of their object limits them.
 
 RBAC: create and patch of events.events.k8s.io in the namespaces of the objects, and in `default` for objects without
-one (granted by `manifest.rbac`).
+one (the manifest grants it).
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import importlib
 import logging
 import os
 import signal
@@ -25,8 +26,9 @@ from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
+from .extras import missing, unused_variables
 from .operator import Operator
-from .run.config import VARIABLES, Config, settings
+from .run.config import Config, settings, variables
 from .run.event_loop import EXITS, loop_factory, running
 from .run.process import Process
 from .telemetry.logging import Form, configure, installed_console
@@ -61,6 +63,23 @@ ABANDON_SECONDS: Final = 0.5
 log = logging.getLogger("bonny.main")
 
 
+def run(module: str) -> int:
+    """Run the command line of the process for the `operator` of a module; returns the exit code.
+
+    An operator that cannot be declared, or uses an extra that this repository does not carry, is one sentence on stderr
+    and code 2.
+    """
+    try:
+        operator: Operator = importlib.import_module(module).operator
+    except (UsageError, ImportError) as raised:
+        error = missing(raised) if isinstance(raised, ImportError) else raised
+        if error is None:
+            raise
+        print(error, file=sys.stderr)
+        return 2
+    return main(operator)
+
+
 def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
     """Run the command line (default: of the process); returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -87,7 +106,7 @@ def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
 
 def _print_help() -> None:
     print(USAGE)
-    for name, variable in VARIABLES.items():
+    for name, (_, variable) in variables().items():
         print(f"    {name:26} {variable.effect}\n{'':31}{variable.accepts} (default: {variable.default})")
 
 
@@ -109,6 +128,8 @@ def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form
     """Serve until SIGTERM or SIGINT; returns the exit code. `console` makes log lines for people, by default the
     installed developer tools do. Raises: `UsageError` when the operator cannot start."""
     configure(None if config.log_json else console or installed_console(), level=config.log_level)
+    for unused in unused_variables(os.environ):
+        log.warning("an environment variable has no effect", extra={"because": str(unused)})
     # Modules stay: the collector need not look at them again. Imports leave next to no garbage to collect before.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)

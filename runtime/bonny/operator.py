@@ -8,10 +8,9 @@ operator = Operator(
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from .api import Version
 from .api.conversion import converted
@@ -24,6 +23,7 @@ from .deploy import Deploy
 from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
+from .extras import Part, check_options, present
 from .naming import check_dns_label, check_finalizer, check_group, is_object_name
 from .resource import Resource
 from .servers.periodic import PeriodicTask
@@ -34,9 +34,6 @@ from .steps.finalizer import finalizers_of
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-    from .scheduler.scheduler import Scheduler
-    from .webhooks.admission import Admission
-
 EVENTS: Final[Resource] = {"apiGroups": [EVENT.group], "resources": [EVENT.plural], "verbs": list(EVENT_VERBS)}
 
 LONGEST_GRACE: Final = 3600.0
@@ -45,12 +42,10 @@ LONGEST_GRACE: Final = 3600.0
 # k8s.io/apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
 MANAGER_BYTES: Final = 128
 
-Servable: TypeAlias = (
-    "type[Controller[Any]] | type[Server] | type[Scheduler] | type[Admission[Any]] | type[Version] | Policy"
-    " | PeriodicTask"
-)
+Servable: TypeAlias = type[Controller[Any]] | type[Server] | type[Part] | type[Version] | Policy | PeriodicTask
 """Anything that `discover` returns."""
 
+P = TypeVar("P", bound=Part)
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -67,7 +62,6 @@ class Operator:
         name: str,
         group: str,
         controllers: Iterable[Servable] = (),
-        schedulers: Iterable[type[Scheduler]] = (),
         crds: Iterable[type[Version] | Policy] = (),
         steps: Sequence[Step] | None = None,
         watch: str = "all",
@@ -84,29 +78,26 @@ class Operator:
         self.group: str = check_group(group)
         """API group of the versions that name none."""
 
-        parts = (*controllers, *schedulers)
+        parts = tuple(controllers)
         classes = dict.fromkeys(part for part in parts if isinstance(part, type))
         self.controllers: tuple[type[Controller[Any]], ...] = tuple(
             part for part in classes if issubclass(part, Controller)
         )
-        """The controllers. The argument may also hold reconcilers, watchers, schedulers, versions and periodic tasks,
-        in any order, as `discover` returns them."""
+        """The controllers. The argument may also hold reconcilers, watchers, classes of extras, versions and periodic
+        tasks, in any order, as `discover` returns them."""
 
-        self.schedulers: tuple[type[Scheduler], ...] = tuple(part for part in classes if is_scheduler(part))
-        """The schedulers. Default: those among `controllers`."""
-
-        self.admissions: tuple[type[Admission[Any]], ...] = tuple(part for part in classes if is_admission(part))
-        """The admission webhooks among `controllers`."""
+        self.parts: tuple[type[Part], ...] = tuple(part for part in classes if issubclass(part, Part))
+        """The classes among `controllers` that extras serve; `of` selects some."""
 
         self.servers = tuple(part for part in classes if issubclass(part, Server))
         self.tasks = tuple(part for part in parts if isinstance(part, PeriodicTask))
         versions = [part for part in classes if issubclass(part, Version)]
-        served = (*self.controllers, *self.servers, *self.schedulers, *self.admissions, *self.tasks, *versions)
+        served = (*self.controllers, *self.servers, *self.parts, *self.tasks, *versions)
         for part in parts:
             if part not in served and not isinstance(part, Policy):
                 raise OptionError(
-                    f"operator {name} cannot serve {part!r}: name classes of controllers, reconcilers, watchers, "
-                    "schedulers or admissions, and periodic tasks"
+                    f"operator {name} cannot serve {part!r}: name classes of controllers, reconcilers, watchers or "
+                    "extras, and periodic tasks"
                 )
         handled = [resource for controller in self.controllers for resource in controller.resources()]
         own_kinds = dict.fromkeys(each for each in (*crds, *versions, *handled) if isinstance(each, type))
@@ -156,16 +147,18 @@ class Operator:
                     f"{controller.__name__} has no handler: define reconcile(self, axn), or add, modify, delete or "
                     "finalize"
                 )
+        for extra in present():
+            extra.check(self)
+        check_options(self)
+
+    def of(self, base: type[P]) -> tuple[type[P], ...]:
+        """The classes among `parts` that are made from `base`."""
+        return tuple(part for part in self.parts if issubclass(part, base))
 
     @cached_property
     def converted(self) -> tuple[type[Version], ...]:
         """The hubs of kinds whose versions differ in fields: the API server asks the operator to convert objects."""
         return converted(self.crds)
-
-    @property
-    def has_webhooks(self) -> bool:
-        """Whether the API server calls this operator."""
-        return bool(self.admissions or self.converted)
 
     def outside(self, name: str, namespace: str) -> str:
         """The name of an object that is not in the `namespace` of the operator.
@@ -183,47 +176,24 @@ class Operator:
         """Whether it deletes what that controller no longer registers."""
         return controller.prunes() and any(isinstance(step, PruneDescendants) for step in self.steps)
 
-    def rules(self) -> Iterator[tuple[str, str | None, Resource]]:
-        """RBAC rules of schedulers, servers, admissions and tasks: name, namespace, rule.
-
-        The namespace is None for where it watches, and empty for all.
-        """
-        for scheduler in self.schedulers:
-            for rule in (*scheduler.all_rules(), EVENTS):
-                yield scheduler.name, "", rule
-        for server in self.servers:
-            for rule in server.all_rules(self.group):
-                yield server.__name__, server.kind(self.group).namespace, rule
-        for admission in self.admissions:
-            for rule in admission.rules:
-                yield admission.__name__, None, rule
-        for task in self.tasks:
-            for rule in task.rules:
-                yield task.id, None, rule
-
     @property
     def user_agent(self) -> str:
         return f"{self.name}/{self.version}"
 
     def _check_uniqueness(self) -> None:
         # Field managers and metrics carry the controller's name.
-        # Paths of webhooks carry the admission's.
-        for parts, classes in (("controllers", self.controllers), ("admissions", self.admissions)):
-            for name, a, b in _duplicates((each.__name__, each) for each in classes):
-                raise OptionError(f"two {parts} are called {name} ({a.__module__}, {b.__module__}): rename one")
+        for name, a, b in duplicates((each.__name__, each) for each in self.controllers):
+            raise OptionError(f"two controllers are called {name} ({a.__module__}, {b.__module__}): rename one")
         # The condition Reconciled shows the last reconcile; with two controllers it would alternate.
         handlers = [(each, controller) for controller in self.controllers for each in controller.resources()]
-        for handled, one, other in _duplicates(handlers):
+        for handled, one, other in duplicates(handlers):
             if isinstance(handled, type):
                 raise OptionError(
                     f"{one.__name__} and {other.__name__} both handle {handled.kind}: make them one controller, which "
                     "may own several kinds"
                 )
-        for name, *_ in _duplicates((each.name, each) for each in self.policies):
+        for name, *_ in duplicates((each.name, each) for each in self.policies):
             raise OptionError(f"two policies are called {name}: rename one")
-        # A pod names its scheduler; two schedulers of one name would both bind it.
-        for name, its, others in _duplicates((each.name, each) for each in self.schedulers):
-            raise OptionError(f"{its.__name__} and {others.__name__} are both called {name!r}: rename one")
 
     def _check(self, controller: type[Controller[Any]]) -> None:
         """Raises: `OptionError` when the controller does not fit this operator."""
@@ -250,19 +220,7 @@ class Operator:
             check_finalizer(finalizer)
 
 
-def is_scheduler(part: type) -> TypeGuard[type[Scheduler]]:
-    """Whether `part` is a scheduler, without loading `bonny.scheduler` for operators that have none."""
-    module = sys.modules.get("bonny.scheduler.scheduler")
-    return module is not None and issubclass(part, module.Scheduler)
-
-
-def is_admission(part: type) -> TypeGuard[type[Admission[Any]]]:
-    """Whether `part` is an admission webhook, without loading `bonny.webhooks` for operators that have none."""
-    module = sys.modules.get("bonny.webhooks.admission")
-    return module is not None and issubclass(part, module.Admission)
-
-
-def _duplicates(items: Iterable[tuple[K, V]]) -> Iterator[tuple[K, V, V]]:
+def duplicates(items: Iterable[tuple[K, V]]) -> Iterator[tuple[K, V, V]]:
     """Keys that have two different values."""
     first: dict[K, V] = {}
     for key, value in items:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bonny.errors import UsageError
+from bonny.extras import missing
 
-from .wheel import UNFIT, fits
+from .wheel import UNDELIVERED, UNFIT, fits
 
 if TYPE_CHECKING:
     from bonny.operator import Operator
@@ -36,14 +37,16 @@ class Project:
     extras: tuple[str, ...] = ()
 
     @classmethod
-    def at(cls, root: Path) -> Project:
-        """Read `pyproject.toml` in `root`.
+    def at(cls, root: Path, *, fitting: bool = True) -> Project:
+        """Read `pyproject.toml` in `root`; with `fitting`, its runtime has to be of the same version as these tools.
 
         Raises: `UsageError` when the file is not that of an operator repository, or its runtime is of another version
         than these tools.
         """
         path = root / "pyproject.toml"
-        if not fits(root / "vendor" / "bonny"):
+        if (root / "vendor" / "bonny_dev").is_dir():
+            raise UsageError(UNDELIVERED)
+        if fitting and not fits(root / "vendor" / "bonny"):
             raise UsageError(UNFIT)
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -98,6 +101,8 @@ class Project:
         except UsageError:
             raise
         except Exception as error:
+            if isinstance(error, ImportError) and (absent := missing(error)):
+                raise absent from error
             if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] != self.package:
                 raise
             raise UsageError(f"{path} cannot be imported:\n{self._explained(error)}") from error

@@ -2,7 +2,7 @@
 
 You need it for sandboxes: `invoke run-local --sandbox`, and the fixture `running_operator`. The server is called at
 127.0.0.1 instead of a Service, and a CA that signs nothing else stands for that of the cluster.
-You do not need it for another cluster, whose API server cannot reach this machine.
+You do not need it for another cluster, whose API server cannot reach this machine. It needs the extra `webhooks`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import asyncio
 import socket
 import ssl
 from base64 import b64encode
-from collections.abc import Iterable
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -19,8 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from bonny.client.api import Client
-from bonny.client.errors import Forbidden, NotFound, ServerError
-from bonny.errors import UsageError
+from bonny.client.errors import NotFound, ServerError
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource, key_of
@@ -29,13 +27,11 @@ from bonny.webhooks.ca_bundles import client_configs
 
 from . import files
 from .crd.definition import crds
-from .install import CRD, install, kind_of
+from .install import install, kind_of
 from .manifest.webhooks import webhooks, with_conversion
 from .sandbox.ports import LOOPBACK, free_ports
 
-CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 CONFIG_MAP: Final = Kind("v1", "ConfigMap")
-SERVICE: Final = Kind("v1", "Service")
 PORT: Final = "port"
 POLL_SECONDS: Final = 0.02
 # Usually 0.03; the rest is for a loaded machine.
@@ -58,7 +54,7 @@ class Loopback:
         Raises: `UsageError` when the package `cryptography` is not installed.
         """
         if not (folder / PORT).exists():
-            from bonny.tls import certificates  # noqa: PLC0415  which most operators do not need
+            from bonny.tls import certificates  # noqa: PLC0415  it needs a package
 
             made = certificates.issue(["localhost"], [LOOPBACK])
             for name, pem in ((CERTIFICATE, made.certificate), (KEY, made.key), (BUNDLE, made.ca)):
@@ -110,47 +106,11 @@ class Loopback:
                         await asyncio.sleep(POLL_SECONDS)
         await install(client, configurations, manager=manager)
 
-
-async def unregister(client: Client, operator: Operator, namespace: str) -> None:
-    """Delete the admission webhooks, as far as there are some."""
-    for each in webhooks(operator, namespace):
-        with suppress(NotFound):
-            await client.delete(kind_of(each), key_of(each))
-
-
-async def stop_converting(client: Client, documents: Iterable[Resource]) -> list[Resource]:
-    """Set the conversion of the CRDs among these to None where it is a webhook; returns those CRDs."""
-    patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
-    changed = []
-    for crd in documents:
-        if crd["kind"] == CRD.kind and crd["spec"].get("conversion", {}).get("strategy") == "Webhook":
+    async def unregister(self, client: Client, operator: Operator, namespace: str) -> None:
+        """Delete the admission webhooks, as far as there are some."""
+        for each in webhooks(operator, namespace):
             with suppress(NotFound):
-                changed.append(await client.merge_patch(CRD, key_of(crd), patch))
-    return changed
-
-
-async def check_converter(client: Client, crd: Resource) -> None:
-    """Raises: `UsageError` when another installation of the operator converts what `crd` gives to this one."""
-    wanted = _service_of(crd)
-    live = await converter(client, crd) if wanted else {}
-    if live and live["namespace"] != wanted["namespace"]:
-        raise UsageError(
-            f"{crd['spec']['names']['kind']} is converted by the operator in namespace {live['namespace']}, and a kind "
-            f"has one converter: install into that namespace, or delete Service {live['name']} there to replace it"
-        )
-
-
-async def converter(client: Client, crd: Resource) -> Resource:
-    """The Service that converts the objects of an installed CRD, as the CRD names it; empty if it does not exist."""
-    with suppress(NotFound, Forbidden):
-        if service := _service_of(await client.get(CRD, key_of(crd))):
-            await client.get(SERVICE, service["name"], namespace=service["namespace"])
-            return service
-    return {}
-
-
-def _service_of(crd: Resource) -> Resource:
-    return next((config["service"] for config in client_configs(crd).values() if "service" in config), {})
+                await client.delete(kind_of(each), key_of(each))
 
 
 def _trial_of(configuration: Resource) -> str:

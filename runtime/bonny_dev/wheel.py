@@ -2,7 +2,7 @@
 
 The types of Kubernetes' kinds, which only type checkers read, go with the tools, as the stub package `bonny-stubs`.
 
-The hook that runs after rendering calls this file without an environment, so it uses the standard library alone.
+`deliver` calls this module without an environment, so it uses the standard library alone.
 """
 
 from __future__ import annotations
@@ -10,18 +10,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 CHECKSUMS: Final = "CHECKSUMS"
+EXTRAS: Final = "extras.json"
 BASE: Final = "base.zip"
 PATTERN: Final = "bonny_dev-*.whl"
 UNFIT: Final = (
-    "the installed developer tools are of another version than vendor/bonny: run `uv sync`, or pip install -e '.[dev]'"
+    "the installed developer tools are of another version than vendor/bonny: run `uv sync`, or "
+    "pip install -e '.[dev]', and after `cruft update` also `invoke extras --sync`"
+)
+UNDELIVERED: Final = (
+    "the hooks of the template did not run when this repository was rendered: run "
+    "PYTHONPATH=vendor python -m bonny_dev.deliver in its folder, and then `uv sync`, or pip install -e '.[dev]'"
 )
 _NAME: Final = re.compile(r"bonny_dev-[\w.+]+-py3-none-any\.whl")
 _DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first that an archive can hold
@@ -39,6 +46,20 @@ def delivered(runtime: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: data for name, data in runtime.items() if not _is_type(name)}
 
 
+def selected(runtime: Mapping[str, bytes], extras: Collection[str]) -> dict[str, bytes]:
+    """The delivered files of a repository with these extras. Raises: `KeyError` for an extra that does not exist."""
+    table = listed_extras(runtime)
+    kept = {folder for name in extras for folder in table[name].get("folders", ())}
+    left_out = {folder for each in table.values() for folder in each.get("folders", ())} - kept
+    return {name: data for name, data in delivered(runtime).items() if name.partition("/")[0] not in left_out}
+
+
+def listed_extras(runtime: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+    """The table of extras of a runtime, by name."""
+    table: dict[str, dict[str, Any]] = json.loads(runtime.get(EXTRAS, b"{}"))
+    return table
+
+
 def _is_type(name: str) -> bool:
     return name.startswith("types/") and name != "types/__init__.py"
 
@@ -46,6 +67,13 @@ def _is_type(name: str) -> bool:
 def listed(files: Mapping[str, bytes]) -> str:
     """The text of CHECKSUMS, as `sha256sum --check` reads it."""
     return "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
+
+
+def recorded(vendored: Path) -> dict[str, str]:
+    """SHA-256 of the files that were delivered to `vendored`, by name; empty without a list."""
+    path = vendored / CHECKSUMS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 def pack(tools: Mapping[str, bytes], runtime: Mapping[str, bytes]) -> tuple[str, bytes]:
@@ -85,13 +113,26 @@ def base_of(wheel: Path) -> dict[str, bytes]:
         return {name: base.read(name) for name in base.namelist()}
 
 
+def sources() -> dict[str, bytes]:
+    """The files of the runtime that these tools were delivered with, of all extras.
+
+    In the template's own repository these are the files beside the tools.
+    """
+    base = Path(__file__).with_name(BASE)
+    if not base.is_file():
+        return delivered(contents(Path(__file__).parents[1] / "bonny"))
+    with zipfile.ZipFile(base) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name != CHECKSUMS}
+
+
 def fits(vendored: Path) -> bool:
     """Whether these tools were delivered with the runtime in `vendored`; so it is where either has no record of it."""
     base, sums = Path(__file__).with_name(BASE), vendored / CHECKSUMS
     if not (base.is_file() and sums.is_file()):
         return True
     with zipfile.ZipFile(base) as archive:
-        return archive.read(CHECKSUMS) == sums.read_bytes().replace(b"\r\n", b"\n")
+        known = {*archive.read(CHECKSUMS).splitlines()}
+    return known >= {*sums.read_bytes().splitlines()}
 
 
 def _zipped(files: Mapping[str, bytes], compression: int) -> bytes:

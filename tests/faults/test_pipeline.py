@@ -14,9 +14,9 @@ import pytest
 
 from bonny import Axn, Controller, Owned, Resource
 from bonny.errors import AlreadyApplied
-from bonny.run.rbac import CLUSTER, grants
 from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.bundle import documents
+from bonny_dev.manifest.rbac import CLUSTER, grants
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing.faults import CommitThenDrop, Drop, Fault, FaultProxy, Hold, ProxiedRequest, is_write
 from tests.conftest import Start

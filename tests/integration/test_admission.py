@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import pytest
 
-from bonny import Admission, Denied, Operator, Resource, Review, Spec, Version
+from bonny import Operator, Resource, Spec, Version
 from bonny.client import Client
 from bonny.client.config import Kubeconfig
 from bonny.run.http_server import WEBHOOKS, HttpServer
+from bonny.webhooks import Admission, Denied, Review
 from bonny.webhooks.app import WebhookApp
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox

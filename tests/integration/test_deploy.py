@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bonny import Admission, Denied, Operator, Review, Spec, Status, Version
+from bonny import Operator, Spec, Status, Version
 from bonny.client.config import Kubeconfig
 from bonny.client.errors import NotServed
 from bonny.errors import ApiError, UsageError
 from bonny.resource import Resource
+from bonny.webhooks import Admission, Denied, Review
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks import deploy

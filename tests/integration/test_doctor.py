@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from bonny import Admission, Axn, Controller, Field, Operator, Owned, Review, Status
+from bonny import Axn, Controller, Field, Operator, Owned, Status
 from bonny.api import Rule, Spec, Version
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
 from bonny.resource import Resource
 from bonny.tls import certificates
-from bonny.webhooks import names
+from bonny.webhooks import Admission, Review, names
 from bonny_dev.manifest import bundle
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.sandbox import Sandbox, versions

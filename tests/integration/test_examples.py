@@ -22,8 +22,8 @@ import yaml
 from bonny import Axn, Kind, Operator, Resource
 from bonny.events import EVENT
 from bonny.resource import MANAGED_BY, identify
-from bonny.run.rbac import permissions
 from bonny_dev.manifest import bundle
+from bonny_dev.manifest.rbac import permissions
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing import record_permissions
 from bonny_dev.testing.faults import FaultProxy, ProxiedRequest, is_write
@@ -77,8 +77,7 @@ class Stage:
         counted = Operator(
             name=given.name,
             group=given.group,
-            controllers=controllers,
-            schedulers=given.schedulers,
+            controllers=[*controllers, *given.parts],
             crds=given.crds,
             steps=(self._count, *given.steps),
         )

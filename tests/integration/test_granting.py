@@ -15,9 +15,9 @@ from bonny.api import WithObservedGeneration
 from bonny.client import Client, Forbidden
 from bonny.client.config import Kubeconfig
 from bonny.kinds import Kind
-from bonny.run.rbac import CLUSTER, permissions
 from bonny_dev.manifest import bundle
 from bonny_dev.manifest.granting import API_VERSION, lacking
+from bonny_dev.manifest.rbac import CLUSTER, permissions
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks.doctor import examine
 from bonny_dev.testing.faults import FaultProxy

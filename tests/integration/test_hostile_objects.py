@@ -18,27 +18,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from bonny import (
-    Axn,
-    Controller,
-    Field,
-    Kind,
-    List,
-    Operator,
-    Resource,
-    Scheduler,
-    Scope,
-    Spec,
-    Status,
-    Version,
-    Watcher,
-)
+from bonny import Axn, Controller, Field, Kind, List, Operator, Resource, Scope, Spec, Status, Version, Watcher
 from bonny.api import WithObservedGeneration
 from bonny.api.markers import PreserveUnknown
 from bonny.client.api import ApiRequest, Client, path_of
 from bonny.client.config import Kubeconfig
 from bonny.resource import MANAGED_BY, OWNER_UID
-from bonny.scheduler import least_allocated
+from bonny.scheduler import Scheduler, least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
@@ -405,7 +391,7 @@ def scene(sandbox: Sandbox, _ready: None, caplog: pytest.LogCaptureFixture) -> I
     finalized.clear()
     Even.seen.clear()
     parts = (Things, BuiltIn, OfThings, OfMaps, OfRevisions)
-    operator = Operator(name="hostile", group=GROUP, controllers=parts, schedulers=[Even])
+    operator = Operator(name="hostile", group=GROUP, controllers=(*parts, Even))
     with serving(operator, sandbox.kubeconfig, leader_election=False) as at_work:
         yield Scene(sandbox, at_work, caplog)
         for kind in (*FOLLOWED, POD):

@@ -9,9 +9,9 @@ import urllib.request
 from collections import Counter
 from typing import Any
 
-from bonny import Controller, List, Operator, Resource, Retry, Scheduler, Terminal, Watcher
+from bonny import Controller, List, Operator, Resource, Retry, Terminal, Watcher
 from bonny.kinds import Kind
-from bonny.scheduler import least_allocated
+from bonny.scheduler import Scheduler, least_allocated
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
@@ -154,7 +154,7 @@ class Emptiest(Scheduler):
 def test_what_a_scheduler_does_is_told_by_the_names_that_kube_scheduler_uses(sandbox: Sandbox) -> None:
     try:
         add_nodes(sandbox, [node("n1", cpu="1")])
-        with serving(Operator(name="metrics", group=GROUP, schedulers=[Emptiest]), sandbox.kubeconfig) as at_work:
+        with serving(Operator(name="metrics", group=GROUP, controllers=[Emptiest]), sandbox.kubeconfig) as at_work:
             add_pods(
                 sandbox, [pod(name, scheduler="emptiest", cpu=cpu) for name, cpu in (("small", "1"), ("big", "2"))]
             )

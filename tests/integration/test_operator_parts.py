@@ -11,10 +11,11 @@ from types import ModuleType
 
 import pytest
 
-from bonny import Controller, Operator, PeriodicTask, Scheduler, discover
+from bonny import Controller, Operator, PeriodicTask, discover
 from bonny.controller import Restart
 from bonny.errors import OptionError
 from bonny.kinds import Kind
+from bonny.scheduler import Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.views import NodeView, PodView
 from bonny_dev.crd.definition import crds
@@ -181,7 +182,7 @@ class FirstNode(Scheduler):
 
 
 def test_a_scheduler_runs_in_an_operator_with_exactly_the_rights_that_it_needs(sandbox: Sandbox) -> None:
-    operator = Operator(name="scheduling", group=GROUP, schedulers=[FirstNode])
+    operator = Operator(name="scheduling", group=GROUP, controllers=[FirstNode])
     for document in bundle.documents(operator, image=None, namespace="scheduling", local=True):
         sandbox.apply(document)
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
@@ -209,4 +210,4 @@ def test_two_schedulers_of_one_name_are_refused() -> None:
         """Under the same name."""
 
     with pytest.raises(OptionError, match="FirstNode and Another are both called 'first-node': rename one"):
-        Operator(name="o", group=GROUP, schedulers=[FirstNode, Another])
+        Operator(name="o", group=GROUP, controllers=[FirstNode, Another])

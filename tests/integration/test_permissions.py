@@ -74,7 +74,7 @@ def proxy(sandbox: Sandbox, roles: dict[str, Resource]) -> Iterator[FaultProxy]:
 def _soon(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(permissions, "AGAIN_SECONDS", 0.2)
     monkeypatch.setattr(permissions, "LONGEST_WAIT_SECONDS", 0.2)
-    caplog.set_level(logging.DEBUG, logger="bonny.run.permissions")
+    caplog.set_level(logging.DEBUG, logger="bonny_dev.manifest.rbac")
 
 
 def said(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]:
@@ -226,7 +226,7 @@ def test_an_api_server_that_answers_no_reviews_is_no_error(proxy: FaultProxy, ca
     with serving(operator, proxy.kubeconfig) as at_work:
         Sandbox.eventually(lambda: said(caplog, "skipping the permission check"))
         assert at_work.process.readiness().ok
-    assert {record.levelname for record in caplog.records if record.name == "bonny.run.permissions"} == {"INFO"}
+    assert {record.levelname for record in caplog.records if record.name == "bonny_dev.manifest.rbac"} == {"INFO"}
 
 
 def test_one_404_of_whoever_answered_does_not_end_the_check(

@@ -5,7 +5,8 @@ You need it where objects for webhooks are made or applied. No handler and no co
 
 from __future__ import annotations
 
-from bonny import Admission, Resource, Review, Spec, Version
+from bonny import Resource, Spec, Version
+from bonny.webhooks import Admission, Review
 
 
 class LampSpec(Spec):

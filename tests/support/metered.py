@@ -6,11 +6,12 @@ from typing import Any, cast
 
 from prometheus_client.core import Metric
 
-from bonny import Controller, Kind, List, Operator, Resource, Scheduler, Watcher
+from bonny import Controller, Kind, List, Operator, Resource, Watcher
 from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.run.config import Config
 from bonny.run.process import Process
+from bonny.scheduler import Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
@@ -52,7 +53,7 @@ class Nowhere:
 
 async def assembled(*schedulers: type[Scheduler]) -> Process:
     """A process that has its parts, and has not started."""
-    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps, Both, Pods], schedulers=schedulers)
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps, Both, Pods, *schedulers])
     process = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere())
     client = Client(Nowhere(), user_agent="test")
     process._assemble(client)

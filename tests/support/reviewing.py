@@ -7,8 +7,9 @@ import sys
 import time
 from typing import Any, Literal
 
-from bonny import Admission, Axn, Controller, Denied, Kind, Operator, Owned, Resource, Review, Spec, Version
+from bonny import Axn, Controller, Kind, Operator, Owned, Resource, Spec, Version
 from bonny.main import main
+from bonny.webhooks import Admission, Denied, Review
 
 GROUP = "reviewed.example.com"
 SECRET = "a value that nobody may read"

@@ -3,11 +3,11 @@
 import os
 import sys
 
-from bonny import Operator, Scheduler
+from bonny import Operator
 from bonny.core.lease import LeaseTiming
 from bonny.core.watch import WatchOptions
 from bonny.main import main
-from bonny.scheduler import Choice, Nodes, PodView, least_allocated
+from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
 
 # Duration, renew deadline and retry period of the lease.
 DURATION, DEADLINE, RETRY = os.environ.get("TEST_LEASE_SECONDS", "15 10 2").split()
@@ -26,7 +26,7 @@ class Even(Scheduler):
 operator = Operator(
     name="scheduled",
     group="example.com",
-    schedulers=[Even],
+    controllers=[Even],
     version="1.0.0",
     lease=LeaseTiming(lease_duration=int(DURATION), renew_deadline=float(DEADLINE), retry_period=float(RETRY)),
     watch_options=WatchOptions(timeout=(WATCH_SECONDS, WATCH_SECONDS), grace=3.0),

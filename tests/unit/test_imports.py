@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from bonny import Admission, Deploy, Kind, Operator
+from bonny import Deploy, Kind, Operator
 from bonny.errors import UsageError
+from bonny.webhooks import Admission
 from bonny_dev.project import Project
 from bonny_dev.tasks import quality
 from bonny_dev.tasks.imports import lacking, lacking_for_certificates

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Operator, Reconciler, Resource, Scheduler, Watcher
+from bonny import Axn, Controller, Kind, Operator, Reconciler, Resource, Watcher
 from bonny.client.config import Connection
 from bonny.errors import OptionError, UsageError
 from bonny.lifespan import HasLifespan
 from bonny.run import process as process_module
 from bonny.run.config import Config
 from bonny.run.process import Process
+from bonny.scheduler import Scheduler
 from bonny_dev import testing
 from tests.support.core import thing
 from tests.support.waiting import until

@@ -52,13 +52,13 @@ threading.Timer(0.5, report).start()
 main(operator, ["run"])
 """
 SCHEDULER = """
-from bonny import Scheduler
+from bonny.scheduler import Scheduler
 class First(Scheduler):
     name = "first"
     def select_node_for_pod(self, pod, nodes): return None
 """
 ADMISSION = """
-from bonny import Admission
+from bonny.webhooks import Admission
 class First(Admission):
     resource = Kind("v1", "Pod")
     def validate(self, review): ...

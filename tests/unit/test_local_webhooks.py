@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from bonny import Admission, Operator, Review, Spec, Version
+from bonny import Operator, Spec, Version
 from bonny.api import ValidatingAdmissionPolicy, Validation
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
+from bonny.webhooks import Admission, Review
 from bonny_dev.manifest.recorder import NOT_RECORDED
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.tasks import run_local

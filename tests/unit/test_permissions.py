@@ -14,8 +14,7 @@ from bonny import Operator, PeriodicTask
 from bonny.client.api import Client
 from bonny.client.errors import Unreachable
 from bonny.run import permissions
-from bonny.run.permissions import PermissionCheck
-from bonny.run.rbac import Permission, needs
+from bonny_dev.manifest.rbac import Permission, PermissionCheck, needs
 from tests.support.virtual import Clock
 
 

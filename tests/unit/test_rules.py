@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from bonny import Controller, Kind, List, Operator, PeriodicTask, Reconciler, Resource, Scheduler, Watcher
+from bonny import Controller, Kind, List, Operator, PeriodicTask, Reconciler, Resource, Watcher
 from bonny.client import Client
 from bonny.errors import OptionError
-from bonny.run.rbac import CLUSTER, grants
+from bonny.scheduler import Scheduler
+from bonny_dev.manifest.rbac import CLUSTER, grants
 from tests.support.widget import Widget
 
 RULE: Resource = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list"]}

@@ -15,9 +15,9 @@ from bonny import Controller, Deploy, Kind, Operator
 from bonny.client.config import Connection
 from bonny.run.config import Config
 from bonny.run.process import Process
-from bonny.run.rbac import CLUSTER
 from bonny.run.scrapers import Scrapers, metrics_secret
 from bonny.run.secure_metrics import SecureMetrics
+from bonny_dev.manifest.rbac import CLUSTER
 from tests.support.certificates import Authority
 from tests.support.waiting import until
 

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny import Admission, Denied, Kind, Operator, Resource, Review, Scope, Spec, Version
+from bonny import Kind, Operator, Resource, Scope, Spec, Version
 from bonny.calling import HANDLER_THREAD
 from bonny.client import Client
 from bonny.telemetry.prometheus import exposition
-from bonny.webhooks import answers
+from bonny.webhooks import Admission, Denied, Review, answers
 from bonny.webhooks.app import WebhookApp
 from bonny.webhooks.metrics import families
 from bonny_dev import testing

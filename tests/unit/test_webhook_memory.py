@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny import Admission, Operator, Review, Spec, Version
+from bonny import Operator, Spec, Version
 from bonny.api import Model
 from bonny.resource import Resource
-from bonny.webhooks import answers, memory
+from bonny.webhooks import Admission, Review, answers, memory
 from bonny.webhooks.answers import LARGE_BYTES
 from bonny.webhooks.app import MOST_BYTES, WebhookApp
 from bonny.webhooks.conversion import Converter

@@ -2,9 +2,7 @@
 
 import sys
 
-from bonny.main import main
-
-from .operator import operator
+from bonny.main import run
 
 if __name__ == "__main__":
-    sys.exit(main(operator))
+    sys.exit(run("<< cookiecutter.__package >>.operator"))

@@ -6,24 +6,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from bonny import (
-    Admission,
-    Axn,
-    Controller,
-    Denied,
-    Kind,
-    List,
-    Next,
-    Operator,
-    PeriodicTask,
-    Reconciler,
-    Resource,
-    Review,
-    TaskRun,
-)
+from bonny import Axn, Controller, Kind, List, Next, Operator, PeriodicTask, Reconciler, Resource, TaskRun
 from bonny.client import Client, NotFound
 from bonny.client.config import Kubeconfig
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
+from bonny.webhooks import Admission, Denied, Review
 from bonny_dev import testing
 from bonny_dev.sandbox import Sandbox
 from docs.reference.examples.widgets import Publishes, Widget, applied, config_map, widget

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from bonny import Admission, Denied, Review
+from bonny.webhooks import Admission, Denied, Review
 from bonny_dev import testing
 from docs.reference.examples.widgets import Widget, widget
 

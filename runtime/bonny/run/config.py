@@ -15,14 +15,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationError
 from pydantic.dataclasses import dataclass
 
 from ..errors import UsageError
+from ..extras import present, unused_variables
 from ..naming import check_dns_label
 from ..operator import LONGEST_GRACE
+
+S = TypeVar("S")
 
 ALL_NAMESPACES: Final = "__ALL__"
 PREFIX: Final = "BONNY_"
@@ -78,19 +81,6 @@ VARIABLES: Final[Mapping[str, Variable]] = {
     "BONNY_HTTP_PORT": Variable(
         "http_port", "a port from 1 to 65535, or 0 for any free one", "8080",
         "Port of /healthz, /readyz and /metrics; the log shows which one it is."),
-    "BONNY_SECURE_METRICS_PORT": Variable(
-        "secure_metrics_port", "a port from 1 to 65535, or 0 for any free one",
-        "none; the manifest sets 8443 with Deploy(secure_metrics=True)",
-        "Port on which /metrics is served over TLS to clients that may read it, and no longer beside the probes."),
-    "BONNY_WEBHOOK_PORT": Variable(
-        "webhook_port", "a port from 1 to 65535, or 0 for any free one", "10250",
-        "Port on which webhooks are served, on the address of BONNY_HTTP_HOST, if the operator has any."),
-    "BONNY_WEBHOOK_CERTIFICATE": Variable(
-        "webhook_certificate", "the path of a folder with tls.crt and tls.key",
-        "none: the Secret <operator>-webhook-tls", "Certificate of the webhooks outside of a cluster."),
-    "BONNY_DRAIN_SECONDS": Variable(
-        "drain", "a number of seconds from 0 to 60", "0; the manifest sets 10 for an operator with webhooks",
-        "How long webhooks are still answered after SIGTERM: API servers go on to use their connections."),
     "BONNY_LOG_FORMAT": Variable(
         "log_json", "console or json", "console in a terminal, else json",
         "Format of the log on stderr. Without the developer tools, as in the image, it is always json.",
@@ -123,13 +113,8 @@ HONOURED: Final = {
     "NO_PROXY": "Hosts and networks that are reached without the proxy.",
     "no_proxy": "NO_PROXY, where that is not set.",
     "NO_COLOR": "Not empty: no colours in the console format of the log.",
-    "OTEL_TRACES_EXPORTER": "Where traces are sent; none for nowhere.",
-    "OTEL_EXPORTER_OTLP_ENDPOINT": "URL of an OpenTelemetry collector.",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "URL of an OpenTelemetry collector for traces only.",
-    "OTEL_SERVICE_NAME": "Name of the operator in traces.",
-    "OTEL_SDK_DISABLED": "true: no traces are made.",
 }
-"""Variables of other tools that take effect here. OpenTelemetry reads more of its own."""
+"""Variables of other tools that take effect here."""
 # fmt: on
 
 
@@ -173,19 +158,27 @@ class Config:
     context: str | None = None
     http_host: str = "0.0.0.0"  # noqa: S104  the kubelet uses the address of the pod
     http_port: Port = 8080
-    secure_metrics_port: Port | None = None
-    """None: /metrics is in plain text, beside the probes."""
-
-    webhook_port: Port = 10_250
-    webhook_certificate: str | None = None
-    """None: in a Secret."""
-
-    drain: Annotated[float, Field(ge=0, le=60)] = 0.0
     log_json: Annotated[bool, Strict()] = Field(default_factory=lambda: not sys.stderr.isatty())
     log_level: Annotated[int, Strict()] = logging.INFO
     event_loop: Annotated[str, Field(pattern=f"^({'|'.join(EVENT_LOOPS)})$")] = EVENT_LOOPS[0]
     leader_election: Annotated[bool, Strict()] = False
     grace: Annotated[float, Field(ge=0, le=LONGEST_GRACE)] = 25.0
+    extras: tuple[Any, ...] = ()
+    """Settings of extras, by their types; a type that is not here has its defaults."""
+
+    def of(self, settings: type[S]) -> S:
+        """The settings of an extra; those of the core for `Config` itself."""
+        return next((each for each in (self, *self.extras) if isinstance(each, settings)), None) or settings()
+
+    def with_(self, settings: type[Any], **values: Any) -> Config:
+        """A copy with other values of `settings`, which is `Config` or the type of an extra's settings.
+
+        Raises: pydantic's `ValidationError` for a value that is not accepted.
+        """
+        if settings is Config:
+            return replace(self, **values)
+        others = tuple(each for each in self.extras if not isinstance(each, settings))
+        return replace(self, extras=(*others, replace(self.of(settings), **values)))
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None, *, base: Config | None = None) -> Config:
@@ -196,9 +189,9 @@ class Config:
         environ = os.environ if environ is None else environ
         config = base or cls()
         for name, text in _given(environ).items():
-            variable = VARIABLES[name]
+            settings, variable = variables()[name]
             try:
-                config = replace(config, **{variable.field: variable.words.get(text, text)})
+                config = config.with_(settings, **{variable.field: variable.words.get(text, text)})
             except ValidationError:
                 raise UsageError(f"{name} is {text!r}: use {variable.accepts}") from None
         if environ.get("BONNY_POD_NAMESPACE") and not environ.get("BONNY_WATCH_NAMESPACE"):
@@ -211,14 +204,28 @@ class Config:
         return "all namespaces" if self.watch_namespaces is None else "namespace " + ", ".join(self.watch_namespaces)
 
 
+def variables() -> dict[str, tuple[type[Any], Variable]]:
+    """All variables, of the extras that are present too, each with the type of settings that has its field."""
+    of_extras = {
+        name: (extra.settings or Config, variable) for extra in present() for name, variable in extra.variables.items()
+    }
+    return {name: (Config, variable) for name, variable in VARIABLES.items()} | of_extras
+
+
 def _given(environ: Mapping[str, str]) -> dict[str, str]:
-    """The settings in `environ`. Raises: `UsageError` for a BONNY_ variable that does not exist."""
+    """The settings in `environ`.
+
+    Raises: `UsageError` for a BONNY_ variable that does not exist, `MissingExtra` for one of an extra that is absent.
+    """
+    known = variables()
     given = {name: text for name, text in environ.items() if name.startswith(PREFIX) and text}
+    for error in unused_variables(given):
+        raise error
     for name, text in given.items():
-        if name not in {*VARIABLES, *INFORMATIVE} and not SERVICE_LINK.fullmatch(f"{name}={text}"):
-            names = ", ".join(sorted({*VARIABLES, *INFORMATIVE}))
+        if name not in {*known, *INFORMATIVE} and not SERVICE_LINK.fullmatch(f"{name}={text}"):
+            names = ", ".join(sorted({*known, *INFORMATIVE}))
             raise UsageError(f"the environment variable {name} is unknown: correct it to one of {names}")
-    return {name: text for name, text in given.items() if name in VARIABLES}
+    return {name: text for name, text in given.items() if name in known}
 
 
 class Setting(NamedTuple):
@@ -237,11 +244,12 @@ def settings(environ: Mapping[str, str] | None = None, *, base: Config | None = 
     environ = os.environ if environ is None else environ
     config, before, default = Config.from_environment(environ, base=base), base or Config(), Config()
     in_force = []
-    for name, variable in VARIABLES.items():
-        value, declared, usual = (getattr(each, variable.field) for each in (config, before, default))
+    for name, (of, variable) in variables().items():
+        value, declared, usual = (getattr(each.of(of), variable.field) for each in (config, before, default))
         sources = [name, "BONNY_POD_NAMESPACE"] if name == "BONNY_WATCH_NAMESPACE" else [name]
         set_by = next((source for source in sources if environ.get(source)), None)
         source = set_by or ("default" if declared == usual else "operator")
         in_force.append(Setting(name, variable.spelled(value), source))
-    others = (name for name in (*INFORMATIVE, *HONOURED) if environ.get(name))
+    honoured = [name for extra in present() for name in extra.honoured]
+    others = (name for name in (*INFORMATIVE, *HONOURED, *honoured) if environ.get(name))
     return in_force + [Setting(name, CREDENTIALS.sub(r"\1***@", environ[name]), name) for name in others]

@@ -10,18 +10,18 @@ from typing import Any
 from ..api import Version
 from ..api.policies import Policy
 from ..controller import Controller
-from ..operator import is_admission, is_scheduler
+from ..extras import Part
 from ..servers.periodic import PeriodicTask
 from ..servers.server import Server
 
 
 def discover(package: ModuleType) -> tuple[Any, ...]:
-    """Import every module below `package`; return its controllers, reconcilers, watchers, schedulers, admissions,
-    versions, policies and periodic tasks, ordered by module and name, for `Operator(controllers=...)` and `crds=`.
+    """Import every module below `package`; return its controllers, reconcilers, watchers, classes of extras, versions,
+    policies and periodic tasks, ordered by module and name, for `Operator(controllers=...)` and `crds=`.
 
     A class is found where it is defined, not where it is imported. Left out are base classes: names that start with an
-    underscore, versions without a kind, servers without an operation, schedulers without a name, admissions
-    without a kind.
+    underscore, versions without a kind, servers without an operation, and incomplete classes of extras, such as
+    schedulers without a name.
     Raises: what importing a module raises.
     """
     names = sorted(module.name for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
@@ -42,8 +42,6 @@ def _is_part(value: object, module: ModuleType) -> bool:
         return False
     if issubclass(value, Version):
         return hasattr(value, "kind")
-    if is_scheduler(value):
-        return bool(value.name)
-    if is_admission(value):
-        return bool(value.resource)
+    if issubclass(value, Part):
+        return value.is_complete()
     return issubclass(value, Controller) or (issubclass(value, Server) and hasattr(value, "operation"))

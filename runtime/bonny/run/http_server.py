@@ -1,6 +1,6 @@
 """HTTP server: answers requests with an ASGI app, on the event loop of the operator.
 
-You need it for paths that other programs ask for: probes (`run.probes`) and webhooks. uvicorn reads requests and writes
+You need it for paths that other programs ask for, such as probes (`run.probes`). uvicorn reads requests and writes
 answers; its own server is not used, because the process has the loop, the signals and the log. A client can take
 little: `ServerOptions`.
 """
@@ -10,14 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
-import socket
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from ssl import SSLContext
 from typing import Any, Final, TypeAlias
 
 from uvicorn.config import Config
@@ -59,24 +55,13 @@ class ServerOptions:
     unanswered_bytes: int = 16 * 2**20
     """All requests without an answer. Beyond, the oldest incomplete ones are aborted, else the one that grows."""
 
-    handshake: float
-    """From the accept to the end of the TLS handshake."""
-
     connections: int
-    """Connections at a time, and handshakes. For one too many the oldest one is aborted, first of all one that answers
-    no request."""
+    """Connections at a time. For one too many the oldest one is aborted, first of all one that answers no request."""
 
 
 # Prometheus keeps its connection between two scrapes; it and the kubelet send less than 2 KiB.
 PROBES: Final = ServerOptions(
-    "the probes", "BONNY_HTTP_PORT", request_bytes=16 * 2**10, answer=75, request=75, handshake=10, connections=100
-)
-SECURE_METRICS: Final = replace(PROBES, purpose="secure metrics", variable="BONNY_SECURE_METRICS_PORT")
-# An API server waits 10 s for a handshake and 30 s for an answer. It uses a connection that was idle for up to 90 s,
-# and a write fails whose connection is closed at that moment. The app answers a body of more than 7 MiB with 413: for a
-# client to read that, its connection is not aborted before.
-WEBHOOKS: Final = ServerOptions(
-    "webhooks", "BONNY_WEBHOOK_PORT", request_bytes=8 * 2**20, answer=150, request=35, handshake=10, connections=500
+    "the probes", "BONNY_HTTP_PORT", request_bytes=16 * 2**10, answer=75, request=75, connections=100
 )
 
 
@@ -142,29 +127,13 @@ class _Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
 
-class _Handshake(asyncio.Protocol):
-    """A connection that was accepted, until its TLS handshake has ended: asyncio's own server does not count those."""
-
-    def __init__(self, server: HttpServer) -> None:
-        self._server = server
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        try:
-            self._server.shake_hands(socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())))
-        finally:
-            transport.abort()  # type: ignore[attr-defined]  # closes only its own descriptor
-
-
 class HttpServer:
-    """Serves `app`, by TLS if there is a `context`. After `start`, `port` is the port that it listens on."""
+    """Serves `app`. After `start`, `port` is the port that it listens on."""
 
-    def __init__(
-        self, app: App, host: str, port: int, options: ServerOptions, *, context: SSLContext | None = None
-    ) -> None:
+    def __init__(self, app: App, host: str, port: int, options: ServerOptions) -> None:
         self.port = port
         self._host = host
         self._options = options
-        self._context = context
         self._config = Config(
             app,
             http=_Connection,
@@ -179,14 +148,14 @@ class HttpServer:
             timeout_keep_alive=math.ceil(options.answer),
         )
         self._state = ServerState()
-        self._connect = partial(_Connection, options, self._config, self._state, app_state={})
-        self._handshakes: dict[asyncio.Task[Any], None] = {}
+        self._connect: Callable[[], asyncio.Protocol] = partial(
+            _Connection, options, self._config, self._state, app_state={}
+        )
 
     async def start(self) -> None:
         """Raises: `UsageError` when the address is not free, or not of this machine."""
-        factory = self._connect if self._context is None else partial(_Handshake, self)
         try:
-            self._server = await asyncio.get_running_loop().create_server(factory, self._host, self.port)
+            self._server = await asyncio.get_running_loop().create_server(self._accept, self._host, self.port)
         except OSError as error:
             raise UsageError(
                 f"port {self.port} for {self._options.purpose} is not free ({error.strerror or error}): "
@@ -194,31 +163,13 @@ class HttpServer:
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
 
-    def shake_hands(self, accepted: socket.socket) -> None:
-        """Serve this connection by TLS. Of too many handshakes the oldest one is given up."""
-        if len(self._handshakes) >= self._options.connections:
-            oldest = next(iter(self._handshakes))
-            del self._handshakes[oldest]
-            oldest.cancel()
-        task = asyncio.get_running_loop().create_task(self._shake(accepted))
-        self._handshakes[task] = None
-        task.add_done_callback(lambda done: self._handshakes.pop(done, None))
-
-    async def _shake(self, accepted: socket.socket) -> None:
-        with suppress(OSError):
-            await asyncio.get_running_loop().connect_accepted_socket(
-                self._connect, accepted, ssl=self._context, ssl_handshake_timeout=self._options.handshake
-            )
-
-    def drain(self) -> None:
-        """Close each connection after its next answer, and say so in it. New connections are still accepted."""
-        self._state.default_headers = [(b"connection", b"close")]
+    def _accept(self) -> asyncio.Protocol:
+        """What serves the next connection."""
+        return self._connect()
 
     async def stop(self) -> None:
         """Accept no connection, let answers that are being sent end within a second, and close the rest."""
         self._server.close()
-        for handshake in self._handshakes:
-            handshake.cancel()
         connections: list[Any] = list(self._state.connections)
         for connection in connections:
             connection.shutdown()

@@ -106,19 +106,8 @@ def families(process: Process) -> Iterator[Metric]:
     for watcher in watchers:
         streams |= {(str(watcher), *_labels(stream)): stream for stream in watcher.streams}
     yield from _of_streams(streams)
-    if process.schedulers:
-        from ..scheduler.metrics import families as of_schedulers  # noqa: PLC0415  loaded only where there is one
-
-        yield from of_schedulers(process.schedulers)
-    if process.webhooks is not None:
-        from ..webhooks.metrics import families as of_webhooks  # noqa: PLC0415  loaded only where there is one
-
-        yield from of_webhooks(process.webhooks.app)
-        end = process.webhooks.certificate.not_after
-        text = "When the certificate of the webhooks ends, as seconds since 1970."
-        yield gauge(
-            "bonny_webhook_certificate_expiration_timestamp_seconds", text, (), {(): end.timestamp()} if end else {}
-        )
+    for extra in process.extras:
+        yield from extra.families()
     yield from _of_requests(process.tasks.client.requests)
     correlator = process.recorder.correlator
     events = {(outcome,): getattr(correlator, outcome) for outcome in OUTCOMES}

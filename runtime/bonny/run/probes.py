@@ -1,7 +1,4 @@
-"""Probes: answers /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`).
-
-Elsewhere: /metrics over TLS, for clients that may read it (`run.secure_metrics`).
-"""
+"""Probes: answers /healthz, /readyz and /metrics. The body of a probe gives the reasons (`run.health`)."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ class Pages:
 
     def __init__(self, reports: Mapping[str, Callable[[], Report]], metrics: Metrics | None) -> None:
         self._reports = reports
-        self._metrics = metrics
+        self.metrics = metrics
 
     async def __call__(self, request: Message, _: object, send: Send) -> None:
         await respond(send, *self._answer(request))
@@ -52,7 +49,7 @@ class Pages:
     def _answer(self, request: Message) -> tuple[HTTPStatus, bytes, str]:
         """Status, body and content type."""
         path = request["path"]
-        metrics = self._metrics if path == "/metrics" else None
+        metrics = self.metrics if path == "/metrics" else None
         if metrics is None and path not in self._reports:
             return HTTPStatus.NOT_FOUND, b"404: Not Found", TEXT
         if request["method"] not in {"GET", "HEAD"}:

@@ -3,8 +3,7 @@
 Start order: probes, lifespans, streams, the lease, work. A standby does everything but the work: its caches are warm
 and it is ready, so taking over depends on the lease alone. A replica that loses the lease stops its work and stands by
 again. Stop order: new work, running handlers within the grace period, events and lifespans, the lease, streams, probes.
-An operator with webhooks answers them from before the first list until the end, and begins to stop only when they are
-drained.
+Extras serve from before the first list until work has ended, and may delay the stop until what they serve is drained.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..calling import HANDLER_THREAD
 from ..client.api import Client
@@ -28,6 +26,7 @@ from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
+from ..extras import ExtraRun, present
 from ..kinds import Kind, Owned
 from ..lifespan import HasLifespan, Lifespan
 from ..operator import Operator
@@ -35,22 +34,14 @@ from ..pipeline import Pipeline
 from ..resource import MANAGED_BY
 from ..servers.periodic import PeriodicTasks
 from ..servers.server import Namespaces, Server
-from ..telemetry import tracing
 from . import health
 from .config import Config
 from .event_loop import LoopMonitor, create_task
 from .http_server import PROBES, HttpServer
 from .leader import Leadership, own_identity
 from .orphans import find_orphans
-from .permissions import PermissionCheck
 from .probes import Pages, Report
-from .rbac import needs
 from .supervisor import CANCEL_SECONDS, Stoppable, Supervised, cancelled, ended, first_of
-
-if TYPE_CHECKING:
-    from ..scheduler.server import SchedulerServer
-    from .secure_metrics import SecureMetrics
-    from .webhooks import Webhooks
 
 # The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
 EVENTS_SECONDS: Final = 2.0
@@ -72,22 +63,18 @@ class Process:
         self.cluster = cluster
         self.workers: list[Worker] = []
         self.servers: list[Server] = []
-        self.schedulers: list[SchedulerServer] = []
-        self.webhooks: Webhooks | None = None
-        self.secure_metrics: SecureMetrics | None = None
+        self.extras: list[ExtraRun] = []
         self.streams: dict[tuple[str, str, str | None, str, str, bool], Stream] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
 
-        reports = {"/healthz": self.health, "/readyz": self.readiness}
-        metrics = self.exposition if config.secure_metrics_port is None else None
-        self.probes = HttpServer(Pages(reports, metrics), config.http_host, config.http_port, PROBES)
+        self._pages = Pages({"/healthz": self.health, "/readyz": self.readiness}, self.exposition)
+        self.probes = HttpServer(self._pages, config.http_host, config.http_port, PROBES)
         self.monitor = LoopMonitor()
         self._started = False
         self._lifespans: list[Lifespan] = []
-        self._own_namespace = config.pod_namespace or own_namespace()
+        self.own_namespace: str = config.pod_namespace or own_namespace()
         self._namespaces: Namespaces = config.watch_namespaces or (None,)
         self._streams: dict[Stream, Supervised] = {}
-        self._scheduler_streams: list[Stream] = []
         self._lasting: list[Supervised] = []
         """Other parts that run until the process stops."""
 
@@ -99,42 +86,29 @@ class Process:
 
         self._once: list[asyncio.Task[None]] = []
         self._leadership: Leadership | None = None
-        needed = partial(
-            needs,
-            operator,
-            namespace=self._own_namespace,
-            watched=config.watch_namespaces,
-            leader_election=config.leader_election,
-            webhooks=config.webhook_certificate is None,
-            secure_metrics=config.secure_metrics_port is not None,
-        )
-        self._permissions = PermissionCheck(needed)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then stop in order.
 
-        Raises: `UsageError` when the credentials cannot be read, a port is taken, or traces are asked for and what
-        makes them is not installed.
+        Raises: `UsageError` when the credentials cannot be read, a port is taken, or an extra cannot start.
         """
         operator = self.operator
         async with AsyncExitStack() as closing:
             asyncio.get_running_loop().set_task_factory(create_task)
             closing.enter_context(self.monitor)
-            tracing.switch(tracing.find(operator.tracing, service=operator.name, version=operator.version))
-            closing.callback(tracing.switch, None)
-            fence = voter = None
+            fence = None
             if self.config.leader_election:
                 # A client of its own: what the lease needs must not wait behind anything else.
-                voter = await closing.enter_async_context(self._connected())
+                voter = await closing.enter_async_context(self.connected())
                 self._leadership = Leadership(
                     voter,
-                    namespace=self._own_namespace,
+                    namespace=self.own_namespace,
                     name=operator.name,
                     identity=own_identity(),
                     timing=operator.lease,
                 )
                 fence = self._leadership.remaining
-            client = await closing.enter_async_context(self._connected(fence))
+            client = await closing.enter_async_context(self.connected(fence))
             # A plugin that makes credentials may wait for a person.
             await first_of(client.connection(), stop.wait())
             if stop.is_set():
@@ -146,45 +120,26 @@ class Process:
             # After an error or a cancellation nothing may go on with a closed client.
             closing.push_async_callback(self._cancel)
             self._stop = stop
-            await self._enter([*self._controllers, *self.servers, *(each.scheduler for each in self.schedulers)])
+            of_extras = (part for extra in self.extras for part in extra.lifespans)
+            await self._enter([*self._controllers, *self.servers, *of_extras])
             if stop.is_set():
                 return
-            if operator.has_webhooks:
-                stop = await self._start_webhooks(client, stop, closing)
-            if self.config.secure_metrics_port is not None:
-                await self._start_secure_metrics(client, closing)
+            for extra in self.extras:
+                await closing.enter_async_context(extra.serving())
+            drained = asyncio.Event()
+            self._once.append(asyncio.create_task(self._drain(stop, drained), name="the drain"))
             self._start()
-            # Asking is a POST, which a fenced client refuses to a standby.
-            asking = self._permissions.run(voter or client)
-            self._once.append(asyncio.create_task(asking, name="the permissions"))
-            await self._serve(stop)
+            await self._serve(drained)
         log.info("stopped")
 
-    async def _start_webhooks(self, client: Client, stop: asyncio.Event, closing: AsyncExitStack) -> asyncio.Event:
-        """Answer webhooks from now on. Returns: what is set once they are drained after `stop`."""
-        # Loaded here: most operators have none.
-        from .webhooks import Webhooks  # noqa: PLC0415
+    async def _drain(self, stop: asyncio.Event, drained: asyncio.Event) -> None:
+        """After `stop`, wait until no client is sent to this replica any more; then set `drained`."""
+        await stop.wait()
+        await asyncio.gather(*(extra.drain() for extra in self.extras))
+        drained.set()
 
-        self.webhooks = Webhooks(self.operator, self.config, client, namespace=self._own_namespace)
-        await self.webhooks.server.start()
-        closing.push_async_callback(self.webhooks.server.stop)
-        drained = asyncio.Event()
-        self._once.append(asyncio.create_task(self.webhooks.drain(stop, drained), name="the drain"))
-        return drained
-
-    async def _start_secure_metrics(self, client: Client, closing: AsyncExitStack) -> None:
-        # Loaded here: most operators have none.
-        from .secure_metrics import SecureMetrics  # noqa: PLC0415
-
-        # A client of its own: a standby asks, too, for which it sends a POST, and nothing else waits behind reviews.
-        asking = await closing.enter_async_context(self._connected())
-        namespace = self._own_namespace
-        made = SecureMetrics(self.operator, self.config, client, asking, self.exposition, namespace=namespace)
-        self.secure_metrics = made
-        await made.start()
-        closing.push_async_callback(made.stop)
-
-    def _connected(self, fence: Callable[[], float] | None = None) -> Client:
+    def connected(self, fence: Callable[[], float] | None = None) -> Client:
+        """A client of its own, to be entered; it starts no write unless `fence` returns more than 0 seconds."""
         operator = self.operator
         return Client(self.cluster, user_agent=operator.user_agent, fence=fence, group=operator.group)
 
@@ -244,6 +199,7 @@ class Process:
 
     def _assemble(self, client: Client) -> None:
         operator, pipeline = self.operator, Pipeline(self.operator.steps)
+        self.client = client
         reporter = f"{operator.group}/{operator.name}"
         self.recorder = EventRecorder(client, controller=reporter, instance=self.config.pod_name)
         self.tasks = PeriodicTasks(client, operator.tasks)
@@ -254,9 +210,9 @@ class Process:
             _warn(controller_class, operator.group)
             for kind in controller_class.kinds(operator.group):
                 router = Router(
-                    primary=self._streams_of(client, kind),
-                    owned={owned: self._streams_of(client, self._ours(owned)) for owned in controller_class.owns},
-                    related={related: self._streams_of(client, related) for related in controller_class.related},
+                    primary=self._streams_of(kind),
+                    owned={owned: self._streams_of(self._ours(owned)) for owned in controller_class.owns},
+                    related={related: self._streams_of(related) for related in controller_class.related},
                     on_status=controller_class.on_status,
                 )
                 worker = Worker(
@@ -273,16 +229,9 @@ class Process:
                 self.workers.append(worker)
 
         self.servers = self._new_servers()
-        if operator.schedulers:
-            # Loaded here: most operators have none.
-            from ..scheduler.server import SchedulerServer  # noqa: PLC0415
-            from ..scheduler.streams import SchedulerStreams  # noqa: PLC0415
-
-            shared = SchedulerStreams(partial(self._stream_for_schedulers, client))
-            self.schedulers = [
-                SchedulerServer(scheduler(), client, streams=shared, recorder=self.recorder)
-                for scheduler in operator.schedulers
-            ]
+        self.extras = [run for extra in present() if (run := extra.run(self)) is not None]
+        if any(extra.replaces_metrics for extra in self.extras):
+            self._pages.metrics = None
 
     async def _renew_servers(self) -> None:
         """Make the servers of the next term, each with its lifespan."""
@@ -300,26 +249,20 @@ class Process:
             stream.on_restore = self._restored
         return servers
 
-    def _streams_of(self, client: Client, kind: Kind) -> list[Stream]:
-        """The streams of a kind: one, or one for each watched namespace. Equal streams are shared."""
+    def _streams_of(self, kind: Kind) -> list[Stream]:
+        """The streams of a kind: one, or one for each watched namespace."""
         everywhere = kind.namespaced and kind.namespace is None
         namespaces = self._namespaces if everywhere else (kind.namespace,)
-        return [self._stream(client, kind, namespace) for namespace in namespaces]
+        return [self.stream(kind, namespace) for namespace in namespaces]
 
-    def _stream(self, client: Client, kind: Kind, namespace: str | None) -> Stream:
+    def stream(self, kind: Kind, namespace: str | None) -> Stream:
+        """The stream of a kind in a namespace, None for all; equal streams are shared."""
         name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector, kind.metadata_only)
         if name not in self.streams:
-            stream = Stream(client, kind, namespace=namespace, options=self.operator.watch_options)
+            stream = Stream(self.client, kind, namespace=namespace, options=self.operator.watch_options)
             stream.on_restore = self._restored
             self.streams[name] = stream
         return self.streams[name]
-
-    def _stream_for_schedulers(self, client: Client, kind: Kind) -> Stream:
-        """The stream of all namespaces, even if fewer are watched: pods of the others take room on nodes, too."""
-        stream = self._stream(client, kind, None)
-        if stream not in self._scheduler_streams:
-            self._scheduler_streams.append(stream)
-        return stream
 
     def _ours(self, owned: Owned) -> Owned:
         """Select the objects that this operator manages: the cluster's other Secrets stay out of its memory."""
@@ -337,32 +280,29 @@ class Process:
                 "cluster": self.cluster.source,
                 "watches": self.config.watched,
                 "controllers": ",".join(worker.name for worker in self.workers) or "none",
-                "schedulers": ",".join(server.scheduler.name for server in self.schedulers) or "none",
                 "port": self.probes.port,
-                **({"webhook_port": self.webhooks.server.port} if self.webhooks else {}),
-                **({"metrics_port": self.secure_metrics.port} if self.secure_metrics else {}),
+                **{name: value for extra in self.extras for name, value in extra.started().items()},
             },
         )
         self._streams = {stream: Supervised(stream) for stream in self.streams.values()}
         self._lasting = [Supervised(self.recorder), Supervised(self.tasks, restart=Restart.TRANSIENT)]
-        self._lasting += [Supervised(part.certificate) for part in (self.webhooks, self.secure_metrics) if part]
+        self._lasting += [Supervised(part) for extra in self.extras for part in extra.lasting]
         self._once.append(asyncio.create_task(self._report_first_sync(time.monotonic()), name="the first sync"))
         self._started = True
 
     def _begin_term(self) -> None:
         """Start the parts that only the leader runs."""
         self.tasks.leading = True
-        issuers = [each for part in (self.webhooks, self.secure_metrics) if part for each in part.issuers()]
-        servers: list[Stoppable] = [*self.servers, *self.schedulers, *issuers]
+        servers: list[Stoppable] = [*self.servers, *(part for extra in self.extras for part in extra.term())]
         self._term = {server: Supervised(server) for server in servers}
         self._term |= {worker: Supervised(worker, restart=worker.restart) for worker in self.workers}
 
     async def _list_again(self) -> None:
-        """List what schedulers rely on: a standby's streams may have fallen silent without notice.
+        """List what extras rely on: a standby's streams may have fallen silent without notice.
 
         All other writes name the version or the UID that a stream showed, or read the object first.
         """
-        for stream in self._scheduler_streams:
+        for stream in [stream for extra in self.extras for stream in extra.relisted()]:
             await cancelled([self._streams[stream].task])
             stream.prepare_relist()
             self._streams[stream] = Supervised(stream)
@@ -446,16 +386,15 @@ class Process:
     def readiness(self) -> Report:
         """The answer of /readyz."""
         notes = [] if self._leadership is None else ["leading" if self._leadership.remaining() else "standing by"]
-        notes += [f"a permission is missing: {line}" for line in self._permissions.missing]
         notes += [f"{each.name}: its lifespan is not entered" for each in self._lifespans if not each.entered.is_set()]
         if self._started:
             # Without the error, which may hold secrets: anyone who reaches the port may ask.
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
         dropped = [f"{part}: failed, and is not started again" for part, task in self._term.items() if task.failed]
-        if self.webhooks:
-            (notes if self.webhooks.ready else dropped).extend(self.webhooks.notes)
-        if self.secure_metrics and self.secure_metrics.certificate.problem:
-            notes.append(self.secure_metrics.certificate.problem)
+        for extra in self.extras:
+            noted, failing = extra.problems()
+            notes += noted
+            dropped += failing
         return health.readiness(self._all_streams(), started=self._started, notes=notes, dropped=dropped)
 
     def _all_streams(self) -> list[Stream]:

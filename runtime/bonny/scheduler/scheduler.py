@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from ..annotations import signature_of
 from ..client.api import Client
 from ..errors import OptionError
+from ..extras import Part
 from ..lifespan import HasLifespan
 from ..naming import check_dns_label
 from ..resource import Resource
@@ -30,13 +31,15 @@ from .views import NodeView, PodView
 Choice: TypeAlias = Mapping[str, Any] | None
 
 
-class Scheduler(HasLifespan):
+class Scheduler(Part, HasLifespan):
     """Selects a node for each pod, one pod at a time, by priority and then by age.
 
     Guarantees: a pod is bound at most once; a chosen pod counts on its node at once; a failed pod is tried again with
     growing delays, and does not delay others.
     Does not: evict pods to make room.
     """
+
+    extra = "scheduler"
 
     name: ClassVar[str] = ""
     """The `spec.schedulerName` of the pods that it schedules."""
@@ -89,6 +92,10 @@ class Scheduler(HasLifespan):
 
     rules: ClassVar[tuple[Resource, ...]] = ()
     """RBAC rules of your own requests, as a ClusterRole writes them. Default: none beyond what scheduling needs."""
+
+    @classmethod
+    def is_complete(cls) -> bool:
+        return bool(cls.name)
 
     @classmethod
     def all_rules(cls) -> list[Resource]:

@@ -31,7 +31,7 @@ from ..naming import check_rules
 from ..resource import Resource
 from ..telemetry import execute
 from ..telemetry.logging import about
-from .ticks import CronTicks, IntervalTicks
+from .ticks import IntervalTicks, cron_ticks
 
 INTERVAL: Final = 5.0
 # Ids may be made for each object, so the record of halted tasks is bounded.
@@ -122,7 +122,7 @@ class PeriodicTask:
     def __post_init__(self) -> None:
         check_rules(f"task {self.id}", self.rules)
         if self.cron:
-            CronTicks(self.cron, self.timezone, name=f"task {self.id}")
+            cron_ticks(self.cron, self.timezone, name=f"task {self.id}")
             if self.interval != INTERVAL or self.jitter:
                 raise OptionError(f"task {self.id} has cron, and interval or jitter: leave out either")
         if not 0 < self.interval < math.inf:
@@ -228,7 +228,7 @@ class PeriodicTasks:
     async def _repeat(self, entry: _Registered) -> None:
         task = entry.task
         execute("bonny.task.initialized", {}, {"task": task.id})
-        cron = CronTicks(task.cron, task.timezone, name=f"task {task.id}") if task.cron else None
+        cron = cron_ticks(task.cron, task.timezone, name=f"task {task.id}") if task.cron else None
         ticks = cron or IntervalTicks(task.interval, task.jitter)
         while True:
             await ticks.wait(wake=entry.ended)

@@ -29,7 +29,7 @@ from ..telemetry import execute, lifetime
 from ..telemetry.logging import about
 from .periodic import PeriodicTasks
 from .server import Namespaces, Server, V
-from .ticks import CronTicks, IntervalTicks
+from .ticks import IntervalTicks, cron_ticks
 
 log = logging.getLogger("bonny.servers.reconciler")
 
@@ -68,7 +68,7 @@ class Reconciler(Server[V]):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if cls.cron:
-            CronTicks(cls.cron, cls.timezone, name=cls.__name__)
+            cron_ticks(cls.cron, cls.timezone, name=cls.__name__)
             if cls.frequency != Reconciler.frequency:
                 raise OptionError(f"{cls.__name__} has cron and frequency: leave out either")
 
@@ -99,7 +99,7 @@ class Reconciler(Server[V]):
     async def run(self) -> None:
         """Run at each tick until cancelled, or until the running handlers have ended after `stop`."""
         self._loop = asyncio.get_running_loop()
-        cron = CronTicks(self.cron, self.timezone, name=str(self)) if self.cron else None
+        cron = cron_ticks(self.cron, self.timezone, name=str(self)) if self.cron else None
         ticks = cron or IntervalTicks(self.frequency)
         with lifetime("bonny.reconciler", self._name):
             if cron:

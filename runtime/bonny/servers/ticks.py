@@ -1,23 +1,31 @@
-"""Ticks: the times at which periodic tasks and reconcilers run, at an interval or by a cron expression."""
+"""Ticks: the times at which periodic tasks and reconcilers run."""
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import math
 import random
 import time
 from contextlib import suppress
-from datetime import UTC, datetime, tzinfo
-from typing import Any, Final
-from zoneinfo import ZoneInfo
+from typing import Protocol
 
-from ..errors import OptionError
+from ..extras import load
 
-# A timer does not count the time that a machine sleeps, nor does it know when its clock is set: look this often.
-LOOK_SECONDS: Final = 10.0
-# A clock that is set back by less than this is being corrected: no tick is repeated.
-CORRECTION_SECONDS: Final = 60.0
+
+class Ticks(Protocol):
+    """The times of one task."""
+
+    async def wait(self, *, wake: asyncio.Event) -> None:
+        """Return at the next tick, or when `wake` is set."""
+
+
+def cron_ticks(cron: str, timezone: str, *, name: str) -> Ticks:
+    """Ticks at the times of a cron expression; `name` is for messages.
+
+    Raises: `MissingExtra` without the extra `cron`; `OptionError` for an expression or a time zone that does not exist.
+    """
+    ticks: Ticks = load("cron", what=f"the cron expression of {name}").CronTicks(cron, timezone, name=name)
+    return ticks
 
 
 class IntervalTicks:
@@ -30,52 +38,6 @@ class IntervalTicks:
         """Return at the next tick, or when `wake` is set."""
         tick = next_tick(self._start, self._interval, after=time.monotonic())
         await pause(tick + self._interval * self._jitter * random.random(), wake=wake)
-
-
-class CronTicks:
-    """The ticks of a cron expression, by the wall clock.
-
-    Guarantees: ticks that pass while the machine sleeps become one tick when it wakes up; ticks between two calls of
-    `wait` are skipped. After the clock was set, ticks follow the new time. Summer time is as in Debian's cron: a tick
-    in an hour that is skipped comes right after it, and one in an hour that comes twice comes once.
-    """
-
-    def __init__(self, cron: str, timezone: str, *, name: str) -> None:
-        """`name` is what it belongs to, for messages. Raises: `OptionError`."""
-        self._cron = cron
-        self._after = time.time()
-        try:
-            self._cronsim: Any = importlib.import_module("cronsim").CronSim
-            self._zone: tzinfo = UTC if timezone == "UTC" else ZoneInfo(timezone)
-            self.next(self._after)
-        except ModuleNotFoundError:
-            raise OptionError(
-                f"{name} has a cron expression, which needs the package cronsim: install the extra `cron`, and name it "
-                "in `extras` of [tool.bonny] in pyproject.toml for the image"
-            ) from None
-        except (ValueError, OSError, LookupError):
-            raise OptionError(f"the timezone of {name} is {timezone!r}: write for example 'Europe/Berlin'") from None
-        except Exception as error:  # noqa: BLE001  of the package, which is loaded only here
-            raise OptionError(f"the cron expression of {name} is {cron!r} ({error}): write '*/5 * * * *'") from None
-
-    def next(self, after: float) -> float:
-        """The first tick later than `after`; both in seconds since the epoch."""
-        times = self._cronsim(self._cron, datetime.fromtimestamp(after, self._zone))
-        # Where an hour comes twice, its second pass finds ticks of the first.
-        return next(tick for tick in map(datetime.timestamp, times) if tick > after)
-
-    async def wait(self, *, wake: asyncio.Event) -> None:
-        """Return at the next tick, or when `wake` is set."""
-        self._after = max(self._after, time.time())
-        while not wake.is_set():
-            now = time.time()
-            if now < self._after - CORRECTION_SECONDS:
-                self._after = now
-            due = self.next(self._after)
-            if due <= now:
-                self._after = now
-                return
-            await pause(time.monotonic() + min(due - now, LOOK_SECONDS), wake=wake)
 
 
 def next_tick(start: float, interval: float, *, after: float) -> float:

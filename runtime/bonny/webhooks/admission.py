@@ -28,6 +28,7 @@ from ..api.of_kinds import OfKinds
 from ..api.policies import Operation
 from ..api.version import Version
 from ..errors import OptionError
+from ..extras import Part
 from ..kinds import Kind
 from ..naming import check_rules, check_tuple, kebab_case
 from ..resource import Resource
@@ -39,7 +40,7 @@ Action: TypeAlias = Literal["mutate", "validate"]
 LONGEST_SECONDS: Final = 10
 
 
-class Admission(OfKinds, Generic[V_co]):
+class Admission(Part, OfKinds, Generic[V_co]):
     """Reviews the writes of one or several kinds. One instance serves all of them.
 
     Guarantees: writes of the operator itself, in its own namespace and in kube-system, and of objects that are being
@@ -107,6 +108,7 @@ class Admission(OfKinds, Generic[V_co]):
 
     # --- what the runtime asks ----------------------------------------------------------------------------------------
 
+    extra = "webhooks"
     _without_kinds = "reviews nothing: write Admission[YourVersion]"
 
     @classmethod
@@ -129,6 +131,10 @@ class Admission(OfKinds, Generic[V_co]):
                 f"{name} reviews kinds that are not your own and fails closed, so users cannot write them while "
                 "no replica answers: leave failure_policy out, or say in `because` why that must be"
             )
+
+    @classmethod
+    def is_complete(cls) -> bool:
+        return bool(cls.resource)
 
     @classmethod
     def fails_closed(cls) -> bool:

@@ -1,6 +1,6 @@
 """App: the ASGI app of the paths that the API server calls.
 
-You need it to serve webhooks (`bonny.run.http_server`), or to post a review in a test. How long a request may take to
+You need it to serve webhooks (`serving`), or to post a review in a test. How long a request may take to
 arrive is up to the server.
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..client.api import Client
 from ..core.meters import Histogram
+from .admission import Admission
 from .answers import Answer, Reviewer
 from .conversion import Converter
 from .memory import MOST_MEMORY, Memory, needed
@@ -43,7 +44,7 @@ class WebhookApp:
 
     def __init__(self, operator: Operator, client: Client | None) -> None:
         self.reviewers: list[Reviewer] = [
-            Reviewer(each(), client, operator.name, operator.group) for each in operator.admissions
+            Reviewer(each(), client, operator.name, operator.group) for each in operator.of(Admission)
         ]
         self.routes: dict[str, Route] = {
             path: partial(reviewer.answer, path) for reviewer in self.reviewers for path in reviewer.paths

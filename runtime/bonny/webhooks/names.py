@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ..kinds import Kind
 from ..resource import Resource
 from ..tls.secret import TlsSecret
-from .admission import Action
+from .admission import Action, Admission
 
 if TYPE_CHECKING:
     from ..operator import Operator
@@ -23,6 +23,11 @@ CONFIGURATIONS: Final[dict[Action, Kind]] = {
     "mutate": Kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
 }
 DEFINITION: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+
+
+def is_called(operator: Operator) -> bool:
+    """Whether the API server calls this operator."""
+    return bool(operator.of(Admission) or operator.converted)
 
 
 def service(operator: Operator) -> str:
@@ -42,7 +47,7 @@ def configuration(operator: Operator, namespace: str) -> str:
 
 def trusting(operator: Operator, *, namespace: str) -> dict[Kind, list[str]]:
     """The names of the objects that hold the authority of the certificate in a `caBundle`."""
-    actions = {action for each in operator.admissions for action, _ in each.handlers()}
+    actions = {action for each in operator.of(Admission) for action, _ in each.handlers()}
     found = {kind: [configuration(operator, namespace)] for action, kind in CONFIGURATIONS.items() if action in actions}
     converted = [hub.as_kind(operator.group).resource for hub in operator.converted]
     return found | ({DEFINITION: converted} if converted else {})

@@ -18,18 +18,17 @@ from bonny.errors import OptionError, UsageError
 from bonny.naming import check_dns_label
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.rbac import CLUSTER, grants
 
 from ..crd.definition import crds
 from ..install import is_object
 from ..naming import check_image
+from ..uses import has_webhooks
 from .deployment import deployment
 from .labels import labels
 from .parts import chosen
 from .policies import policies
-from .serving import serving
+from .rbac import CLUSTER, grants
 from .template import read_object
-from .webhooks import webhooks, with_conversion
 
 # Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
 LIST: Final = 60
@@ -67,14 +66,13 @@ def documents(
         raise UsageError("--crds-only leaves out what --with names: use one of the two")
     deployed = image is not None and not (local or crds_only)
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
-    called = deployed and operator.has_webhooks
-    definitions = [*with_conversion(operator, namespace, crds(operator.crds, operator.group))]
-    objects = list(definitions)
+    called = deployed and has_webhooks(operator)
+    objects = [*(own := definitions(operator, namespace))]
     if not crds_only:
-        objects += policies(operator, namespace, definitions)
+        objects += policies(operator, namespace, own)
         objects[:0] = [
             read_object("namespace", operator, namespace),
-            *(serving(operator, namespace) if deployed else ()),
+            *(_served(operator, namespace) if deployed else ()),
         ]
         objects.append(read_object("service-account", operator, namespace))
         for scope, rules in grants(operator, namespace=namespace, deployed=deployed).items():
@@ -84,12 +82,36 @@ def documents(
     if image is not None and deployed:
         objects.append(deployment(operator, image=image, namespace=namespace))
     if called:
+        from .webhooks import webhooks  # noqa: PLC0415  its extra may be absent
+
         # The last, so that no write waits for a webhook that is not there yet.
         objects += webhooks(operator, namespace)
     marks = labels(operator)
     for each in objects:
         each["metadata"]["labels"] = {**marks, **each["metadata"].get("labels", {})}
     return _customized(operator, objects)
+
+
+def definitions(operator: Operator, namespace: str) -> list[Resource]:
+    """The CRDs of an operator that is deployed to `namespace`."""
+    made = crds(operator.crds, operator.group)
+    if not operator.converted:
+        return [*made]
+    from .webhooks import with_conversion  # noqa: PLC0415  its extra may be absent
+
+    return [*with_conversion(operator, namespace, made)]
+
+
+def _served(operator: Operator, namespace: str) -> Iterable[Resource]:
+    """The objects that clients of the operator need."""
+    if has_webhooks(operator):
+        from .serving import called  # noqa: PLC0415  its extra may be absent
+
+        yield from called(operator, namespace)
+    if operator.deploy.secure_metrics:
+        from .secure_metrics import scraped  # noqa: PLC0415  its extra may be absent
+
+        yield from scraped(operator, namespace)
 
 
 def to_yaml(objects: Iterable[Resource]) -> str:

@@ -9,9 +9,10 @@ from bonny.deploy import FromConfigMap, FromSecret
 from bonny.errors import OptionError
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.rbac import watched_namespaces
 
+from ..uses import has_webhooks
 from .labels import labels
+from .rbac import watched_namespaces
 from .template import read_object
 
 # After the grace period of handlers: 1 s for cancelled handlers, 2 s for the last events, 1 s for an open
@@ -48,7 +49,7 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
     if operator.deploy.secure_metrics:
         container["ports"].append({"name": "metrics", "containerPort": METRICS_PORT})
         container["env"].append({"name": "BONNY_SECURE_METRICS_PORT", "value": str(METRICS_PORT)})
-    if operator.has_webhooks:
+    if has_webhooks(operator):
         container["ports"].append({"name": "webhook", "containerPort": PORT})
         container["env"].append({"name": "BONNY_DRAIN_SECONDS", "value": str(DRAIN_SECONDS)})
     known = {each["name"] for each in container["env"]}
@@ -75,5 +76,5 @@ def _variable(name: str, value: str | FromSecret | FromConfigMap) -> Resource:
 def _grace_period(operator: Operator) -> int:
     """The longest time of an orderly stop. A pod that is killed before its end leaves a lease that others wait for."""
     release = operator.lease.request_seconds if operator.deploy.leader_election else 0.0
-    drain = DRAIN_SECONDS if operator.has_webhooks else 0
+    drain = DRAIN_SECONDS if has_webhooks(operator) else 0
     return math.ceil(operator.grace + STOP_SECONDS + release + drain)

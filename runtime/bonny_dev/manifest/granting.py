@@ -14,8 +14,8 @@ from bonny.controller import Controller
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.rbac import CLUSTER, Permission, as_rules, permissions
 
+from .rbac import CLUSTER, Permission, as_rules, permissions
 from .recorder import covers
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"

@@ -13,7 +13,6 @@ import yaml
 
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.scrapers import metrics_secret
 
 from .template import read_object
 
@@ -30,9 +29,9 @@ def service_monitor(operator: Operator, namespace: str) -> list[Resource]:
     """The scrape configuration, as prometheus-operator reads it."""
     if not operator.deploy.secure_metrics:
         return [read_object("service-monitor", operator, namespace)]
-    secret = metrics_secret(operator, namespace)
-    host, name = secret.hosts[0], secret.key.name
-    return [read_object("secure-service-monitor", operator, namespace, host=host, secret=name)]
+    from . import secure_metrics  # noqa: PLC0415  its extra may be absent
+
+    return [secure_metrics.service_monitor(operator, namespace)]
 
 
 def alerts(operator: Operator, namespace: str) -> list[Resource]:

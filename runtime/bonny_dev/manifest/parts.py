@@ -13,6 +13,7 @@ from bonny.errors import UsageError
 from bonny.operator import Operator
 from bonny.resource import Resource
 
+from ..uses import has_webhooks
 from .deployment import METRICS_PORT, PORT
 from .monitoring import alerts, dashboards, service_monitor
 from .roles import aggregated_roles
@@ -38,7 +39,7 @@ def _file(name: str) -> Make:
 def _network_policy(operator: Operator, namespace: str) -> Iterable[Resource]:
     policy = read_object("network-policy", operator, namespace)
     opened = policy["spec"]["ingress"][0]["ports"]
-    if operator.has_webhooks:
+    if has_webhooks(operator):
         # No label selects the API server: the port is open to all, as that of the probes is.
         opened.append({"protocol": "TCP", "port": PORT})
     if operator.deploy.secure_metrics:

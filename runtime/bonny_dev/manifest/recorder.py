@@ -24,9 +24,9 @@ from typing import Any, Final
 
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.rbac import CLUSTER, READ, VERBS, Permission, as_rules, grants, permissions
 from bonny.telemetry import attach, detach
 
+from .rbac import CLUSTER, READ, VERBS, Permission, as_rules, grants, permissions
 from .request_info import request_info
 
 NOT_RECORDED: Final = "not the operator"
@@ -105,7 +105,7 @@ class PermissionRecorder:
         return self.compared_with(grants(operator, namespace=namespace or operator.name))
 
     def compared_with(self, rules: Mapping[str, Iterable[Resource]]) -> Comparison:
-        """Compare with policy rules by namespace, such as `bonny.run.rbac.grants` returns."""
+        """Compare with policy rules by namespace, such as `bonny_dev.manifest.rbac.grants` returns."""
         granted, used = set(permissions(rules)), set(self.used)
         missing = {asked._replace(names=()) for asked in used if not any(covers(grant, asked) for grant in granted)}
         unused = {grant for grant in granted if _observable(grant) and not any(covers(grant, asked) for asked in used)}

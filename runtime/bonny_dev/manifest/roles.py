@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from bonny.api import Version
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.run.rbac import CLUSTER, READ, Permission, as_rules
 
+from .rbac import CLUSTER, READ, Permission, as_rules
 from .template import read_object
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bonny.kinds import Kind
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.webhooks.admission import Admission
 
 from .field_checks import Schemas, check_fields, refuse
+
+if TYPE_CHECKING:
+    from bonny.webhooks.admission import Admission
 
 OWN_CONDITIONS: Final = ("not-by-the-operator", "not-being-deleted")
 
@@ -38,6 +40,8 @@ ESSENTIAL: Final = frozenset(
 def check_admission(admission: type[Admission[Any]], operator: Operator, schemas: Schemas) -> None:
     """Raises: `OptionError` naming the class."""
     name = admission.__name__
+    from bonny.webhooks.admission import Admission  # noqa: PLC0415  its extra may be absent
+
     if admission.default is not Admission.default and set(admission.operations) <= {"DELETE"}:
         refuse(name, "has default, which is never called for DELETE: add CREATE or UPDATE to its operations")
     if not admission.handlers():

@@ -36,7 +36,7 @@ def webhooks(operator: Operator, namespace: str) -> list[Resource]:
     """
     schemas = schemas_of(crds(operator.crds, operator.group))
     entries: dict[Action, list[Resource]] = {action: [] for action in names.CONFIGURATIONS}
-    for admission in operator.admissions:
+    for admission in operator.of(Admission):
         check_admission(admission, operator, schemas)
         for action, made in entries.items():
             if operations := [each for of, each in admission.handlers() if of == action]:

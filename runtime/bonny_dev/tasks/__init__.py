@@ -47,7 +47,7 @@ def gen_controller(c: Context, new: NewKind, dry_run: DryRun = False, from_crd: 
         raise UsageError("--bare and --finalizer are for a controller: leave them out, or leave out --no-controller")
     project = Project.at(Path(c.root))
     plan = parts.plan_controller_of(project, new, new.for_) if new.for_ else generate.plan_kind(project, new)
-    _carry_out(plan, dry_run=dry_run)
+    _carry_out(c, plan, dry_run=dry_run)
     return 0
 
 
@@ -66,7 +66,7 @@ def _port(c: Context, source: str, new: NewKind, *, dry_run: bool) -> int:
     crd, text = read_crd(source, kind=new.kind)
     changes = port.changes(project, crd)
     if changes is None:
-        _carry_out(port.plan_port(project, crd, text, new), dry_run=dry_run)
+        _carry_out(c, port.plan_port(project, crd, text, new), dry_run=dry_run)
         return 0
     kept = port.kept(crd)
     if changes:
@@ -84,7 +84,7 @@ def gen_task(
     """Add a periodic task: a function that runs at an interval, and its tests."""
     from . import parts
 
-    _carry_out(parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(c, parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 @task()
@@ -94,7 +94,7 @@ def gen_reconciler(
     """Add a reconciler: a class that visits all objects of a kind at an interval, and its tests."""
     from . import parts
 
-    _carry_out(parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(c, parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 @task()
@@ -104,7 +104,7 @@ def gen_scheduler(
     """Add a scheduler: its class, a sample pod and tests."""
     from . import parts
 
-    _carry_out(parts.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(c, parts.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 @task()
@@ -118,18 +118,49 @@ def gen_webhook(
     """Add an admission webhook: a class that sets defaults and refuses writes of a kind, and its tests."""
     from . import parts
 
-    _carry_out(parts.plan_webhook(Project.at(Path(c.root)), kind), dry_run=dry_run)
+    _carry_out(c, parts.plan_webhook(Project.at(Path(c.root)), kind), dry_run=dry_run)
 
 
-def _carry_out(plan: Plan, *, dry_run: bool) -> None:
+def _carry_out(c: Context, plan: Plan, *, dry_run: bool) -> None:
     """Write the files of `plan` and print their names, or show them."""
+    from . import extras
+
+    project = Project.at(Path(c.root))
+    needed = [name for name in plan.extras if name not in project.extras]
     if dry_run:
         print(plan.diff(), end="")
+        print(*(f"the extra {name} would be added" for name in needed), sep="\n", end="\n" if needed else "")
         return
+    plan.missing()  # before anything is added: it refuses files that exist
+    if needed:
+        print(*extras.add(project, needed), sep="\n")
     if written := plan.write():
         print(*(f"wrote {name}" for name in written), *plan.notes, sep="\n")
     else:
         print("nothing to do: all files exist")
+
+
+@task(name="extras")
+def list_extras(
+    c: Context,
+    add: Annotated[str, "extras to add, by name: webhooks,cron"] = "",
+    remove: Annotated[str, "extras to remove, by name"] = "",
+    sync: Annotated[bool, "make vendor/bonny fit the list in pyproject.toml, as after `cruft update`"] = False,
+) -> None:
+    """List the optional parts of the runtime, who uses them, and their lines; add or remove some."""
+    from . import extras
+
+    if (add and remove) or (sync and (add or remove)):
+        raise UsageError("--add, --remove and --sync exclude each other: use one of them")
+    project = Project.at(Path(c.root), fitting=not sync)
+    if sync:
+        print(*extras.sync(project), "vendor/bonny fits pyproject.toml", sep="\n")
+    elif add:
+        print(*(extras.add(project, separated(add.split(","))) or ["nothing to do: it is there"]), sep="\n")
+    elif remove:
+        print(*(extras.remove(project, separated(remove.split(","))) or ["nothing to do: it is not there"]), sep="\n")
+    else:
+        print(*extras.shown(extras.states(project)), sep="\n")
 
 
 @task(iterable=["with_", "without"])

@@ -24,11 +24,11 @@ from bonny.run.config import Config
 from bonny.telemetry.logging import configure
 
 from ..console_log import console
+from ..converter import CONFIGURATIONS, check_converter, converter, stop_converting
 from ..install import CRD, chosen_cluster, described, kind_of, served_kind
 from ..install import install as apply_all
 from ..manifest import bundle, policies, serving
 from ..project import Project
-from ..webhooks import CONFIGURATIONS, check_converter, converter, stop_converting
 
 # A person reads along; finalizers talk to other systems, which takes seconds.
 POLL_SECONDS: Final = 0.5

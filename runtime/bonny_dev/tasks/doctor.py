@@ -13,17 +13,14 @@ import asyncio
 import difflib
 import os
 import sys
-from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from bonny.api.values import quantity_value
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import (
@@ -42,27 +39,20 @@ from bonny.client.errors import (
 from bonny.controller import Controller
 from bonny.core.objects import decode_failure
 from bonny.errors import ApiError, UsageError
-from bonny.kinds import Kind
 from bonny.naming import check_dns_label
 from bonny.operator import Operator
-from bonny.resource import Resource, identify, key_of
-from bonny.run.http_server import WEBHOOKS
-from bonny.run.permissions import missing_lines
-from bonny.run.rbac import grants, permissions
-from bonny.run.reviews import refused
-from bonny.tls.secret import CERTIFICATE, KEY, SECRET
-from bonny.webhooks import names
-from bonny.webhooks.ca_bundles import client_configs
-from bonny.webhooks.memory import MOST_MEMORY
+from bonny.resource import Resource, identify
 
-from ..crd.definition import crds
+from ..converter import check_converter
 from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents, read_each_version
 from ..manifest import bundle, granting
-from ..manifest.webhooks import webhooks, with_conversion
+from ..manifest.rbac import grants, missing_lines, permissions
 from ..sandbox import Sandbox, versions
-from ..webhooks import check_converter
+from ..uses import has_webhooks
 from .deploy import cluster_of
 from .provision import sample_files
+from .reviews import refused
+from .wrong import Wrong
 
 # As kubectl does: a field that the schema does not know is an error.
 DRY_RUN: Final = {"dryRun": "All", "fieldManager": "doctor", "fieldValidation": "Strict"}
@@ -73,11 +63,6 @@ ROLE_SECONDS: Final = (0.5, 1.5, 0.0)
 # The longest difference to print; `kubectl diff` shows the rest.
 DIFF_LINES: Final = 20
 MANIFEST: Final = "apply what `invoke manifest` writes"
-SLICE: Final = Kind("discovery.k8s.io/v1", "EndpointSlice")
-# With 20,000 objects.
-OWN_MEMORY: Final = 100 * 2**20
-# The operator renews a certificate that is valid for less than a third of a year.
-FEW_DAYS: Final = 30
 # To the person whose check the API server refuses.
 ADVICE: Final[Mapping[type[ApiError], str]] = {
     Unauthorized: "log in again",
@@ -100,14 +85,6 @@ class Finding:
 
     detail: tuple[str, ...] = ()
     """More lines, such as a difference."""
-
-
-class _Wrong(UsageError):
-    """A check failed: a sentence, and lines that belong to it."""
-
-    def __init__(self, text: str, *detail: str) -> None:
-        super().__init__(text)
-        self.detail = detail
 
 
 def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, context: str) -> bool:
@@ -159,22 +136,24 @@ async def examine(
         yield await _look("version", _supported(client))
         if installs:
             yield await _look("manifest", _installed(client, operator), wrong=UsageError)
-        for crd in with_conversion(operator, namespace, crds(operator.crds, operator.group)):
+        for crd in bundle.definitions(operator, namespace):
             yield await _look("crd", _crd_as_declared(client, crd), wrong=UsageError)
         # The API server of a sandbox cannot reach a Service, so the manifest for it has no webhooks.
         found = await _look("permissions", _granted(client, operator, namespace, deployed=not installs))
         yield replace(found, detail=(*found.detail, *granting.warnings(operator)))
         for controller in () if installs else granting.controllers(operator):
             yield await _look("permissions", _grants_what_it_has(client, operator, controller))
-        if operator.has_webhooks and not installs:
-            yield await _look("webhook", _answered(client, operator, namespace))
-            yield await _look("webhook", _certified(client, operator, namespace))
-            yield await _look("memory", _roomy(client, operator, namespace))
+        if has_webhooks(operator) and not installs:
+            from . import doctor_webhooks
+
+            yield await _look("webhook", doctor_webhooks.answered(client, operator, namespace))
+            yield await _look("webhook", doctor_webhooks.certified(client, operator, namespace))
+            yield await _look("memory", doctor_webhooks.roomy(client, operator, namespace))
         for file, text in samples.items():
             yield await _look("sample", _accepted(client, operator, file, text), wrong=UsageError)
 
 
-async def _look(part: str, check: Awaitable[str], *, wrong: type[UsageError] = _Wrong) -> Finding:
+async def _look(part: str, check: Awaitable[str], *, wrong: type[UsageError] = Wrong) -> Finding:
     """The finding of a check that fails with an error of the class `wrong`, or because the API server refuses it."""
     try:
         return Finding(part, True, await check)
@@ -202,11 +181,11 @@ async def _supported(client: Client) -> str:
     version, oldest, newest = versions.parse(text), versions.OLDEST["kube-apiserver"], versions.KUBERNETES
     supported = f"{oldest.major}.{oldest.minor} to {newest.major}.{newest.minor} are supported"
     if version is None:
-        raise _Wrong(f"{text!r} is not a version, and {supported}: ask the administrator of the cluster")
+        raise Wrong(f"{text!r} is not a version, and {supported}: ask the administrator of the cluster")
     if version[:2] < oldest[:2]:
-        raise _Wrong(f"Kubernetes {text} is too old, {supported}: upgrade the cluster")
+        raise Wrong(f"Kubernetes {text} is too old, {supported}: upgrade the cluster")
     if version[:2] > newest[:2]:
-        raise _Wrong(f"Kubernetes {text} is too new, {supported}: `invoke update-runtime`")
+        raise Wrong(f"Kubernetes {text} is too new, {supported}: `invoke update-runtime`")
     return f"Kubernetes {text}"
 
 
@@ -231,15 +210,15 @@ async def _crd_as_declared(client: Client, crd: Resource) -> str:
         await check_converter(client, crd)
     except NotFound:
         await _asked(client, "POST", path_of(CRD), "create", name, body=crd)
-        raise _Wrong(f"{name} is not installed: {MANIFEST}") from None
+        raise Wrong(f"{name} is not installed: {MANIFEST}") from None
     conditions = {each["type"]: each["status"] for each in (live.get("status") or {}).get("conditions") or ()}
     if conditions.get("Established") != "True":
-        raise _Wrong(f"{name} is not served: kubectl describe crd {name}")
+        raise Wrong(f"{name} is not served: kubectl describe crd {name}")
     if stored["spec"] != live["spec"]:
         before, after = (bundle.to_yaml([each["spec"]]).splitlines() for each in (live, stored))
         lines = [*difflib.unified_diff(before, after, "in the cluster", "in the code", lineterm="", n=2)]
         more = [f"... and {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
-        raise _Wrong(f"{name} differs from the code: {MANIFEST}", *lines[:DIFF_LINES], *more)
+        raise Wrong(f"{name} differs from the code: {MANIFEST}", *lines[:DIFF_LINES], *more)
     await _check_versions(client, live)
     return f"{name} is installed as declared in the code"
 
@@ -253,58 +232,7 @@ async def _check_versions(client: Client, live: Resource) -> None:
     storage = [version["name"] for version in spec["versions"] if version["storage"]]
     stored = live["status"].get("storedVersions", storage)
     if stored != storage:
-        raise _Wrong(f"{kind} is stored in {', '.join(stored)}, not only in {storage[0]}: `invoke migrate {kind}`")
-
-
-async def _answered(client: Client, operator: Operator, namespace: str) -> str:
-    service = names.service(operator)
-    slices = await client.list(SLICE, namespace=namespace, label_selector=f"kubernetes.io/service-name={service}")
-    endpoints = [endpoint for each in slices for endpoint in each.get("endpoints") or ()]
-    # As kube-proxy does: no statement is a yes.
-    ready = sum(endpoint.get("conditions", {}).get("ready") is not False for endpoint in endpoints)
-    if not ready:
-        advice = f"`kubectl get pods --namespace {namespace}` shows why"
-        raise _Wrong(f"Service {namespace}/{service} has no ready endpoint, so webhooks are not answered: {advice}")
-    return f"Service {namespace}/{service} has ready endpoints ({ready})"
-
-
-async def _certified(client: Client, operator: Operator, namespace: str) -> str:
-    """The certificate fits the Service, is valid for days to come, and is trusted wherever the operator is called."""
-    from bonny.tls import certificates
-
-    secret = names.secret(operator, namespace)
-    data = (await client.get(SECRET, secret.key)).get("data") or {}
-    chain, key = (b64decode(data.get(part, "")) for part in (CERTIFICATE, KEY))
-    called = [await client.get(kind_of(each), key_of(each)) for each in webhooks(operator, namespace)]
-    called += [await client.get(CRD, hub.as_kind(operator.group).resource) for hub in operator.converted]
-    leaf = None
-    for each in called:
-        for config in client_configs(each).values():
-            authority = b64decode(config.get("caBundle", ""))
-            leaf = certificates.read(chain, key, certificates.split(authority))
-            if leaf is None or secret.hosts[0] not in leaf.names:
-                raise _Wrong(
-                    f"the caBundle of {identify(each)} does not fit the certificate in Secret {secret.key}: "
-                    "the log of the operator that leads says why"
-                )
-    days = (leaf.not_after - datetime.now(UTC)).days if leaf else 0
-    if days < FEW_DAYS:
-        raise _Wrong(f"the certificate in Secret {secret.key} ends in {days} days: see the log of the operator")
-    return f"the certificate in Secret {secret.key} is trusted, and ends in {days} days"
-
-
-async def _roomy(client: Client, operator: Operator, namespace: str) -> str:
-    needed = OWN_MEMORY + WEBHOOKS.unanswered_bytes + MOST_MEMORY
-    ours = f"app.kubernetes.io/name={operator.name}"
-    for each in await client.list(Kind("apps/v1", "Deployment"), namespace=namespace, label_selector=ours):
-        for container in each["spec"]["template"]["spec"]["containers"]:
-            limit = str(container.get("resources", {}).get("limits", {}).get("memory", needed))
-            if container["name"] == "operator" and quantity_value(limit) < needed:
-                raise _Wrong(
-                    f"Deployment {key_of(each)} has {limit} of memory, and webhooks need {needed >> 20}Mi: "
-                    "set its limit in `Deploy`"
-                )
-    return f"webhooks may use the {needed >> 20}Mi of memory that they need"
+        raise Wrong(f"{kind} is stored in {', '.join(stored)}, not only in {storage[0]}: `invoke migrate {kind}`")
 
 
 async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:
@@ -316,9 +244,9 @@ async def _granted(client: Client, operator: Operator, namespace: str, *, deploy
             break
         await asyncio.sleep(seconds)
     if missing == needed != set():
-        raise _Wrong(f"{account} has no permissions: {MANIFEST}, or name its namespace by --namespace")
+        raise Wrong(f"{account} has no permissions: {MANIFEST}, or name its namespace by --namespace")
     if missing:
-        raise _Wrong(
+        raise Wrong(
             f"{account} lacks {len(missing)} of {len(needed)} permissions: {MANIFEST}, or", *missing_lines(missing)
         )
     return f"{account} has all {len(needed)} permissions that it needs"
@@ -336,7 +264,7 @@ async def _grants_what_it_has(client: Client, operator: Operator, controller: ty
                     missing.setdefault(rules.partition("; ")[0], identify(each))
     if missing:
         lines = [f"{rules}  # for {name}" for rules, name in missing.items()]
-        raise _Wrong(f"{controller.__name__} may not grant what it lacks: add to its `rules`", *lines)
+        raise Wrong(f"{controller.__name__} may not grant what it lacks: add to its `rules`", *lines)
     return f"no object of {controller.__name__} was refused because of a rule that it grants"
 
 
@@ -353,10 +281,10 @@ async def _accepted(client: Client, operator: Operator, file: str, text: bytes) 
             accepted.append(stored)
     except NotServed:
         served = f"{document['kind']} of {document['apiVersion']} is not served"
-        raise _Wrong(f"{file}: {served}: {MANIFEST}") from None
+        raise Wrong(f"{file}: {served}: {MANIFEST}") from None
     except ApiError as error:
         advice = _advice(error) if isinstance(error, ServerError) else "fix it"
-        raise _Wrong(f"{file}: {log_text_of(error)}: {advice}") from None
+        raise Wrong(f"{file}: {log_text_of(error)}: {advice}") from None
     if not accepted:
         return f"{file}: has no object of a served version"
     return f"{file}: {', '.join(map(identify, accepted))} would be accepted"
@@ -374,6 +302,6 @@ async def _asked(
     try:
         return msgspec.json.decode(answer.body, type=dict[str, Any])
     except msgspec.MsgspecError:
-        raise _Wrong(
+        raise Wrong(
             f"{client.cluster.source} does not look like a Kubernetes API server: correct the address"
         ) from None

@@ -19,6 +19,7 @@ from pathlib import Path
 from bonny.operator import Operator
 
 from ..project import Project
+from ..uses import has_webhooks
 from .pyproject import PROJECT, normal_name
 
 
@@ -46,7 +47,7 @@ def lacking(project: Project) -> list[str]:
 
 def lacking_for_certificates(project: Project, operator: Operator) -> Iterator[str]:
     """A sentence if the operator makes certificates and the image lacks what that takes; else none, as `lacking`."""
-    serves = operator.has_webhooks or operator.deploy.secure_metrics
+    serves = has_webhooks(operator) or operator.deploy.secure_metrics
     with suppress(metadata.PackageNotFoundError):
         optional, present = _in_the_image(project)
         if serves and operator.deploy.certificates == "own" and "cryptography" not in present:

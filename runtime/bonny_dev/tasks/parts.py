@@ -23,7 +23,6 @@ from ..naming import snake_case
 from ..project import Project
 from .options import NewKind
 from .plan import CONTROLLER, Plan, check_finalizes, check_free, rendered
-from .pyproject import PROJECT, with_webhooks
 from .survey import api_versions, group_of_operator
 
 # As objects and their kinds are written: `v1/Pod`, `apps/v1/Deployment`.
@@ -108,12 +107,12 @@ def plan_scheduler(project: Project, name: str) -> Plan:
         )
     sample = {"samples/{name}.yaml": "scheduler_sample.yaml.j2"}
     values = {"class": class_name, "module": snake_case(class_name)}
-    return _planned(project, name, "scheduler", values, more=sample)
+    return replace(_planned(project, name, "scheduler", values, more=sample), extras=("scheduler",))
 
 
 def plan_webhook(project: Project, of: str) -> Plan:
     """An admission webhook of a kind of this operator, whose objects it sees in the hub's version, or of another kind:
-    `Pod`, or `cert-manager.io/v1/Certificate`. The extra `webhooks` is added to the extras of the image.
+    `Pod`, or `cert-manager.io/v1/Certificate`. It needs the extra `webhooks`.
 
     Raises: `UsageError` when the kind does not exist.
     """
@@ -138,16 +137,11 @@ def plan_webhook(project: Project, of: str) -> Plan:
     # The required fields of an object of another kind are not known here.
     tests = ("unit", "integration") if own else ("unit",)
     plan = _planned(project, f"{values['kind']}Admission", "webhook", values, tests=tests)
-    before = (project.root / PROJECT).read_bytes().decode("utf-8")
-    text, left = with_webhooks(before)
-    notes = [*plan.notes, *left]
+    notes = list(plan.notes)
     if not (own or values["builtin"]):
         taken = f"is taken to be namespaced, with the plural {values['plural']}: correct its Kind if that is wrong."
         notes.insert(0, f"{values['kind']} is not a kind of Kubernetes itself, and {taken}")
-    if text == before:
-        return replace(plan, notes=tuple(notes))
-    notes.append("Next: `invoke lock`: the image needs the package cryptography, which `dev` has installed here.")
-    return replace(plan, texts={**plan.texts, PROJECT: text}, edits=frozenset({PROJECT}), notes=tuple(notes))
+    return replace(plan, notes=tuple(notes), extras=("webhooks",))
 
 
 def _reviewed_kind(of: str) -> dict[str, Any]:

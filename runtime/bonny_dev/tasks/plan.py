@@ -51,6 +51,8 @@ class Plan:
     texts: Mapping[str, str]
     notes: tuple[str, ...] = ()
     edits: frozenset[str] = frozenset()
+    extras: tuple[str, ...] = ()
+    """Extras that the files need."""
 
     def edited(self) -> tuple[str, ...]:
         """The files that exist with different content."""

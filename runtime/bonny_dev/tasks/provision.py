@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bonny.client import Client, Forbidden, NotServed, Refusal, Unauthorized, Unreachable
 from bonny.client.config import Cluster, Connection
@@ -20,7 +20,9 @@ from bonny.resource import Resource, identify
 
 from ..install import CRD, described, install, is_served, kind_of, kinds_of, misspelt, read_documents
 from ..manifest import bundle
-from ..webhooks import Loopback
+
+if TYPE_CHECKING:
+    from ..webhooks import Loopback
 
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
 # The field manager of `kubectl apply --server-side`, so that a person can go on with it without a conflict.

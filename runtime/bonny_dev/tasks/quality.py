@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from bonny.errors import UsageError
 
 from ..project import Project
 from .imports import lacking
+from .pyproject import PROJECT
 
 CHECKS = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",))
 # Packages in the image, and packages that build its wheel; with the hash of every file, for all platforms.
@@ -39,7 +41,8 @@ def run_lock(project: Project) -> int:
     """
     if sentences := lacking(project):
         raise UsageError("\n".join(sentences))
-    extras = [word for extra in project.extras for word in ("--extra", extra)]
+    table = tomllib.loads((project.root / PROJECT).read_text("utf-8"))["project"].get("optional-dependencies", {})
+    extras = [word for extra in project.extras if extra in table for word in ("--extra", extra)]
     codes = []
     for out, sources in LOCKS.items():
         more = extras if out == "requirements.txt" else []

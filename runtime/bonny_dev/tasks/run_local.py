@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -28,17 +28,20 @@ from bonny.main import defaults, serve
 from bonny.operator import Operator
 from bonny.resource import Resource, listed
 from bonny.run.config import Config, namespaces_of
-from bonny.run.rbac import Permission, needs
 
 from .. import files
 from ..console_log import SCHEDULER, WORKER, console
 from ..crd.definition import crds
 from ..install import chosen_cluster
+from ..manifest.rbac import Permission, needs
 from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permissions
 from ..sandbox import Sandbox
-from ..webhooks import Loopback
+from ..uses import has_webhooks
 from .options import LocalRun
 from .provision import Account, announce, apply_samples, install_account, install_crds, register_webhooks
+
+if TYPE_CHECKING:
+    from ..webhooks import Loopback
 
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
@@ -49,7 +52,7 @@ CALLED_IN: Final = "RUN_LOCAL_WEBHOOKS"
 # The server is usually there after half a second.
 POLL_SECONDS: Final = 0.1
 
-Loopbacks: TypeAlias = tuple[Loopback | None, Loopback | None]
+Loopbacks: TypeAlias = "tuple[Loopback | None, Loopback | None]"
 
 
 def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -> None:
@@ -61,7 +64,9 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
     config = configured(options, base)
     with cluster_of(options, config) as cluster, _webhooks(operator, options, cluster) as (loopback, called):
         if loopback:
-            config = replace(config, webhook_port=loopback.port, webhook_certificate=str(loopback.folder))
+            from bonny.webhooks.settings import WebhookSettings
+
+            config = config.with_(WebhookSettings, port=loopback.port, certificate=str(loopback.folder))
         # For an operator of one namespace the one that is watched: its webhooks review no other.
         namespace = (config.watch_namespaces or [operator.name])[0] if operator.watch == "namespace" else operator.name
         # Without its webhook the API server would drop the fields in which the versions of a kind differ.
@@ -91,9 +96,11 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
 @contextmanager
 def _webhooks(operator: Operator, options: LocalRun, cluster: Cluster) -> Iterator[Loopbacks]:
     """The port and certificate to serve the operator's webhooks with, and the same if the cluster is to call it."""
-    if not operator.has_webhooks:
+    if not has_webhooks(operator):
         yield None, None
         return
+    from ..webhooks import Loopback
+
     shared = os.environ.get(CALLED_IN)
     with tempfile.TemporaryDirectory(prefix="bonny-webhooks-") as folder:
         loopback = Loopback.at(Path(shared or folder))

@@ -9,22 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import secrets
 import shutil
 import subprocess
 import tempfile
 import tomllib
 import zipfile
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from bonny.errors import UsageError
 
-from ..wheel import CHECKSUMS, PATTERN, base_of, contents, delivered, listed, pack, with_name
-from .pyproject import PROJECT, with_requirements
+from ..staging import staging
+from ..wheel import CHECKSUMS, PATTERN, base_of, contents, listed, listed_extras, pack, recorded, selected, with_name
+from .pyproject import PROJECT, with_extra, with_requirements
 
 # The abbreviations that cookiecutter and cruft know.
 ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", "bb": "https://bitbucket.org"}
@@ -73,7 +73,7 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
     Raises: `UsageError` when a part is missing, or cannot be read or written; when git fails.
     """
     vendored, wheel = root / "vendor" / "bonny", _wheel(root)
-    recorded, edited = _vendored(vendored, force=force)
+    before_files, edited = _vendored(vendored, force=force)
     base = _base(wheel) if edited else {}
     with _fetched(root, ref=ref, origin=origin) as (template, source):
         runtime = template / "runtime"
@@ -84,11 +84,16 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
                     "version that has it by --ref"
                 )
         sources = contents(runtime / "bonny")
-        new = delivered(sources)
+        extras, table = _extras(root), listed_extras(sources)
+        if unknown := next((each for each in extras if each not in table), None):
+            raise UsageError(f"{source} has no extra {unknown!r}: remove it by `invoke extras --remove {unknown}`")
+        new = selected(sources, extras)
         merged = {name: _merged(name, base, (vendored / name).read_bytes(), new) for name in edited}
         name, packed = pack(contents(runtime / "bonny_dev"), sources)
         groups = tomllib.loads(_text(template / "pyproject.toml")).get("dependency-groups", {})
         project, left = with_requirements(_project(root / PROJECT), groups.get("runtime", ()))
+        for each in extras:
+            project = with_extra(project, each, table[each].get("packages", ()))
         if wheel.name not in project:
             left.append(f'write "bonny-dev @ {{root:uri}}/vendor/{name}" into the extra dev')
         before, digests = _version(vendored), {each: _digest(data) for each, data in new.items()}
@@ -97,7 +102,7 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
         files |= {f"vendor/bonny/{CHECKSUMS}": listed(new).encode(), f"vendor/{name}": packed}
         files[PROJECT] = with_name(project, name).encode()
         try:
-            with _staging(
+            with staging(
                 root, [*dict.fromkeys(("vendor/bonny", f"vendor/{wheel.name}", f"vendor/{name}", PROJECT))]
             ) as staged:
                 for path, data in files.items():
@@ -110,7 +115,7 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
             before=before,
             after=_version(vendored),
             origin=source,
-            changed=tuple(sorted({each for each, _ in recorded.items() ^ digests.items()})),
+            changed=tuple(sorted({each for each, _ in before_files.items() ^ digests.items()})),
             edited=tuple(Edited(each, outcome) for each, (_, outcome) in merged.items()),
             left=tuple(f"{PROJECT}: {sentence}" for sentence in left),
             changelog=changelog,
@@ -150,13 +155,13 @@ def _vendored(folder: Path, *, force: bool) -> tuple[Mapping[str, str], Sequence
     """The recorded checksums of the runtime in the repository, and the files that differ from them."""
     if folder.is_symlink() or not (folder / "__init__.py").is_file():
         raise UsageError(f"{folder} is not a vendored package: render the template again, or restore it from git")
-    path = folder / CHECKSUMS
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    recorded = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    if not recorded and not force:
-        raise UsageError(f"{path} is missing, so edited files cannot be found: with --force all files are replaced")
+    delivered = recorded(folder)
+    if not delivered and not force:
+        raise UsageError(
+            f"{folder / CHECKSUMS} is missing, so edited files cannot be found: with --force all files are replaced"
+        )
     present = {} if force else checksums(folder)
-    return recorded, [name for name, digest in present.items() if recorded.get(name) != digest]
+    return delivered, [name for name, digest in present.items() if delivered.get(name) != digest]
 
 
 def _merged(
@@ -180,42 +185,7 @@ def _merged(
     return merged, "conflicts" if b"<<<<<<< yours" in merged else "merged"
 
 
-# --- both or neither --------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _staging(root: Path, names: Sequence[str]) -> Iterator[Path]:
-    """A folder to write `names` in, which are paths within `root`; when the body succeeds, they replace what is there.
-
-    A name that was not written is removed.
-    """
-    for stale in (root / "vendor").glob(".bonny-*"):  # of an update that was killed
-        shutil.rmtree(stale)
-    folder = root / "vendor" / f".bonny-{secrets.token_hex(4)}"
-    new, old = folder / "new", folder / "old"
-    try:
-        yield new
-        _rename_all(root, new, old, names)
-    except BaseException:
-        # Where a rename could not be undone, the only copy is in `old`, and stays.
-        if all((root / name).exists() or not (old / name).exists() for name in names):
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _rename_all(root: Path, new: Path, old: Path, names: Sequence[str]) -> None:
-    """Rename from `root` to `old` and from `new` to `root`. A rename that fails undoes those before it."""
-    with ExitStack() as undo:
-        for name in names:
-            (old / name).parent.mkdir(parents=True, exist_ok=True)
-            if (root / name).exists():
-                (root / name).rename(old / name)
-                undo.callback((old / name).rename, root / name)
-            if (new / name).exists():
-                (new / name).rename(root / name)
-                undo.callback((root / name).rename, new / name)
-        undo.pop_all()
+# --- files of the repository ------------------------------------------------------------------------------------------
 
 
 def _project(path: Path) -> str:
@@ -224,6 +194,11 @@ def _project(path: Path) -> str:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read ({error}): correct it and try again") from error
+
+
+def _extras(root: Path) -> tuple[str, ...]:
+    table = tomllib.loads(_project(root / PROJECT))
+    return tuple(table.get("tool", {}).get("bonny", {}).get("extras", ()))
 
 
 def _text(path: Path) -> str:

@@ -13,7 +13,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,12 +21,12 @@ from bonny.api.policies import Operation
 from bonny.errors import InvalidObject
 from bonny.operator import Operator
 from bonny.resource import Resource
-from bonny.webhooks import Admission
-from bonny.webhooks.app import WebhookApp
-from bonny.webhooks.review import API_VERSION
 
 from ..crd import check_object
 from .answers import AnsweringClient, AnyAnswers
+
+if TYPE_CHECKING:
+    from bonny.webhooks import Admission
 
 
 @dataclass(slots=True)
@@ -76,6 +76,10 @@ async def review(
     is the stored object. `answers` are those to the requests of `review.client`, see `bonny_dev.testing.answers`.
     Raises: `AssertionError` for a request without an answer, or one that the `rules` of `admission` do not allow.
     """
+    # Loaded here: a repository may not carry the extra.
+    from bonny.webhooks.app import WebhookApp  # noqa: PLC0415
+    from bonny.webhooks.review import API_VERSION  # noqa: PLC0415
+
     reviewed = Reviewed(msgspec.to_builtins(resource))
     group, _, version = str(resource["apiVersion"]).rpartition("/")
     client = AnsweringClient(answers or {}, served=admission, group=group)

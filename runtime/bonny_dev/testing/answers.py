@@ -26,9 +26,9 @@ from bonny.client.errors import CLASSES
 from bonny.client.transport import Answer
 from bonny.operator import Operator, Servable
 from bonny.resource import Key, Resource
-from bonny.run.rbac import grants
 from bonny.steps import default_steps
 
+from ..manifest.rbac import grants
 from ..manifest.recorder import PermissionRecorder
 from ..manifest.request_info import request_info
 

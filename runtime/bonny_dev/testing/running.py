@@ -30,6 +30,7 @@ from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Key, Resource, identify, key_of, named
 from bonny.run.config import ALL_NAMESPACES
 
+from ..converter import stop_converting
 from ..install import install, kind_of, kinds_of, misspelt
 from ..manifest import bundle
 from ..project import Project
@@ -37,7 +38,7 @@ from ..sandbox import Sandbox
 from ..sandbox.guard import Guard
 from ..sandbox.ports import free_ports
 from ..sandbox.server import answers
-from ..webhooks import Loopback, stop_converting, unregister
+from ..uses import has_webhooks
 
 T = TypeVar("T")
 
@@ -266,8 +267,11 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
         documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
         guard = Guard(Path(tempfile.gettempdir()) / f"bonny-operator-{secrets.token_hex(4)}")
         try:
-            loopback = Loopback.at(guard.folder) if operator.has_webhooks else None
-            if loopback:
+            loopback = None
+            if has_webhooks(operator):
+                from ..webhooks import Loopback  # noqa: PLC0415  its extra may be absent
+
+                loopback = Loopback.at(guard.folder)
                 documents = [loopback.called(each) for each in documents]
             await install(client, documents, manager=MANAGER)
             identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
@@ -286,8 +290,8 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
                     await loopback.register(client, operator, operator.name, manager=MANAGER)
                 yield at_work
             finally:
-                # The first to go: one may forbid deletions.
-                await unregister(client, operator, operator.name)
+                if loopback:  # the first to go: one may forbid deletions
+                    await loopback.unregister(client, operator, operator.name)
             if at_work.process.poll() in (0, -signal.SIGKILL):  # the test ended it, and objects may have finalizers
                 await at_work.restart()
             await at_work.remove_applied()

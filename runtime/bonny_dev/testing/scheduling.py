@@ -6,16 +6,15 @@ assert await testing.schedule(CheapNode, pod(cpu="1"), nodes=[node("n1", cpu="4"
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from bonny.core.objects import Item, decode_item
 from bonny.resource import Resource, key_of
-from bonny.scheduler.assume import AssumeCache
-from bonny.scheduler.choosing import select
-from bonny.scheduler.nodes import Nodes
-from bonny.scheduler.scheduler import Scheduler
-from bonny.scheduler.views import PodView
+
+if TYPE_CHECKING:
+    from bonny.scheduler.scheduler import Scheduler
 
 
 async def schedule(
@@ -27,6 +26,12 @@ async def schedule(
     take room. The choice is checked as the operator does.
     Raises: `AssertionError` for a choice that is not one of `nodes`; what choosing raises.
     """
+    # Loaded here: a repository may not carry the extra.
+    from bonny.scheduler.assume import AssumeCache  # noqa: PLC0415
+    from bonny.scheduler.choosing import select  # noqa: PLC0415
+    from bonny.scheduler.nodes import Nodes  # noqa: PLC0415
+    from bonny.scheduler.views import PodView  # noqa: PLC0415
+
     cache = AssumeCache()
     for node in nodes:
         cache.see_node(node["metadata"]["name"], _stored(node))

@@ -31,13 +31,13 @@ from bonny.kinds import Kind, Owned, Scope
 from bonny.naming import is_object_name
 from bonny.pipeline import call_handler, run_step
 from bonny.resource import Key, Resource, gvk_of, has_all_of, identify, key_of, named, owners_of
-from bonny.run.rbac import permissions
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.apply_descendants import declared
 from bonny.steps.delegate import DelegateToController
 
 from ..crd.objects import check_object, check_status
 from ..manifest.granting import API_VERSION, lacking
+from ..manifest.rbac import permissions
 from .answers import AnsweringClient, AnyAnswers, Request
 from .shown import ShownObjects, streams_of
 from .stubs import check_fields

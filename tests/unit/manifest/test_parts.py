@@ -15,9 +15,9 @@ from bonny import Deploy, FromConfigMap, FromSecret, Operator
 from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
-from bonny.run.rbac import CLUSTER, grants
 from bonny_dev.manifest.bundle import documents, to_yaml
 from bonny_dev.manifest.parts import PARTS
+from bonny_dev.manifest.rbac import CLUSTER, grants
 
 IMAGE = "registry.example.com/widgets-operator:1.0.0"
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "manifest.md").read_text("utf-8")

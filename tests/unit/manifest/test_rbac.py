@@ -12,8 +12,8 @@ from bonny.api import Scope, Spec, Status, Version
 from bonny.errors import OptionError
 from bonny.kinds import Kind, Owned, Related
 from bonny.resource import Resource
-from bonny.run.rbac import CLUSTER, grants
 from bonny.steps import Finalizer, PruneDescendants
+from bonny_dev.manifest.rbac import CLUSTER, grants
 
 
 class WidgetSpec(Spec):

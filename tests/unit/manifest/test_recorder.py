@@ -12,7 +12,7 @@ from bonny.api import Spec, Version
 from bonny.client.metering import Requests
 from bonny.controller import Controller
 from bonny.resource import Resource
-from bonny.run.rbac import CLUSTER, as_rules, permissions
+from bonny_dev.manifest.rbac import CLUSTER, as_rules, permissions
 from bonny_dev.manifest.recorder import PermissionRecorder, record_permissions
 
 CONFIG_MAPS = "/api/v1/namespaces/a/configmaps"

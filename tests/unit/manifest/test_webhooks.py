@@ -11,9 +11,9 @@ import yaml
 from bonny import Controller, Deploy, Kind, Operator, Scope
 from bonny.errors import OptionError
 from bonny.resource import Resource
-from bonny.run.rbac import CLUSTER, grants
 from bonny.webhooks import Admission
 from bonny_dev.manifest.bundle import documents, to_yaml
+from bonny_dev.manifest.rbac import CLUSTER, grants
 from bonny_dev.manifest.webhook_checks import warnings
 from bonny_dev.manifest.webhooks import webhooks
 from tests.support.lamps import Lamp, LampAdmission, OldLamp

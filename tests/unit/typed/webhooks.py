@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, assert_type
 
-from bonny import Admission, Denied, Kind, Resource, Review, Spec, Version
+from bonny import Kind, Resource, Spec, Version
+from bonny.webhooks import Admission, Denied, Review
 from bonny_dev import testing
 
 

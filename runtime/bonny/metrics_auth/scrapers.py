@@ -17,7 +17,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from http import HTTPStatus
 from typing import Final, NamedTuple
@@ -28,11 +28,10 @@ from ..kinds import Kind
 from ..operator import Operator
 from ..resource import Resource
 from ..tls.secret import TlsSecret
-from .rbac import CLUSTER, Permission
-from .reviews import ABOUT_OTHERS, is_granted
 
 TOKEN_REVIEW: Final = Kind("authentication.k8s.io/v1", "TokenReview")
-SCRAPE: Final = Permission(CLUSTER, "", "/metrics", (), "get")
+ACCESS_REVIEW: Final = Kind("authorization.k8s.io/v1", "SubjectAccessReview")
+SCRAPE: Final = {"path": "/metrics", "verb": "get"}
 BEARER: Final = re.compile(rb"(?i:bearer) +([\x21-\x7e]+) *")
 
 SECONDS: Final = {
@@ -58,13 +57,11 @@ def metrics_secret(operator: Operator, namespace: str) -> TlsSecret:
     return TlsSecret(operator.name, "metrics", operator.name, namespace, operator.deploy.certificates == "own")
 
 
-def metrics_rules(operator: Operator, *, namespace: str) -> dict[str, list[Resource]]:
+def metrics_rules(operator: Operator, *, namespace: str) -> Iterator[tuple[str, Resource]]:
     """The RBAC rules by namespace, empty for the ClusterRole: the Secret, and reviews of who scrapes."""
-    reviews: list[Resource] = [
-        {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["create"]}
-        for kind in (TOKEN_REVIEW, ABOUT_OTHERS)
-    ]
-    return {namespace: [metrics_secret(operator, namespace).rule()], CLUSTER: reviews}
+    yield namespace, metrics_secret(operator, namespace).rule()
+    for kind in (TOKEN_REVIEW, ACCESS_REVIEW):
+        yield "", {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["create"]}
 
 
 class Verdict(NamedTuple):
@@ -147,11 +144,18 @@ class Scrapers:
 
     async def _ask(self, token: str) -> Verdict:
         """Raises: `ApiError`, `UsageError`."""
-        asked: Resource = {"apiVersion": TOKEN_REVIEW.api_version, "kind": TOKEN_REVIEW.kind, "metadata": {}}
-        match await self._client.create(TOKEN_REVIEW, {**asked, "spec": {"token": token}}):
-            case {"status": {"authenticated": True, "user": {"username": str(name)} as user}}:
+        match (await self._client.create(TOKEN_REVIEW, _review(TOKEN_REVIEW, {"token": token}))).get("status"):
+            case {"authenticated": True, "user": {"username": str(name)} as user}:
                 subject = {"user": name, **{key: user[key] for key in ("uid", "groups", "extra") if key in user}}
-                if await is_granted(self._client, SCRAPE, subject=subject):
-                    return Verdict(HTTPStatus.OK)
-                return Verdict(HTTPStatus.FORBIDDEN, f"user {name} may not get /metrics")
+                asked = _review(ACCESS_REVIEW, {"nonResourceAttributes": SCRAPE, **subject})
+                match (await self._client.create(ACCESS_REVIEW, asked)).get("status"):
+                    case {"allowed": True}:
+                        return Verdict(HTTPStatus.OK)
+                    case {"allowed": False}:
+                        return Verdict(HTTPStatus.FORBIDDEN, f"user {name} may not get /metrics")
+                raise ApiError("the answer to a SubjectAccessReview says neither yes nor no")
         return UNAUTHORIZED
+
+
+def _review(kind: Kind, spec: Resource) -> Resource:
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, "spec": spec}

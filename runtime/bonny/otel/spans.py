@@ -1,12 +1,10 @@
-"""OpenTelemetry: makes the spans of `tracing`.
+"""Spans: makes the spans of `telemetry.tracing` with OpenTelemetry.
 
-Needs the package opentelemetry-api, and the rest of the extra `otel` where the environment asks for traces. Attributes
-have the names of OpenTelemetry's semantic conventions; names that begin with `bonny.` have no convention.
+Attributes have the names of OpenTelemetry's semantic conventions; names that begin with `bonny.` have no convention.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -18,9 +16,9 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 from opentelemetry.util.types import AttributeValue
 
 from ..core.meters import Exemplar
-from ..errors import Retry, UsageError, Wait
-from . import tracing
-from .logging import reconcile_id
+from ..errors import Retry, Wait
+from ..telemetry import tracing
+from ..telemetry.logging import reconcile_id
 
 if TYPE_CHECKING:
     from ..axn import Axn
@@ -136,42 +134,3 @@ def path_template(path: str) -> str:
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in OF_NAMESPACES:
         prefix, rest = [*prefix, "namespaces", "{namespace}"], rest[2:]
     return "/" + "/".join([*prefix, *(rest[0], "{name}", *rest[2:3])[: len(rest)]])
-
-
-# --- set-up -----------------------------------------------------------------------------------------------------------
-
-
-def find(provider: TracerProvider | None, *, service: str, version: str, wanted: bool) -> OtelSpans | None:
-    """As `tracing.find`; `wanted` says whether the environment asks for traces. Raises: `ImportError`, `UsageError`."""
-    if not isinstance(provider, TracerProvider | None):
-        raise UsageError(f"Operator(tracing={provider!r}): give a TracerProvider of OpenTelemetry, or leave it out")
-    if provider is None:
-        provider = trace.get_tracer_provider()
-        if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):  # the process has none
-            if not wanted:
-                return None
-            try:
-                _set_up(service=service, version=version)
-            except (ValueError, RuntimeError) as error:
-                raise UsageError(
-                    f"OpenTelemetry cannot be set up as the OTEL_* variables say ({error}): correct them, or install "
-                    "the exporter that they name; the extra `otel` has the one for otlp over HTTP"
-                ) from None
-            provider = trace.get_tracer_provider()
-    return OtelSpans(provider, version=version)
-
-
-def _set_up(*, service: str, version: str) -> None:
-    """Let OpenTelemetry set up the whole process by its variables: spans of handlers go the same way as ours."""
-    # OpenTelemetry's distributions configure the process by this class. A given provider does without the SDK.
-    from opentelemetry.sdk._configuration import _OTelSDKConfigurator  # noqa: PLC0415
-
-    configurator: Any = _OTelSDKConfigurator
-    # The defaults fit the exporter that the extra `otel` installs.
-    for name, default in (("OTEL_TRACES_EXPORTER", "otlp"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")):
-        os.environ[name] = os.environ.get(name) or default
-    # An attribute that is given here beats the variables.
-    has_name = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    configurator().configure(
-        resource_attributes={"service.version": version} | ({} if has_name else {"service.name": service})
-    )

@@ -13,7 +13,7 @@ An operator is granted exactly the requests that the runtime makes:
 - kinds in `related`: get, list, watch;
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
 - the operator's Lease in its own namespace: get, update, and create;
-- the certificates of webhooks and of /metrics, and reviews of who scrapes it: `webhooks.names`, `run.scrapers`;
+- servers and periodic tasks: what they declare; extras: what each says itself (`bonny.extras.Extra.rules`);
 - `rules`, as they are written. A wildcard is refused: what it grants may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
@@ -27,13 +27,14 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final, NamedTuple
 
-from ..controller import Controller
-from ..errors import OptionError
-from ..events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
-from ..kinds import Kind, Scope, resource_scope
-from ..operator import Operator
-from ..resource import Resource
-from .leader import LEASE
+from bonny.controller import Controller
+from bonny.errors import OptionError
+from bonny.events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
+from bonny.extras import present
+from bonny.kinds import Kind, Scope, resource_scope
+from bonny.operator import Operator
+from bonny.resource import Resource
+from bonny.run.leader import LEASE
 
 CLUSTER: Final = ""
 """Instead of a namespace: the rules of the ClusterRole."""
@@ -71,15 +72,8 @@ def grants(operator: Operator, *, namespace: str, deployed: bool = True) -> dict
 
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
     """
-    watched = watched_namespaces(operator, namespace=namespace)
-    return needs(
-        operator,
-        namespace=namespace,
-        watched=watched,
-        leader_election=operator.deploy.leader_election,
-        webhooks=deployed,
-        secure_metrics=deployed and operator.deploy.secure_metrics,
-    )
+    watched, election = watched_namespaces(operator, namespace=namespace), operator.deploy.leader_election
+    return needs(operator, namespace=namespace, watched=watched, leader_election=election, deployed=deployed)
 
 
 def needs(
@@ -88,8 +82,7 @@ def needs(
     namespace: str,
     watched: tuple[str, ...] | None,
     leader_election: bool,
-    webhooks: bool = False,
-    secure_metrics: bool = False,
+    deployed: bool = False,
 ) -> dict[str, list[Resource]]:
     """As `grants`, for an operator that runs with other settings than its manifest."""
     everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
@@ -100,17 +93,29 @@ def needs(
         for names, verb in (((operator.name,), "get"), ((operator.name,), "update"), ((), "create")):
             # A create cannot be bound to a name: it is not known yet when permissions are asked for.
             wanted.add(Permission(namespace, LEASE.group, LEASE.plural, names, verb))
-    if webhooks and operator.has_webhooks:
-        from ..webhooks.names import certificate_rules  # noqa: PLC0415  loaded only where it is needed
-
-        wanted.update(permissions(certificate_rules(operator, namespace=namespace)))
-    if secure_metrics:
-        from .scrapers import metrics_rules  # noqa: PLC0415  loaded only where it is needed
-
-        wanted.update(permissions(metrics_rules(operator, namespace=namespace)))
-    for who, where, rule in operator.rules():
+    rules = [each for extra in present() for each in extra.rules(operator, namespace=namespace, deployed=deployed)]
+    for who, where, rule in (*_of_parts(operator), *rules):
         wanted.update(_extra(rule, who, everywhere if where is None else (where,)))
     return as_rules(wanted)
+
+
+def _of_parts(operator: Operator) -> Iterator[tuple[str, str | None, Resource]]:
+    """RBAC rules of servers and tasks: name, namespace (None: where the operator watches), rule."""
+    for server in operator.servers:
+        for rule in server.all_rules(operator.group):
+            yield server.__name__, server.kind(operator.group).namespace, rule
+    for task in operator.tasks:
+        for rule in task.rules:
+            yield task.id, None, rule
+
+
+def missing_lines(missing: Iterable[Permission]) -> list[str]:
+    """The rules to add, one line each, with their roles."""
+    return [
+        f"add to {'the ClusterRole' if namespace == CLUSTER else f'the Role in {namespace}'}: {_as_yaml(rule)}"
+        for namespace, rules in as_rules(missing).items()
+        for rule in rules
+    ]
 
 
 def as_rules(wanted: Iterable[Permission]) -> dict[str, list[Resource]]:
@@ -213,3 +218,11 @@ def _rule(group: str, members: list[str], names: tuple[str, ...], verbs: tuple[s
 
 def _in_order(verbs: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(verbs, key=lambda verb: (VERBS.index(verb) if verb in VERBS else len(VERBS), verb)))
+
+
+def _as_yaml(rule: Resource) -> str:
+    """A policy rule as one line of YAML, to paste into a Role or ClusterRole."""
+    values_by_key = {
+        key: f"[{', '.join(values)}]" if key == "verbs" else json.dumps(values) for key, values in rule.items()
+    }
+    return f"- {{{', '.join(f'{key}: {text}' for key, text in values_by_key.items())}}}"

@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
-from ..client.api import Client
-from ..client.errors import Forbidden, NotFound, ServerError
-from ..errors import ApiError
-from ..kinds import Kind
-from ..resource import Resource
-from .rbac import CLUSTER, Permission
-from .rbac import permissions as permissions_of
+from bonny.client.api import Client
+from bonny.client.errors import Forbidden, NotFound, ServerError
+from bonny.errors import ApiError
+from bonny.kinds import Kind
+from bonny.resource import Resource
+
+from ..manifest.rbac import CLUSTER, Permission
+from ..manifest.rbac import permissions as permissions_of
 
 ABOUT_ONESELF: Final = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview")
 RULES: Final = Kind("authorization.k8s.io/v1", "SelfSubjectRulesReview")

@@ -1,0 +1,188 @@
+"""Extras: optional packages of the runtime; a repository carries the ones that it uses, as `invoke extras` shows.
+
+You need it to write an extra: a package whose module `extra` holds `EXTRA`, an `Extra`. `extras.json` lists them all,
+also those that this repository does not carry. You do not need it to use one: import from its package.
+
+The core imports no extra by name. It asks the extras that are present what they add.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+import msgspec
+
+from .errors import UsageError
+from .resource import Resource
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+    from .engine.stream import Stream
+    from .lifespan import HasLifespan
+    from .operator import Operator
+    from .run.config import Variable
+    from .run.process import Process
+    from .run.supervisor import Runnable, Stoppable
+
+PACKAGE: Final = Path(__file__).parent
+
+Needed: TypeAlias = tuple[str, str | None, Resource]
+"""An RBAC rule: the name of what needs it; its namespace, None for where the operator watches, empty for all; and the
+rule, as a Role writes it."""
+
+
+class MissingExtra(UsageError):
+    """The operator uses an extra that this repository does not carry."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra {extra}, which is not in vendor/: run `invoke extras --add {extra}`")
+        self.what, self.extra = what, extra
+
+
+class Part:
+    """Base of the classes that an extra serves. `discover` finds them; `Operator(controllers=...)` takes them."""
+
+    extra: ClassVar[str]
+    """The name of the extra."""
+
+    @classmethod
+    def is_complete(cls) -> bool:
+        """Whether the class can be served; `discover` leaves out the others, which are bases."""
+        return True
+
+
+class ExtraRun:
+    """What an extra does during one run of the process. The base does nothing."""
+
+    lifespans: Sequence[HasLifespan] = ()
+    """Parts whose lifespans are entered before `serving`."""
+
+    lasting: Sequence[Runnable] = ()
+    """Parts that run from the start until the process stops, also on a standby."""
+
+    replaces_metrics: bool = False
+    """Whether it serves /metrics, which is then not served beside the probes."""
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Surround the run, from before the first list until work has ended. Raises: `UsageError`."""
+        yield
+
+    def term(self) -> Iterable[Stoppable]:
+        """New parts for one term of this replica as the leader."""
+        return ()
+
+    def relisted(self) -> Iterable[Stream]:
+        """Streams that a new leader lists again before its term begins."""
+        return ()
+
+    async def drain(self) -> None:
+        """Called after SIGTERM; work begins to stop when it returns."""
+
+    def started(self) -> Mapping[str, object]:
+        """Fields for the log line `started`."""
+        return {}
+
+    def problems(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Lines for /readyz: notes, and lines that make it red."""
+        return (), ()
+
+    def families(self) -> Iterable[Metric]:
+        """Its metrics."""
+        return ()
+
+
+class Extra:
+    """What an extra adds to operators. The base adds nothing."""
+
+    settings: type[Any] | None = None
+    """A frozen dataclass of its settings, for `Config.of`."""
+
+    variables: Mapping[str, Variable] = MappingProxyType({})
+    """The environment variables of its settings, by name."""
+
+    honoured: Mapping[str, str] = MappingProxyType({})
+    """Environment variables of other tools that have an effect, with a sentence each."""
+
+    def check(self, operator: Operator) -> None:
+        """Raises: `OptionError` when its parts do not fit the operator."""
+
+    def rules(self, operator: Operator, *, namespace: str, deployed: bool) -> Iterable[Needed]:
+        """RBAC rules for an operator in `namespace`. One that is not `deployed` is out of the API server's reach."""
+        return ()
+
+    def run(self, process: Process) -> ExtraRun | None:
+        """Its part in a run of `process`, whose streams do not run yet; None if this operator does not use it."""
+        return None
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """An extra, as `extras.json` describes it."""
+
+    purpose: str
+    folders: tuple[str, ...] = ()
+    """Packages below `bonny`, its own first."""
+
+    packages: tuple[str, ...] = ()
+    """Requirements of the image."""
+
+    option: str = ""
+    """The attribute of `Operator` that is true for an operator that needs it, if its classes do not say so."""
+
+    variables: tuple[str, ...] = ()
+    """Environment variables that it brings."""
+
+
+@cache
+def listed() -> Mapping[str, Listed]:
+    """All extras by name."""
+    return msgspec.json.decode((PACKAGE / "extras.json").read_bytes(), type=dict[str, Listed])
+
+
+@cache
+def present() -> tuple[Extra, ...]:
+    """The extras in this repository that add something to a running operator."""
+    folders = sorted(path.parent.name for path in PACKAGE.glob("*/extra.py"))
+    return tuple(importlib.import_module(f".{folder}.extra", __package__).EXTRA for folder in folders)
+
+
+def is_present(name: str) -> bool:
+    """Whether this repository carries the extra."""
+    return all((PACKAGE / folder / "__init__.py").is_file() for folder in listed()[name].folders)
+
+
+def load(name: str, *, what: str) -> ModuleType:
+    """The package of an extra. `what` needs it. Raises: `MissingExtra`; `ImportError` for a package of others."""
+    if not is_present(name):
+        raise MissingExtra(what, name)
+    return importlib.import_module(f".{listed()[name].folders[0]}", __package__)
+
+
+def check_options(operator: Operator) -> None:
+    """Raises: `MissingExtra` when an option of the operator needs an extra that is not present."""
+    for name, extra in listed().items():
+        if extra.option and not is_present(name) and attrgetter(extra.option)(operator):
+            raise MissingExtra(f"operator {operator.name} ({extra.option})", name)
+
+
+def missing(error: ImportError) -> MissingExtra | None:
+    """The error to show instead of `error`, if that is the import of an extra that is not present."""
+    package, _, rest = (error.name or "").partition(".")
+    folder = rest.partition(".")[0]
+    names = [name for name, extra in listed().items() if folder in extra.folders and not is_present(name)]
+    return MissingExtra(f"`import {error.name}`", names[0]) if package == __package__ and names else None
+
+
+def unused_variables(environ: Mapping[str, str]) -> Iterator[MissingExtra]:
+    """An error for each variable in `environ` that has no effect, because its extra is not present."""
+    for name, extra in listed().items():
+        if not is_present(name):
+            yield from (MissingExtra(variable, name) for variable in extra.variables if environ.get(variable))

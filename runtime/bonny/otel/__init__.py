@@ -1,0 +1,1 @@
+"""OpenTelemetry: traces of reconciles, their steps and their requests."""

@@ -1,0 +1,78 @@
+"""Extra: how schedulers plug into an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ..engine.stream import Stream
+from ..errors import OptionError
+from ..extras import Extra, ExtraRun, Needed
+from ..kinds import Kind
+from ..operator import EVENTS, Operator, duplicates
+from .scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+    from ..run.process import Process
+    from .server import SchedulerServer
+
+
+class Schedulers(Extra):
+    """Classes that choose nodes for pods."""
+
+    def check(self, operator: Operator) -> None:
+        # A pod names its scheduler; two schedulers of one name would both bind it.
+        for name, one, other in duplicates((each.name, each) for each in operator.of(Scheduler)):
+            raise OptionError(f"{one.__name__} and {other.__name__} are both called {name!r}: rename one")
+
+    def rules(self, operator: Operator, *, namespace: str, deployed: bool) -> Iterator[Needed]:
+        for scheduler in operator.of(Scheduler):
+            for rule in (*scheduler.all_rules(), EVENTS):
+                yield scheduler.name, "", rule
+
+    def run(self, process: Process) -> ExtraRun | None:
+        return SchedulerRun(process) if process.operator.of(Scheduler) else None
+
+
+class SchedulerRun(ExtraRun):
+    """The schedulers of one operator, with the streams that they share."""
+
+    def __init__(self, process: Process) -> None:
+        # Loaded here: most operators have none.
+        from .server import SchedulerServer  # noqa: PLC0415
+        from .streams import SchedulerStreams  # noqa: PLC0415
+
+        self._process = process
+        self._followed: dict[Stream, None] = {}
+        streams = SchedulerStreams(self._stream)
+        self.servers = [
+            SchedulerServer(scheduler(), process.client, streams=streams, recorder=process.recorder)
+            for scheduler in process.operator.of(Scheduler)
+        ]
+        self.lifespans = [server.scheduler for server in self.servers]
+
+    def relisted(self) -> Iterable[Stream]:
+        # A standby's streams may have fallen silent without notice.
+        return self._followed
+
+    def term(self) -> Iterable[SchedulerServer]:
+        return self.servers
+
+    def started(self) -> dict[str, object]:
+        return {"schedulers": ",".join(server.scheduler.name for server in self.servers)}
+
+    def families(self) -> Iterator[Metric]:
+        from .metrics import families  # noqa: PLC0415  prometheus-client is not needed before the first scrape
+
+        return families(self.servers)
+
+    def _stream(self, kind: Kind) -> Stream:
+        """The stream of all namespaces, even if fewer are watched: pods of the others take room on nodes, too."""
+        stream = self._process.stream(kind, None)
+        self._followed[stream] = None
+        return stream
+
+
+EXTRA = Schedulers()

@@ -1,0 +1,246 @@
+"""Extras: the optional parts of the runtime that a repository carries: which there are, who uses them, add, remove.
+
+`extras` in [tool.bonny] of pyproject.toml is the list. Each extra is folders of vendor/bonny, or none, and packages of
+the image. The sources of all extras come with the developer tools, so nothing is fetched, and they always fit.
+
+Guarantees: vendor/bonny, its CHECKSUMS and pyproject.toml change together or not at all. A file that was edited here is
+neither replaced nor removed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bonny.errors import UsageError
+from bonny.extras import MissingExtra, missing
+
+from .. import wheel
+from ..lines import code_lines
+from ..project import Project
+from ..staging import staging
+from .pyproject import PROJECT, normal_name, with_extra, without_extra
+
+if TYPE_CHECKING:
+    from bonny.operator import Operator
+
+
+class State(NamedTuple):
+    """One extra in one repository."""
+
+    name: str
+    purpose: str
+    present: bool
+    """Whether pyproject.toml lists it and its folders are in vendor/bonny."""
+
+    lines: int
+    """Lines of code that it adds to vendor/bonny, counted without blank lines, comments and docstrings."""
+
+    packages: tuple[str, ...]
+    users: tuple[str, ...]
+    """What uses it: classes, options and modules of this repository."""
+
+
+def states(project: Project) -> list[State]:
+    """All extras, in the order of the table."""
+    sources = wheel.sources()
+    users = _users(project)
+    return [
+        State(
+            name=name,
+            purpose=each["purpose"],
+            present=name in project.extras and all(_folder(project, folder).is_dir() for folder in _folders(each)),
+            lines=_lines(sources, (name,)),
+            packages=tuple(each.get("packages", ())),
+            users=tuple(users.get(name, ())),
+        )
+        for name, each in wheel.listed_extras(sources).items()
+    ]
+
+
+def shown(found: Sequence[State]) -> Iterator[str]:
+    """The lines that `invoke extras` prints."""
+    width = max(len(each.name) for each in found)
+    yield f"{'extra':{width}}  in vendor/  lines  used by"
+    for each in found:
+        lines = f"{each.lines:5}" if each.lines else "    -"
+        mark = "yes" if each.present else "MISSING" if each.users else "no"
+        yield f"{each.name:{width}}  {mark:10}  {lines}  {', '.join(each.users) or '-'}"
+        needs = f" Needs {', '.join(map(normal_name, each.packages))}." if each.packages else ""
+        yield f"{'':{width}}  {each.purpose}{needs}"
+    for each in found:
+        if each.users and not each.present:
+            yield f"run `invoke extras --add {each.name}`: {each.users[0]} needs it"
+
+
+def add(project: Project, names: Sequence[str]) -> list[str]:
+    """Add extras; returns a sentence for each. Raises: `UsageError` for a name that does not exist."""
+    sources = wheel.sources()
+    new = [name for name in dict.fromkeys(names) if name not in _known(sources, names) or name not in project.extras]
+    _carry(project, sources, [*project.extras, *new])
+    return [*(_added(sources, name) for name in new), *_next(sources, new)]
+
+
+def remove(project: Project, names: Sequence[str]) -> list[str]:
+    """Remove extras; returns a sentence for each.
+
+    Raises: `UsageError` for a name that does not exist, one that is in use, and files that were edited here.
+    """
+    sources = wheel.sources()
+    gone = [name for name in dict.fromkeys(names) if name in _known(sources, names) and name in project.extras]
+    users = _users(project)
+    for name in gone:
+        if users.get(name):
+            raise UsageError(f"the extra {name} is in use by {', '.join(users[name])}: remove what uses it first")
+    _carry(project, sources, [name for name in project.extras if name not in gone])
+    return [f"removed the extra {name}" for name in gone]
+
+
+def sync(project: Project) -> list[str]:
+    """Make vendor/bonny fit the list in pyproject.toml; returns a sentence for each file that was edited here."""
+    sources = wheel.sources()
+    kept = _carry(project, sources, [name for name in project.extras if _known(sources, project.extras)])
+    return [f"vendor/bonny/{name} was edited here, and stays: compare it with the new version" for name in kept]
+
+
+def _known(sources: Mapping[str, bytes], names: Sequence[str]) -> Sequence[str]:
+    """`names`. Raises: `UsageError` for a name that does not exist."""
+    table = wheel.listed_extras(sources)
+    if unknown := next((name for name in names if name not in table), None):
+        raise UsageError(f"there is no extra {unknown!r}: use {', '.join(table)}")
+    return names
+
+
+def _carry(project: Project, sources: Mapping[str, bytes], names: Sequence[str]) -> list[str]:
+    """Let the repository carry the extras `names` and no others; returns the files that were edited here."""
+    vendored, table = project.root / "vendor" / "bonny", wheel.listed_extras(sources)
+    goal, here = wheel.selected(sources, names), wheel.contents(vendored)
+    recorded = wheel.recorded(vendored)
+    optional = {folder for each in table.values() for folder in _folders(each)}
+    edited = [name for name, data in here.items() if name in recorded and _digest(data) not in
+              (recorded[name], _digest(goal.get(name, data)))]  # fmt: skip
+    leaving = [name for name in here if name not in goal and name.partition("/")[0] in optional]
+    if yours := next((name for name in leaving if name in edited or name not in recorded), None):
+        raise UsageError(f"vendor/bonny/{yours} was edited or added here, so nothing was changed: move it away first")
+    files = {f"vendor/bonny/{name}": data for name, data in goal.items()
+             if name not in edited and here.get(name) != data}  # fmt: skip
+    sums = {name: wheel.listed({name: data}) for name, data in goal.items()}
+    files[f"vendor/bonny/{wheel.CHECKSUMS}"] = "".join(sums.values()).encode()
+    before = (project.root / PROJECT).read_bytes().decode()
+    text = before
+    for name in names:
+        text = with_extra(text, name, table[name].get("packages", ()))
+    for name in set(project.extras) - {*names}:
+        text = without_extra(text, name, table[name].get("packages", ()))
+    if text != before:
+        files[PROJECT] = text.encode()
+    try:
+        with staging(project.root, [*files, *(f"vendor/bonny/{name}" for name in leaving)]) as staged:
+            for path, data in files.items():
+                (staged / path).parent.mkdir(parents=True, exist_ok=True)
+                (staged / path).write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"the extras could not be changed: all is as before ({error})") from error
+    for folder in (_folder(project, name) for name in optional):
+        for empty in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+            _remove_empty(empty)
+        _remove_empty(folder)
+    return edited
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):  # not empty, or not there
+        for compiled in folder.glob("*.pyc"):
+            compiled.unlink()
+        folder.rmdir()
+
+
+def _added(sources: Mapping[str, bytes], name: str) -> str:
+    packages = wheel.listed_extras(sources)[name].get("packages", ())
+    needs = f", and {', '.join(map(normal_name, packages))} in the image" if packages else ""
+    return f"added the extra {name}: {_lines(sources, (name,))} lines in vendor/bonny{needs}"
+
+
+def _next(sources: Mapping[str, bytes], names: Sequence[str]) -> Iterator[str]:
+    table = wheel.listed_extras(sources)
+    packages = [normal_name(package) for name in names for package in table[name].get("packages", ())]
+    if any(find_spec(package.replace("-", "_")) is None for package in packages):
+        yield "next: `uv sync` or pip install -e '.[dev]', which installs its packages here"
+    if packages:
+        yield "next: `invoke lock`, if requirements.txt is there already: the image needs the packages"
+
+
+def _lines(sources: Mapping[str, bytes], names: Sequence[str]) -> int:
+    more = wheel.selected(sources, names).keys() - wheel.selected(sources, ()).keys()
+    return sum(code_lines(sources[name].decode()) for name in more if name.endswith(".py"))
+
+
+def _folders(extra: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    return extra.get("folders", ())
+
+
+def _folder(project: Project, name: str) -> Path:
+    return project.root / "vendor" / "bonny" / name
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
+
+
+# --- who uses them ----------------------------------------------------------------------------------------------------
+
+
+def _users(project: Project) -> dict[str, list[str]]:
+    """What uses each extra: classes and options of the operator, and else the modules that import it."""
+    users: dict[str, list[str]] = {}
+    try:
+        operator = project.load_operator()
+    except MissingExtra as error:
+        users.setdefault(error.extra, []).append(error.what)
+    except ImportError as error:
+        if (absent := missing(error)) is None:
+            raise
+        users.setdefault(absent.extra, []).append(absent.what)
+    else:
+        for name, user in _of_operator(operator):
+            users.setdefault(name, []).append(user)
+    for name, each in wheel.listed_extras(wheel.sources()).items():
+        if not users.get(name) and _folders(each):
+            modules = [path.relative_to(project.root).as_posix() for path in sorted(project.source.rglob("*.py"))
+                       if f"bonny.{_folders(each)[0]}" in _imported(path)]  # fmt: skip
+            users[name] = modules
+    return users
+
+
+def _of_operator(operator: Operator) -> Iterator[tuple[str, str]]:
+    for part in operator.parts:
+        yield part.extra, part.__name__
+    for hub in operator.converted:
+        yield "webhooks", f"the versions of {hub.kind}"
+    if operator.deploy.secure_metrics:
+        yield "metrics-auth", "Deploy(secure_metrics=True)"
+    if operator.tracing is not None:
+        yield "otel", "Operator(tracing=...)"
+    for task in operator.tasks:
+        if task.cron:
+            yield "cron", f"task {task.id}"
+    for server in operator.servers:
+        if getattr(server, "cron", ""):
+            yield "cron", server.__name__
+
+
+def _imported(path: Path) -> set[str]:
+    """The packages `bonny.x` that a module imports."""
+    names: set[str] = set()
+    with suppress(SyntaxError, ValueError):  # ruff and mypy report it
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+    return {".".join(name.split(".")[:2]) for name in names}
