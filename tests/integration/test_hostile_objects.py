@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from bonny import Axn, Controller, Field, Kind, List, Operator, Resource, Scope, Spec, Status, Version, Watcher
 from bonny.api import WithObservedGeneration
 from bonny.api.markers import PreserveUnknown
-from bonny.api.schema import structural
 from bonny.client.api import ApiRequest, Client, path_of
 from bonny.client.config import Kubeconfig
 from bonny.resource import MANAGED_BY, OWNER_UID
@@ -30,6 +29,7 @@ from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
 from bonny_dev.crd.definition import crds
+from bonny_dev.crd.schema import structural
 from bonny_dev.sandbox import Sandbox
 from tests.support.scheduling import node, pod
 from tests.support.serving import Serving, serving

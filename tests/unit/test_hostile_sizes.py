@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from datetime import date, datetime
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Any, cast
 from uuid import UUID
@@ -30,9 +31,8 @@ from bonny.api import (
     Status,
     Version,
 )
-from bonny.api.patterns import matches
 from bonny.api.status import WithConditions
-from bonny.api.validation import FORMATS, as_stored, fitting, problems
+from bonny.api.stored import as_stored
 from bonny.api.values import base64_value, duration_seconds, parse_quantity, quantity_value
 from bonny.calling import text_of
 from bonny.client.api import Client
@@ -49,10 +49,14 @@ from bonny.naming import is_label_value, is_qualified_name, is_subdomain
 from bonny.readiness import is_ready
 from bonny.resource import Key, has_all_of, identify, owners_of
 from bonny.scheduler.demand import decode_pod, demand_of
-from bonny.telemetry.logging import _Console, _Json
+from bonny.telemetry.logging import _Json
 from bonny.webhooks import review
+from bonny.webhooks.conversion import fitting
 from bonny.webhooks.lost import losses, restored
 from bonny.webhooks.patch import difference, merge
+from bonny_dev.console_log import Console
+from bonny_dev.crd import check_object, schema_of
+from bonny_dev.crd.validation import FORMATS, matches, problems
 
 # The slow set goes up to the largest object that etcd takes, and a third of it for whole objects, which take seconds.
 QUICK = (4096, 65_536, 200_000)
@@ -147,7 +151,7 @@ class Holder(Version):
 
 def in_each_field(text: str) -> None:
     for name in Texts.model_fields:
-        for read in (Holder.spec_of, Holder.check):
+        for read in (Holder.spec_of, partial(check_object, Holder)):
             with suppress(*EXPECTED):
                 read({"spec": {name: text}})
             with suppress(*EXPECTED):
@@ -197,7 +201,7 @@ TEXTS: dict[str, Callable[[str], object]] = {
     "a pattern": lambda text: matches("^(a|b/)*c$", text),
     "formats": lambda text: [check(text) for check in FORMATS.values()],
     "typed fields": in_each_field,
-    "a line of the console": lambda text: logged(_Console(colour=False), text),
+    "a line of the console": lambda text: logged(Console(colour=False), text),
     "a line of JSON": lambda text: logged(_Json(), text),
     "an event": emitted,
     "a condition": lambda text: condition(text, True, of={"metadata": {}}, message=text, reason=text),
@@ -252,7 +256,7 @@ class Shapes(Version):
     status: Told
 
 
-SCHEMA = Shapes.schema()
+SCHEMA = schema_of(Shapes)
 
 
 def nested(depth: int, inside: Any) -> Any:
@@ -382,7 +386,7 @@ def checked(given: dict[str, Any]) -> None:
     for strict in (False, True):
         list(problems(stored, SCHEMA, "", strict=strict))
         with suppress(BonnyError):
-            Shapes.check(given, strict=strict)
+            check_object(Shapes, given, strict=strict)
 
 
 def as_bytes(given: dict[str, Any]) -> None:

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny import Kind, Operator, Resource, Scope, Spec, Version
-from bonny.api.schema import structural
 from bonny.calling import HANDLER_THREAD
 from bonny.client import Client
 from bonny.telemetry.prometheus import exposition
@@ -23,6 +22,7 @@ from bonny.webhooks import Admission, Denied, Review, answers
 from bonny.webhooks.app import WebhookApp
 from bonny.webhooks.metrics import families
 from bonny_dev import testing
+from bonny_dev.crd.schema import structural
 from tests.support.raising import RAISED, RAISED_ON_THE_LOOP, SECRET
 from tests.support.specs import values
 from tests.support.waiting import until

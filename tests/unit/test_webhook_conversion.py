@@ -17,11 +17,12 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from bonny.api import Field, ListMap, ListSet, Model, PreserveUnknown, Spec, Status, Version
-from bonny.api.validation import as_stored, fitting
+from bonny.api.stored import as_stored
 from bonny.errors import InvalidObject
 from bonny.resource import Resource, has_all_of
-from bonny.webhooks.conversion import ANNOTATIONS_BYTES, CARRIED, Converter
+from bonny.webhooks.conversion import ANNOTATIONS_BYTES, CARRIED, Converter, fitting
 from bonny.webhooks.lost import digest
+from bonny_dev.crd import check_object, schema_of
 from tests.support.effort import examples
 from tests.support.specs import values
 
@@ -219,7 +220,7 @@ class Empty(Version):
 
 
 VERSIONS: tuple[type[Version], ...] = (Job2, Job1, Narrow, Raising, Meddling, Absurd)
-SCHEMAS = {f"{GROUP}/{version.version}": version.schema() for version in VERSIONS}
+SCHEMAS = {f"{GROUP}/{version.version}": schema_of(version) for version in VERSIONS}
 CONVERTER = Converter(VERSIONS, GROUP)
 QUICK = settings(
     deadline=None,
@@ -242,7 +243,7 @@ def objects(draw: st.DrawFn, version: type[Version]) -> Resource:
     fields = fitting(as_stored(draw(values(schema)), schema), schema)
     made = {**(fields if isinstance(fields, dict) else {}), **head}
     try:
-        return version.check(made)
+        return check_object(version, made)
     except InvalidObject:
         assume(False)
         raise
@@ -358,8 +359,8 @@ def test_a_field_manager_removes_any_value_that_the_other_version_lacks(data: st
     kept = merged["metadata"]["annotations"].keys() & pruned["metadata"].get("annotations", {}).keys()
     merged["metadata"]["annotations"] = {key: merged["metadata"]["annotations"][key] for key in kept}
 
-    now = Job2.check(without_data(converter.convert(merged, f"{GROUP}/v2")))
-    assert now == Job2.check({**there, "spec": left})
+    now = check_object(Job2, without_data(converter.convert(merged, f"{GROUP}/v2")))
+    assert now == check_object(Job2, {**there, "spec": left})
 
 
 def test_a_carried_value_is_kept_until_the_user_changes_its_field_back() -> None:

@@ -33,7 +33,8 @@ from bonny.servers.reconciler import Reconciler
 from bonny.servers.watcher import Watcher
 from bonny.steps import ApplyDescendants, DelegateToController, Finalizer
 from bonny.steps.apply_status import ApplyStatus
-from bonny.telemetry.logging import _Console, _Json
+from bonny.telemetry.logging import _Json
+from bonny_dev.console_log import Console
 from tests.support.core import line, thing
 from tests.support.raising import RAISED, RAISED_ON_THE_LOOP
 from tests.support.recorder import KeptEvents
@@ -57,7 +58,7 @@ def _every_line_can_be_written(caplog: pytest.LogCaptureFixture) -> Iterator[Non
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
     for record in caplog.records:
         assert len(str(vars(record).get("error", ""))) < LONGEST_TEXT + 500
-        for form in (_Json(), _Console(colour=False)):
+        for form in (_Json(), Console(colour=False)):
             assert form.format(record)
 
 
@@ -161,7 +162,7 @@ async def test_the_line_says_where_a_handler_called_the_runtime_wrongly(
     assert "this one has apiVersion='v1', kind='ConfigMap', metadata.name=None" in vars(failure)["error"]
     place = f"{Path(__file__)}:{lacks_a_name.__code__.co_firstlineno + 1}"
     assert vars(failure)["at"] == place
-    console, machine = _Console(colour=False).format(failure), _Json().format(failure)
+    console, machine = Console(colour=False).format(failure), _Json().format(failure)
     assert f"  at {os.path.relpath(place)}; next try in " in console  # noqa: ASYNC240  no I/O
     assert f'"at":"{place}"' in machine
 

@@ -82,7 +82,8 @@ VARIABLES: Final[Mapping[str, Variable]] = {
         "http_port", "a port from 1 to 65535, or 0 for any free one", "8080",
         "Port of /healthz, /readyz and /metrics; the log shows which one it is."),
     "BONNY_LOG_FORMAT": Variable(
-        "log_json", "console or json", "console in a terminal, else json", "Format of the log on stderr.",
+        "log_json", "console or json", "console in a terminal, else json",
+        "Format of the log on stderr. Without the developer tools, as in the image, it is always json.",
         {"console": False, "json": True}),
     "BONNY_LOG_LEVEL": Variable(
         "log_level", "debug, info, warning or error", "info", "Lowest level that is logged.", LEVELS),

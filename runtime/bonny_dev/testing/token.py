@@ -15,7 +15,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bonny.api import Version
-from bonny.api.writing import check_status
 from bonny.axn import State, V_co
 from bonny.controller import Controller
 from bonny.core.objects import Objects
@@ -36,6 +35,7 @@ from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.apply_descendants import declared
 from bonny.steps.delegate import DelegateToController
 
+from ..crd.objects import check_object, check_status
 from ..manifest.granting import API_VERSION, lacking
 from ..manifest.rbac import permissions
 from .answers import AnsweringClient, AnyAnswers, Request
@@ -91,7 +91,7 @@ def axn(
     kind = _kind_of(resource, version)
     token: Handled[Any] = Handled(
         action=Action(action),
-        resource=resource if version is None else version.check(resource, strict=True),
+        resource=resource if version is None else check_object(version, resource, strict=True),
         kind=kind,
         controller=_Untested.configured(options=options or {})(),
         version=version,
@@ -143,7 +143,9 @@ async def handle(
     context = _OfflineContext(observed, answers, kind=kind, handled=resource, controller=controller)
     token: Handled[T] = Handled(
         action=Action(action),
-        resource=resource if version is None or action == Action.FINALIZE else version.check(resource, strict=True),
+        resource=resource
+        if version is None or action == Action.FINALIZE
+        else check_object(version, resource, strict=True),
         kind=kind,
         controller=made,
         version=version,
