@@ -18,7 +18,7 @@ from bonny import PeriodicTask, Reconciler, Resource, TaskRun
 from bonny.client import Client
 from bonny.errors import OptionError
 from bonny.servers.periodic import PeriodicTasks
-from bonny.servers.ticks import CronTicks
+from bonny.cron import CronTicks
 from tests.support.core import thing
 from tests.support.virtual import Clock
 from tests.support.widget import Widget

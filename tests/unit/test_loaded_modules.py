@@ -16,9 +16,8 @@ RUNTIME = Path(__file__).parents[2] / "runtime"
 NOT_LOADED = (
     *(
         "bonny_dev",
-        "bonny.run.scrapers",
-        "bonny.run.secure_metrics",
-        "bonny.run.webhooks",
+        "bonny.metrics_auth.scrapers",
+        "bonny.metrics_auth.server",
         "bonny.scheduler",
         "bonny.tls",
         "bonny.webhooks",

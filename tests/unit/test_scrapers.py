@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from bonny.client.errors import Unreachable
 from bonny.errors import ApiError, UsageError
-from bonny.run import scrapers as module
-from bonny.run.scrapers import SCRAPE, TOKEN_REVIEW, Scrapers, Verdict
+from bonny.metrics_auth import scrapers as module
+from bonny.metrics_auth.scrapers import SCRAPE, TOKEN_REVIEW, Scrapers, Verdict
 from tests.support.virtual import Clock
 
 GOOD, STRANGER, UNKNOWN = "good", "stranger", "nobody"
