@@ -102,7 +102,7 @@ async def until_missing(proxy: FaultProxy, wanted: Iterable[rbac.Permission], li
     """Wait until these rules are missing: the API server follows roles by a watch."""
     wanted = [*wanted]
     async with asyncio.timeout(SECONDS):
-        while await missing(proxy, wanted) != lines:
+        while await missing(proxy, wanted) != lines:  # noqa: ASYNC110  the API server sends no notification
             await asyncio.sleep(0.05)
 
 

@@ -54,7 +54,6 @@ class Reviewer:
             return {"status": {"authenticated": spec["token"] != "bad", "user": {"username": spec["token"]}}}
         return {"status": {"allowed": spec["user"] == "good"}}
 
-
     async def __aenter__(self) -> Reviewer:
         return self
 
@@ -97,7 +96,9 @@ async def exchange(port: int, request: bytes, authority: Authority | None) -> tu
 
 async def test_a_client_reads_what_the_api_server_lets_it(authority: Authority) -> None:
     async with serving(authority) as served:
-        answers = [await exchange(served.server.port, GET % token, authority) for token in (b"good", b"stranger", b"bad")]
+        answers = [
+            await exchange(served.server.port, GET % token, authority) for token in (b"good", b"stranger", b"bad")
+        ]
     assert [int(head.split()[1]) for head, _ in answers] == [200, 403, 401]
     assert answers[0][1] == "up 1\n"
     assert answers[1][1] == "403: user stranger may not get /metrics\n"
@@ -178,9 +179,7 @@ def test_metrics_are_served_over_tls_where_a_port_is_set(port: int | None, serve
 def test_the_permissions_are_granted_to_a_deployed_operator_that_serves_them(
     secure: bool, deployed: bool, granted: bool
 ) -> None:
-    operator = Operator(
-        name="op", group="example.com", controllers=[ConfigMaps], deploy=Deploy(secure_metrics=secure)
-    )
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps], deploy=Deploy(secure_metrics=secure))
     needed = grants(operator, namespace="default", deployed=deployed)
     secrets = [rule.get("resourceNames") for rule in needed.get("default", ())]
     assert ([metrics_secret(OPERATOR, "default").key.name] in secrets) == granted
