@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from bonny import Operator
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
-from bonny.client.errors import Forbidden, NotServed
+from bonny.client.errors import Forbidden, NotFound, NotServed
 from bonny.errors import ApiError
 from bonny.kinds import Kind
 from bonny.resource import Resource
@@ -20,7 +22,7 @@ from bonny_dev.manifest import bundle, rbac
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks.reviews import refused
 from bonny_dev.testing import record_permissions
-from bonny_dev.testing.faults import Fault, FaultProxy, ProxiedRequest, Respond
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, ProxiedRequest, Respond
 from tests.conftest import Start
 from tests.support.serving import serving
 from tests.support.undeclared import operator
@@ -197,6 +199,25 @@ async def test_an_answer_that_says_neither_yes_nor_no_is_an_error(
     proxy.add(Fault(Respond(201, body), on=of_a_permission, times=None))
     with pytest.raises(ApiError):
         await missing(proxy, rbac.permissions(rbac.grants(operator, namespace=NAME)))
+
+
+async def test_access_reviews_are_sent_one_by_one(proxy: FaultProxy) -> None:
+    """Where the API server limits the requests of a user at a time, many reviews take the place of other requests."""
+    held = threading.Event()
+    proxy.add(Fault(Hold(held), on=of_a_permission, times=None))
+    asking = asyncio.create_task(missing(proxy, rbac.permissions(rbac.grants(operator, namespace=NAME))))
+    try:
+        async with asyncio.timeout(SECONDS), Client(Kubeconfig(str(proxy.kubeconfig)), user_agent="test") as client:
+            while not proxy.count(of_a_permission):  # noqa: ASYNC110  the proxy sends no notification
+                await asyncio.sleep(0.05)
+            for _ in range(5):
+                with contextlib.suppress(Forbidden, NotFound):
+                    await client.get(Kind("v1", "ConfigMap"), "a", namespace="default")
+        assert proxy.count(of_a_permission) == 1, "others were sent, although there was time for much more"
+    finally:
+        held.set()
+    await asking
+    assert proxy.count(of_a_permission) > 4
 
 
 def test_an_operator_without_a_rule_works_and_logs_the_rule_with_the_refused_request(
