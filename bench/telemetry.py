@@ -30,10 +30,10 @@ from bonny.client.metering import Requests
 from bonny.core.meters import Exemplar, Histogram, ReconcileCounts
 from bonny.core.queue import Priority, Reason
 from bonny.core.records import Action
+from bonny.otel.spans import OtelSpans
 from bonny.pipeline import Pipeline
 from bonny.resource import Key
 from bonny.telemetry import attach, detach, execute, measure, span, tracing
-from bonny.telemetry.otel import OtelSpans
 from tests.support.metered import assembled
 from tests.support.tokens import token_of
 

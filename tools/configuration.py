@@ -1,4 +1,4 @@
-"""Configuration: writes docs/configuration.md from `bonny.run.config`.
+"""Configuration: writes docs/configuration.md from `bonny.run.config` and the extras.
 
 python -m tools.configuration
 """
@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from bonny.extras import Extra, listed, present
 from bonny.run.config import HONOURED, INFORMATIVE, VARIABLES
 from tools.reference import ROOT
 
 PAGE: Final = ROOT / "docs" / "configuration.md"
 
 LEAD: Final = """\
-<!-- Written by `invoke reference` from runtime/bonny/run/config.py: edit that. -->
+<!-- Written by `invoke reference` from runtime/bonny/run/config.py and the extras: edit those. -->
 
 # Configuration
 
@@ -27,6 +28,12 @@ A value that is not accepted, or a `BONNY_` variable that does not exist, ends t
 sentence on stderr that names the variable and what it accepts. In a cluster, variables belong to the container of the
 Deployment: [manifest](reference/manifest.md) shows which ones the manifest sets."""
 
+EXTRAS_LEAD: Final = """\
+## Variables of extras
+
+An operator has these variables if its repository carries the extra; `invoke extras` shows and changes that. Without the
+extra, such a variable ends the process, as one that does not exist does; the sentence on stderr names the extra."""
+
 INFORMATIVE_LEAD: Final = """\
 ## For handlers
 
@@ -36,17 +43,31 @@ HONOURED_LEAD: Final = """\
 ## Variables of other tools
 
 They have the meaning that they have elsewhere. `python -m <package> config` prints the variables that are set, with
-passwords masked. OpenTelemetry's SDK reads more variables of its own; [traces](reference/telemetry.md#traces) explains
-when it is used."""
+passwords masked. The variables of OpenTelemetry belong to the extra `otel`; where it is absent, the log says at start
+that they have no effect. OpenTelemetry's SDK reads more variables of its own; [traces](reference/telemetry.md#traces)
+explains when it is used."""
 
 
 def page() -> str:
     """The page as Markdown."""
     rows = [(f"`{name}`", of.accepts, of.default, of.effect) for name, of in VARIABLES.items()]
     blocks = [LEAD, _table(("variable", "accepted values", "default", "effect"), rows)]
-    for lead, variables in ((INFORMATIVE_LEAD, INFORMATIVE), (HONOURED_LEAD, HONOURED)):
+    of_extras = [
+        (f"`{name}`", f"`{_name(extra)}`", of.accepts, of.default, of.effect)
+        for extra in present()
+        for name, of in extra.variables.items()
+    ]
+    blocks += [EXTRAS_LEAD, _table(("variable", "extra", "accepted values", "default", "effect"), of_extras)]
+    honoured = HONOURED | {name: effect for extra in present() for name, effect in extra.honoured.items()}
+    for lead, variables in ((INFORMATIVE_LEAD, INFORMATIVE), (HONOURED_LEAD, honoured)):
         blocks += [lead, _table(("variable", "effect"), [(f"`{name}`", effect) for name, effect in variables.items()])]
     return "\n\n".join(blocks) + "\n"
+
+
+def _name(extra: Extra) -> str:
+    """The name of an extra, by the folder that defines it."""
+    folder = type(extra).__module__.split(".")[-2]
+    return next(name for name, each in listed().items() if each.folders[:1] == (folder,))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

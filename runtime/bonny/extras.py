@@ -1,7 +1,7 @@
 """Extras: optional packages of the runtime; a repository carries the ones that it uses, as `invoke extras` shows.
 
 You need it to write an extra: a package whose module `extra` holds `EXTRA`, an `Extra`. `extras.json` lists them all,
-also those that this repository does not carry. You do not need it to use one: import from its package.
+also extras that this repository does not carry. You do not need it to use one: import from its package.
 
 The core imports no extra by name. It asks the extras that are present what they add.
 """
@@ -60,7 +60,7 @@ class Part:
 
 
 class ExtraRun:
-    """What an extra does during one run of the process. The base does nothing."""
+    """The part of an extra in one run of the process. The base does nothing."""
 
     lifespans: Sequence[HasLifespan] = ()
     """Parts whose lifespans are entered before `serving`."""
@@ -101,7 +101,7 @@ class ExtraRun:
 
 
 class Extra:
-    """What an extra adds to operators. The base adds nothing."""
+    """The additions of an extra to operators. The base adds nothing."""
 
     settings: type[Any] | None = None
     """A frozen dataclass of its settings, for `Config.of`."""
@@ -163,7 +163,7 @@ def is_present(name: str) -> bool:
 
 
 def load(name: str, *, what: str) -> ModuleType:
-    """The package of an extra. `what` needs it. Raises: `MissingExtra`; `ImportError` for a package of others."""
+    """The package of an extra. `what` needs it. Raises: `MissingExtra`; `ImportError` for a package that is not installed."""
     if not is_present(name):
         raise MissingExtra(what, name)
     return importlib.import_module(f".{listed()[name].folders[0]}", __package__)

@@ -1,25 +1,26 @@
-"""Permissions, decided by the real RBAC: what is missing is said at start, and found when it is used."""
+"""Permissions, decided by the real RBAC: missing ones are found by reviews, and named when they are used."""
 
 from __future__ import annotations
 
-import logging
+import asyncio
+import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bonny import Operator
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
-from bonny.client.errors import Forbidden
+from bonny.client.errors import Forbidden, NotFound, NotServed
+from bonny.errors import ApiError
 from bonny.kinds import Kind
 from bonny.resource import Resource
-from bonny.run import permissions, rbac
-from bonny_dev.manifest import bundle
+from bonny_dev.manifest import bundle, rbac
 from bonny_dev.sandbox import Sandbox
+from bonny_dev.tasks.reviews import refused
 from bonny_dev.testing import record_permissions
 from bonny_dev.testing.faults import Fault, FaultProxy, Hold, ProxiedRequest, Respond
 from tests.conftest import Start
@@ -35,6 +36,8 @@ DOOR = {
     "spec": {},
 }
 READS_A_SECRET = '{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}'
+VERBS = "get, list, watch, create, patch, delete"
+SECONDS = 30.0
 CHECKED = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 
@@ -70,34 +73,6 @@ def proxy(sandbox: Sandbox, roles: dict[str, Resource]) -> Iterator[FaultProxy]:
         yield started
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(permissions, "AGAIN_SECONDS", 0.2)
-    monkeypatch.setattr(permissions, "LONGEST_WAIT_SECONDS", 0.2)
-    caplog.set_level(logging.DEBUG, logger="bonny_dev.manifest.rbac")
-
-
-def said(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]:
-    return [vars(record) for record in caplog.records if record.getMessage() == message]
-
-
-# --- at start ---------------------------------------------------------------------------------------------------------
-
-
-def test_with_the_rules_of_its_manifest_nothing_is_missing_and_nothing_is_asked_again(
-    proxy: FaultProxy, caplog: pytest.LogCaptureFixture
-) -> None:
-    with serving(operator, proxy.kubeconfig, leader_election=True, pod_namespace=NAME) as at_work:
-        granted = [*rbac.permissions(rbac.grants(operator, namespace=NAME))]
-        asking = next(task for task in at_work.process._once if task.get_name() == "the permissions")
-        Sandbox.eventually(asking.done)
-        lines = at_work.process.readiness().lines
-    assert not any("permission" in line for line in lines)
-    assert said(caplog, "a permission is missing") == []
-    assert proxy.count(of_a_permission) == sum(permission.namespace == rbac.CLUSTER for permission in granted)
-    assert proxy.count(of_rules) == 1  # of its own namespace, with the lease
-
-
 @pytest.fixture
 def rooms(sandbox: Sandbox, roles: dict[str, Resource]) -> tuple[Operator, list[str]]:
     """The same operator, which watches three namespaces by name, and may do there what its Role says."""
@@ -119,16 +94,47 @@ def rooms(sandbox: Sandbox, roles: dict[str, Resource]) -> tuple[Operator, list[
     return watching, names
 
 
-def test_in_each_watched_namespace_one_question_is_asked(
-    proxy: FaultProxy, rooms: tuple[Operator, list[str]], caplog: pytest.LogCaptureFixture
+async def missing(proxy: FaultProxy, wanted: Iterable[rbac.Permission]) -> list[str]:
+    """The rules that the user of `proxy` lacks, one line each, as `invoke doctor` shows them."""
+    async with Client(Kubeconfig(str(proxy.kubeconfig)), user_agent="test") as client:
+        return rbac.missing_lines(await refused(client, wanted))
+
+
+async def until_missing(proxy: FaultProxy, wanted: Iterable[rbac.Permission], lines: list[str]) -> None:
+    """Wait until these rules are missing: the API server follows roles by a watch."""
+    wanted = [*wanted]
+    async with asyncio.timeout(SECONDS):
+        while await missing(proxy, wanted) != lines:  # noqa: ASYNC110  the API server sends no notification
+            await asyncio.sleep(0.05)
+
+
+def of_namespaces(watching: Operator, names: Iterable[str]) -> list[rbac.Permission]:
+    needed = rbac.needs(watching, namespace=NAME, watched=tuple(names), leader_election=False)
+    return [*rbac.permissions(needed)]
+
+
+# --- reviews ----------------------------------------------------------------------------------------------------------
+
+
+async def test_with_the_rules_of_its_manifest_nothing_is_missing(proxy: FaultProxy) -> None:
+    granted = [*rbac.permissions(rbac.grants(operator, namespace=NAME, deployed=False))]
+    await until_missing(proxy, granted, [])
+    asked, of_all_rules = proxy.count(of_a_permission), proxy.count(of_rules)
+    assert await missing(proxy, granted) == []
+    of_the_cluster = sum(permission.namespace == rbac.CLUSTER for permission in granted)
+    assert proxy.count(of_a_permission) - asked == of_the_cluster
+    assert proxy.count(of_rules) - of_all_rules == 1  # of its own namespace, with the lease
+
+
+async def test_in_each_watched_namespace_one_question_is_asked(
+    proxy: FaultProxy, rooms: tuple[Operator, list[str]]
 ) -> None:
     """Regression: it was one for each permission, 1,900 for 100 namespaces."""
-    watching, names = rooms
-    with serving(watching, proxy.kubeconfig, watch_namespaces=tuple(names)) as at_work:
-        asking = next(task for task in at_work.process._once if task.get_name() == "the permissions")
-        Sandbox.eventually(asking.done)
-    assert (proxy.count(of_rules), proxy.count(of_a_permission)) == (3, 0)
-    assert said(caplog, "a permission is missing") == []
+    wanted = of_namespaces(*rooms)
+    await until_missing(proxy, wanted, [])
+    asked, of_all_rules = proxy.count(of_a_permission), proxy.count(of_rules)
+    assert await missing(proxy, wanted) == []
+    assert (proxy.count(of_rules) - of_all_rules, proxy.count(of_a_permission) - asked) == (3, 0)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +149,7 @@ def test_in_each_watched_namespace_one_question_is_asked(
         pytest.param(Respond(201, b'{"status": {"resourceRules": [{"verbs": ["get"]}, 7]}}'), id="half-nonsense"),
     ],
 )
-def test_rules_that_are_not_named_are_asked_for_one_by_one(
+async def test_rules_that_are_not_named_are_asked_for_one_by_one(
     sandbox: Sandbox, proxy: FaultProxy, rooms: tuple[Operator, list[str]], answer: Respond
 ) -> None:
     """What is granted is not called missing, and what is missing is found."""
@@ -152,105 +158,83 @@ def test_rules_that_are_not_named_are_asked_for_one_by_one(
     assert role is not None
     sandbox.apply(without(role | {"metadata": {"name": NAME, "namespace": names[0]}}, "configmaps"))
     proxy.add(Fault(answer, on=of_rules, times=None))
-    with serving(watching, proxy.kubeconfig, watch_namespaces=tuple(names)) as at_work:
-        Sandbox.eventually(lambda: at_work.process._permissions.missing)
-        (line,) = at_work.process._permissions.missing
-    assert line.startswith(f'add to the Role in {names[0]}: - {{apiGroups: [""], resources: ["configmaps"]')
+    line = f'add to the Role in {names[0]}: - {{apiGroups: [""], resources: ["configmaps"], verbs: [{VERBS}]}}'
+    await until_missing(proxy, of_namespaces(watching, names), [line])
 
 
-def test_a_missing_rule_is_told_with_the_yaml_to_add_and_until_it_is_there(
-    sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource], caplog: pytest.LogCaptureFixture
+async def test_a_missing_rule_is_shown_as_the_yaml_to_add_until_it_is_there(
+    sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource]
 ) -> None:
-    whole = roles["ClusterRole"]
-    sandbox.apply(without(whole, "configmaps"))
-    verbs = "get, list, watch, create, patch, delete"
-    line = f'add to the ClusterRole: - {{apiGroups: [""], resources: ["configmaps"], verbs: [{verbs}]}}'
-
-    with serving(operator, proxy.kubeconfig) as at_work:
-        listed = f"a permission is missing: {line}"
-        Sandbox.eventually(lambda: listed in at_work.process.readiness().lines)
-        assert at_work.process.readiness().ok
-        assert at_work.process.health().ok
-        assert [record["then"] for record in said(caplog, "a permission is missing")] == [line]
-
-        sandbox.apply(whole)
-        Sandbox.eventually(lambda: listed not in at_work.process.readiness().lines)
-    assert len(said(caplog, "a permission is missing")) == 1
-    assert len(said(caplog, "no permission is missing any more")) == 1
+    wanted = [*rbac.permissions(rbac.grants(operator, namespace=NAME, deployed=False))]
+    sandbox.apply(without(roles["ClusterRole"], "configmaps"))
+    line = f'add to the ClusterRole: - {{apiGroups: [""], resources: ["configmaps"], verbs: [{VERBS}]}}'
+    await until_missing(proxy, wanted, [line])
+    sandbox.apply(roles["ClusterRole"])
+    await until_missing(proxy, wanted, [])
 
 
-def test_what_is_missing_only_at_first_is_not_told(
-    sandbox: Sandbox, proxy: FaultProxy, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Regression: an operator that was applied together with its role warned of rules that were there."""
-    refused = b'{"kind": "SelfSubjectAccessReview", "status": {"allowed": false}}'
-    first = proxy.add(Fault(Respond(201, refused), on=of_a_permission))
-    with serving(operator, proxy.kubeconfig) as at_work:
-        asking = next(task for task in at_work.process._once if task.get_name() == "the permissions")
-        Sandbox.eventually(asking.done)
-    assert first.hits == 1
-    assert said(caplog, "a permission is missing") == []
-
-
-def test_a_standby_that_may_not_hold_the_lease_is_told_so(
+async def test_missing_rules_of_the_lease_are_shown_for_its_role(
     sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource]
 ) -> None:
     sandbox.apply({**roles["Role"], "rules": []})
-    with serving(operator, proxy.kubeconfig, leader_election=True, pod_namespace=NAME) as at_work:
-        Sandbox.eventually(lambda: at_work.process._permissions.missing)
-        missing = at_work.process._permissions.missing
+    wanted = [*rbac.permissions(rbac.grants(operator, namespace=NAME, deployed=False))]
     leases = f'add to the Role in {NAME}: - {{apiGroups: ["coordination.k8s.io"], resources: ["leases"]'
-    assert missing == [
-        f"{leases}, verbs: [create]}}",
-        f'{leases}, resourceNames: ["{NAME}"], verbs: [get, update]}}',
-    ]
+    lines = [f"{leases}, verbs: [create]}}", f'{leases}, resourceNames: ["{NAME}"], verbs: [get, update]}}']
+    await until_missing(proxy, wanted, lines)
 
 
-def test_reviews_that_are_not_answered_hold_nothing_up_and_are_sent_one_by_one(
-    sandbox: Sandbox, proxy: FaultProxy
+@pytest.mark.parametrize(("status", "error"), [(403, Forbidden), (404, NotServed)])
+async def test_a_refused_review_is_an_error_and_no_missing_permission(
+    proxy: FaultProxy, status: int, error: type[Exception]
 ) -> None:
-    held = threading.Event()
-    proxy.add(Fault(Hold(held), on=of_a_permission, times=None))
-    with serving(operator, proxy.kubeconfig) as at_work:
-        Sandbox.eventually(lambda: proxy.count(of_a_permission) == 1)
-        sandbox.apply(DOOR)
-        Sandbox.eventually(lambda: sum(worker.handled for worker in at_work.process.workers))
-        assert at_work.process.readiness().ok
-        assert proxy.count(of_a_permission) == 1, "the others were not sent, although there was time for much more"
-        held.set()
-        Sandbox.eventually(lambda: proxy.count(of_a_permission) > 4)
-
-
-def test_an_api_server_that_answers_no_reviews_is_no_error(proxy: FaultProxy, caplog: pytest.LogCaptureFixture) -> None:
-    proxy.add(Fault(Respond(403, b"no"), on=of_a_permission, times=None))
-    with serving(operator, proxy.kubeconfig) as at_work:
-        Sandbox.eventually(lambda: said(caplog, "skipping the permission check"))
-        assert at_work.process.readiness().ok
-    assert {record.levelname for record in caplog.records if record.name == "bonny_dev.manifest.rbac"} == {"INFO"}
-
-
-def test_one_404_of_whoever_answered_does_not_end_the_check(
-    sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource]
-) -> None:
-    """Regression: an API server that was starting, or a proxy, ended it for as long as the process lived."""
-    sandbox.apply(without(roles["ClusterRole"], "configmaps"))
-    once = proxy.add(Fault(Respond(404, b"no"), on=of_a_permission))
-    with serving(operator, proxy.kubeconfig) as at_work:
-        Sandbox.eventually(lambda: at_work.process._permissions.missing)
-    assert once.hits == 1
+    proxy.add(Fault(Respond(status, b"no"), on=of_a_permission, times=None))
+    with pytest.raises(error):
+        await missing(proxy, rbac.permissions(rbac.grants(operator, namespace=NAME)))
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"status": {"allowed": "perhaps"}}', b"<html>"])
-def test_answers_that_say_nothing_are_asked_for_again(
+async def test_an_answer_that_says_neither_yes_nor_no_is_an_error(
     sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource], body: bytes
 ) -> None:
+    proxy.add(Fault(Respond(201, body), on=of_a_permission, times=None))
+    with pytest.raises(ApiError):
+        await missing(proxy, rbac.permissions(rbac.grants(operator, namespace=NAME)))
+
+
+async def test_access_reviews_are_sent_one_by_one(proxy: FaultProxy) -> None:
+    """Where the API server limits the requests of a user at a time, many reviews take the place of other requests."""
+    held = threading.Event()
+    proxy.add(Fault(Hold(held), on=of_a_permission, times=None))
+    asking = asyncio.create_task(missing(proxy, rbac.permissions(rbac.grants(operator, namespace=NAME))))
+    try:
+        async with asyncio.timeout(SECONDS), Client(Kubeconfig(str(proxy.kubeconfig)), user_agent="test") as client:
+            while not proxy.count(of_a_permission):  # noqa: ASYNC110  the proxy sends no notification
+                await asyncio.sleep(0.05)
+            for _ in range(5):
+                with contextlib.suppress(Forbidden, NotFound):
+                    await client.get(Kind("v1", "ConfigMap"), "a", namespace="default")
+        assert proxy.count(of_a_permission) == 1, "others were sent, although there was time for much more"
+    finally:
+        held.set()
+    await asking
+    assert proxy.count(of_a_permission) > 4
+
+
+def test_an_operator_without_a_rule_works_and_logs_the_rule_with_the_refused_request(
+    sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is asked at the start."""
     sandbox.apply(without(roles["ClusterRole"], "configmaps"))
-    strange = proxy.add(Fault(Respond(201, body), on=of_a_permission, times=None))
     with serving(operator, proxy.kubeconfig) as at_work:
-        Sandbox.eventually(lambda: strange.hits > 4)
-        assert at_work.process._permissions.missing == []
-        proxy.remove(strange)
-        Sandbox.eventually(lambda: at_work.process._permissions.missing)
+        Sandbox.eventually(lambda: any("missing_rule" in vars(record) for record in caplog.records))
+        rules = {vars(record)["missing_rule"] for record in caplog.records if "missing_rule" in vars(record)}
+        assert rules == {'- {apiGroups: [""], resources: ["configmaps"], verbs: [get, list, watch]}'}
+        Sandbox.eventually(lambda: at_work.process.readiness().ok)
+        assert at_work.process.health().ok
+        assert (proxy.count(of_a_permission), proxy.count(of_rules)) == (0, 0)
+
+        sandbox.apply(roles["ClusterRole"])
+        Sandbox.eventually(lambda: not any("forbidden" in line for line in at_work.process.readiness().lines))
 
 
 # --- when it is used --------------------------------------------------------------------------------------------------

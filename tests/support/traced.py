@@ -11,8 +11,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Sampler
 
+from bonny.otel.spans import OtelSpans
 from bonny.telemetry import tracing
-from bonny.telemetry.otel import OtelSpans
 
 
 class Collected:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,9 @@ from bonny import Operator
 from bonny.client.config import InCluster, Kubeconfig, find_cluster
 from bonny.errors import UsageError
 from bonny.main import defaults, main
-from bonny.run.config import VARIABLES, Config, settings
+from bonny.metrics_auth.settings import MetricsSettings
+from bonny.run.config import VARIABLES, Config, settings, variables
+from bonny.webhooks.settings import WebhookSettings
 from tools import configuration
 
 
@@ -69,6 +71,9 @@ def test_the_environment_beats_what_the_operator_says() -> None:
         ("BONNY_GRACE_SECONDS", "nan"),
         ("BONNY_GRACE_SECONDS", "-1"),
         ("BONNY_WATCH_NAMESPACES", "a"),
+        ("BONNY_WEBHOOK_PORT", "70000"),
+        ("BONNY_DRAIN_SECONDS", "61"),
+        ("BONNY_SECURE_METRICS_PORT", "-1"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name_in_one_sentence(name: str, value: str) -> None:
@@ -138,9 +143,21 @@ def test_what_is_watched_because_of_the_pods_namespace_says_so() -> None:
 
 def test_what_is_told_as_set_can_be_set_again() -> None:
     """Each value is spelled as its variable takes it: the settings of one process are those of the next."""
-    base = Config(watch_namespaces=("a",), pod_namespace="b", http_port=0, log_json=True, log_level=10, grace=0.5)
+    extras = WebhookSettings(port=0, certificate="c", drain=0.5), MetricsSettings(port=1)
+    base = Config(
+        watch_namespaces=("a",),
+        pod_namespace="b",
+        http_port=0,
+        log_json=True,
+        log_level=10,
+        grace=0.5,
+        extras=extras,
+    )
     told = {setting.name: setting.value for setting in settings({}, base=base) if setting.value}
-    assert Config.from_environment(told) == base
+    again = Config.from_environment(told)
+    assert replace(again, extras=()) == replace(base, extras=())
+    assert sorted(again.extras, key=repr) == sorted(base.extras, key=repr)
+    assert again.of(WebhookSettings).drain == 0.5
 
 
 def test_the_grace_period_of_an_operator_is_its_own_unless_the_environment_names_another() -> None:
@@ -163,13 +180,20 @@ def test_the_password_of_a_proxy_is_masked(proxy: str, shown: str) -> None:
 
 
 def test_every_field_has_a_variable_and_every_variable_a_field() -> None:
-    assert {variable.field for variable in VARIABLES.values()} == {field.name for field in fields(Config)}
-    assert set(in_force({})) == set(VARIABLES)
+    assert {variable.field for variable in VARIABLES.values()} == {field.name for field in fields(Config)} - {"extras"}
+    for of in (Config, WebhookSettings, MetricsSettings):
+        named = {variable.field for settings_, variable in variables().values() if settings_ is of}
+        assert named == {field.name for field in fields(of)} - {"extras"}
+    assert {of for of, _ in variables().values()} == {Config, WebhookSettings, MetricsSettings}
+    assert set(in_force({})) == set(variables())
 
 
-@pytest.mark.parametrize("name", ["BONNY_HTTP_HOST", "BONNY_HTTP_PORT", "BONNY_LEADER_ELECTION", "BONNY_LOG_LEVEL"])
+@pytest.mark.parametrize(
+    "name",
+    ["BONNY_HTTP_HOST", "BONNY_HTTP_PORT", "BONNY_LEADER_ELECTION", "BONNY_LOG_LEVEL", "BONNY_WEBHOOK_PORT"],
+)
 def test_the_default_in_the_table_is_the_default_of_the_field(name: str) -> None:
-    assert VARIABLES[name].default == in_force({})[name][0]
+    assert variables()[name][1].default == in_force({})[name][0]
 
 
 def test_the_page_is_what_the_code_says_now() -> None:

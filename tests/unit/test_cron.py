@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from bonny import PeriodicTask, Reconciler, Resource, TaskRun
 from bonny.client import Client
+from bonny.cron import CronTicks
 from bonny.errors import OptionError
 from bonny.servers.periodic import PeriodicTasks
-from bonny.servers.ticks import CronTicks
 from tests.support.core import thing
 from tests.support.virtual import Clock
 from tests.support.widget import Widget
@@ -209,7 +209,9 @@ def test_an_unknown_time_zone_is_named(make: Callable[..., None], timezone: str)
 @EACH
 def test_without_the_package_the_extra_is_named(make: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cronsim", cast("Any", None))
-    with pytest.raises(OptionError, match=r"^(task )?It has a cron expression, .*: install the extra `cron`"):
+    with pytest.raises(
+        OptionError, match=r"^(task )?It has a cron expression, .* cronsim: run `invoke extras --add cron`, and"
+    ):
         make(cron="* * * * *")
 
 

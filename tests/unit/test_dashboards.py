@@ -15,7 +15,7 @@ from prometheus_client import PROCESS_COLLECTOR
 from bonny.errors import UsageError
 from bonny.run.metrics import families
 from bonny.run.process import Process
-from bonny.run.webhooks import Webhooks
+from bonny.webhooks.serving import WebhookRun
 from bonny_dev.tasks.dashboards import FILES, write
 from tests.support.metered import First, assembled, full_name, labels_of
 
@@ -45,7 +45,7 @@ def expressions() -> list[str]:
 async def complete() -> Process:
     """A process with all that is optional."""
     process = await assembled(First)
-    process.webhooks = Webhooks(process.operator, process.config, process.tasks.client, namespace="default")
+    process.extras.append(WebhookRun(process))
     return process
 
 

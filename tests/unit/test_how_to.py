@@ -44,7 +44,7 @@ def test_the_cron_job_is_as_short_as_the_comparison_says(tmp_path: Path) -> None
     lines = []
     for block in blocks:
         (tmp_path / "block.py").write_text(block, "utf-8")
-        lines.append(code_lines(tmp_path / "block.py"))
+        lines.append(code_lines(block))
     _, controller, tests = lines
     comparison = (HOW_TO.parent / "comparison.md").read_text("utf-8")
     assert f"[{controller} lines of controller](how-to/manage-many-children.md), {tests} of unit tests" in comparison

@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 
 from bonny import Kind, Operator
-from bonny.run.http_server import WEBHOOKS, HttpServer, Message, Send, ServerOptions
+from bonny.run.http_server import HttpServer, Message, Send, ServerOptions
+from bonny.tls import server as tls_server
+from bonny.tls.server import TlsServer
 from bonny.webhooks import Admission, Review
 from bonny.webhooks.app import WebhookApp
+from bonny.webhooks.serving import SERVER as WEBHOOKS
 from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.both_loops
@@ -46,7 +49,8 @@ async def length(_: Message, receive: Callable[[], Awaitable[Message]], send: Se
 async def serving(
     *, app: Any = length, options: ServerOptions = WEBHOOKS, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[HttpServer]:
-    server = HttpServer(app, "127.0.0.1", 0, options, context=context)
+    here = app, "127.0.0.1", 0, options
+    server = HttpServer(*here) if context is None else TlsServer(*here, context=context)
     await server.start()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -262,9 +266,12 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-async def test_a_client_that_does_not_end_its_handshake_is_closed(authority: Authority) -> None:
+async def test_a_client_that_does_not_end_its_handshake_is_closed(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls_server, "HANDSHAKE_SECONDS", 0.5)
     context = authority.issue("slow").server_context()
-    async with serving(context=context, options=replace(WEBHOOKS, handshake=0.5)) as server:
+    async with serving(context=context) as server:
         async with connected(server) as silent, connected(server) as half:
             half.writer.write(b"\x16\x03\x01")
             assert await silent.closed() == await half.closed() == b""
@@ -285,13 +292,17 @@ async def test_a_slow_request_is_cut_off_by_tls_as_without(authority: Authority)
 # --- the end ----------------------------------------------------------------------------------------------------------
 
 
-async def test_while_it_drains_requests_are_answered_and_each_connection_is_closed_after_its_answer() -> None:
+async def test_while_it_drains_requests_are_answered_and_each_connection_is_closed_after_its_answer(
+    authority: Authority,
+) -> None:
+    context, trust = authority.issue("drained").server_context(), trusting(authority)
     async with contextlib.AsyncExitStack() as open_ones:
-        async with serving() as server:
-            used, idle = [await open_ones.enter_async_context(connected(server)) for _ in range(2)]
+        async with serving(context=context) as server:
+            assert isinstance(server, TlsServer)
+            used, idle = [await open_ones.enter_async_context(connected(server, trust)) for _ in range(2)]
             assert "connection" not in (await used.post()).headers
             server.drain()
-            new = await open_ones.enter_async_context(connected(server))
+            new = await open_ones.enter_async_context(connected(server, trust))
             for client in (used, new):
                 answer = await client.post()
                 assert (answer.status, answer.headers["connection"]) == (200, "close")
@@ -301,9 +312,12 @@ async def test_while_it_drains_requests_are_answered_and_each_connection_is_clos
             await asyncio.open_connection("127.0.0.1", server.port)
 
 
-async def test_of_too_many_handshakes_the_oldest_is_given_up(authority: Authority) -> None:
+async def test_of_too_many_handshakes_the_oldest_is_given_up(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls_server, "HANDSHAKE_SECONDS", 60.0)
     context = authority.issue("many").server_context()
-    options = replace(WEBHOOKS, connections=2, handshake=60.0)
+    options = replace(WEBHOOKS, connections=2)
     async with serving(context=context, options=options) as server, contextlib.AsyncExitStack() as open_ones:
         silent = [await open_ones.enter_async_context(connected(server)) for _ in range(2)]
         async with connected(server, trusting(authority)) as client:

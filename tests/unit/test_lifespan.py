@@ -302,7 +302,7 @@ async def test_a_new_term_without_servers_leaves_nothing() -> None:
 
 
 async def _client() -> Any:
-    return process()._connected()
+    return process().connected()
 
 
 @pytest.mark.parametrize("base", [Controller, Reconciler, Watcher, Scheduler])

@@ -1,4 +1,4 @@
-"""What a running operator loads: no scheduler, webhooks and TLS unless it has some, no second HTTP client, no tools."""
+"""What a running operator loads: no server of an extra that it does not use, no second HTTP client, no tools."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tests.support.certificates import Authority
 from tests.support.loops import LOOPS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
-NOT_LOADED = (
-    *(
-        "bonny_dev",
-        "bonny.run.scrapers",
-        "bonny.run.secure_metrics",
-        "bonny.run.webhooks",
-        "bonny.scheduler",
-        "bonny.tls",
-        "bonny.webhooks",
-    ),
-    *("cryptography", "invoke", "jinja2", "pytest"),
-)
+NOT_LOADED = ("bonny_dev", "cryptography", "invoke", "jinja2", "opentelemetry", "pytest")
+EXTRAS = ("bonny.cron", "bonny.metrics_auth", "bonny.otel", "bonny.scheduler", "bonny.tls", "bonny.webhooks")
+# Of the extras that a repository carries, an operator that uses none loads the protocol and the base classes.
+DECLARED = {
+    *("bonny.metrics_auth", "bonny.metrics_auth.extra", "bonny.metrics_auth.settings"),
+    *("bonny.otel", "bonny.otel.extra", "bonny.otel.provider"),
+    *("bonny.scheduler", "bonny.scheduler.extra", "bonny.scheduler.scheduler"),
+    *(f"bonny.scheduler.{name}" for name in ("assume", "binding", "demand", "fits", "heap", "nodes", "quantity")),
+    *(f"bonny.scheduler.{name}" for name in ("score", "selector", "streams", "views")),
+    *("bonny.tls", "bonny.tls.secret"),
+    *(f"bonny.webhooks{name}" for name in ("", ".admission", ".extra", ".names", ".review", ".settings")),
+}
 
 # Its server does not answer: it goes on trying to connect, until what was loaded is printed.
 PROGRAM = """
@@ -89,36 +89,49 @@ def loaded_by(program: str, folder: Path, **settings: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_an_operator_without_schedulers_and_webhooks_loads_neither_of_them_nor_tools(tmp_path: Path) -> None:
+def of_extras(loaded: set[str]) -> set[str]:
+    return {name for name in loaded if name.startswith(EXTRAS)}
+
+
+def of_tools(loaded: set[str]) -> list[str]:
+    return sorted(name for name in loaded if name.startswith(NOT_LOADED))
+
+
+def test_an_operator_without_schedulers_and_webhooks_loads_their_declarations_and_no_tools(tmp_path: Path) -> None:
     loaded = loaded_by(PROGRAM.format(more="", part=""), tmp_path)
 
     assert "bonny.run.process" in loaded
-    assert sorted(name for name in loaded if name.startswith(NOT_LOADED)) == []
+    assert of_extras(loaded) == DECLARED
+    assert of_tools(loaded) == []
 
 
 def test_an_operator_with_a_scheduler_loads_it_and_no_tools(tmp_path: Path) -> None:
-    loaded = loaded_by(PROGRAM.format(more=SCHEDULER, part=", First"), tmp_path)
+    program = PROGRAM.format(more=SCHEDULER, part=", First")
+    loaded = loaded_by(program, tmp_path, WAITS_FOR="bonny.scheduler.server")
 
-    assert {"bonny.run.process", "bonny.scheduler.scheduler"} <= loaded
-    assert sorted(name for name in loaded if name.startswith(NOT_LOADED) and "scheduler" not in name) == []
+    assert {"bonny.run.process", "bonny.scheduler.server"} <= loaded
+    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith("bonny.scheduler.")} == set()
+    assert of_tools(loaded) == []
 
 
 def test_an_operator_with_webhooks_loads_their_tls_and_nothing_of_metrics(tmp_path: Path) -> None:
-    program, waits_for = PROGRAM.format(more=ADMISSION, part=", First"), "bonny.run.webhooks"
+    program, waits_for = PROGRAM.format(more=ADMISSION, part=", First"), "bonny.webhooks.serving"
     loaded = loaded_by(program, tmp_path, BONNY_WEBHOOK_PORT="0", WAITS_FOR=waits_for)
 
-    used = ("bonny.run.webhooks", "bonny.tls", "bonny.webhooks")
-    assert {"bonny.run.webhooks", "bonny.tls.serving", "bonny.webhooks.app"} <= loaded
-    assert sorted(name for name in loaded if name.startswith(NOT_LOADED) and not name.startswith(used)) == []
+    used = ("bonny.webhooks.", "bonny.tls.")
+    assert {"bonny.webhooks.serving", "bonny.tls.serving", "bonny.webhooks.app"} <= loaded
+    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith(used)} == set()
+    assert of_tools(loaded) == []
 
 
 def test_an_operator_with_metrics_over_tls_loads_nothing_of_webhooks(tmp_path: Path) -> None:
-    program, waits_for = PROGRAM.format(more="", part=""), "bonny.run.secure_metrics"
+    program, waits_for = PROGRAM.format(more="", part=""), "bonny.metrics_auth.server"
     loaded = loaded_by(program, tmp_path, BONNY_SECURE_METRICS_PORT="0", WAITS_FOR=waits_for)
 
-    used = ("bonny.run.scrapers", "bonny.run.secure_metrics", "bonny.tls")
-    assert {"bonny.run.secure_metrics", "bonny.tls.serving"} <= loaded
-    assert sorted(name for name in loaded if name.startswith(NOT_LOADED) and not name.startswith(used)) == []
+    used = ("bonny.metrics_auth.", "bonny.tls.")
+    assert {"bonny.metrics_auth.server", "bonny.metrics_auth.scrapers", "bonny.tls.serving"} <= loaded
+    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith(used)} == set()
+    assert of_tools(loaded) == []
 
 
 # As in a pod: with the files of a ServiceAccount. Both probes and /metrics are asked before what was loaded is printed.

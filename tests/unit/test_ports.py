@@ -17,12 +17,18 @@ from typing import Any
 import pytest
 
 from bonny import Operator
+from bonny.metrics_auth.scrapers import Scrapers
+from bonny.metrics_auth.server import SERVER as SECURE_METRICS
+from bonny.metrics_auth.server import MetricsRun
 from bonny.run.config import Config
-from bonny.run.http_server import PROBES, SECURE_METRICS, WEBHOOKS, HttpServer, ServerOptions
+from bonny.run.http_server import PROBES, HttpServer, ServerOptions
 from bonny.run.probes import Pages, Report
-from bonny.run.secure_metrics import SecureMetrics
+from bonny.run.process import Process
+from bonny.tls import server as tls_server
+from bonny.tls.server import TlsServer
 from bonny.webhooks.app import MOST_BYTES, WebhookApp
 from bonny.webhooks.memory import MOST_MEMORY
+from bonny.webhooks.serving import SERVER as WEBHOOKS
 from tests.support.certificates import Authority
 from tests.support.waiting import until
 from tests.unit.test_http_server import Client, Reviews
@@ -35,9 +41,11 @@ PAGES = Pages({"/healthz": lambda: Report(True, ())}, lambda _: (b"up 1\n", "tex
 
 
 def secure_metrics(options: ServerOptions, context: ssl.SSLContext) -> HttpServer:
-    config, none = Config(http_host="127.0.0.1", secure_metrics_port=0), SimpleNamespace()
-    server = SecureMetrics(OPERATOR, config, none, none, PAGES._metrics, namespace="default")  # type: ignore[arg-type]
-    return HttpServer(server._serve, "127.0.0.1", 0, options, context=context)
+    process: Any = Process(OPERATOR, Config(http_host="127.0.0.1"), SimpleNamespace())
+    process.client, process.exposition = SimpleNamespace(), PAGES.metrics
+    run = MetricsRun(process)
+    run._scrapers = Scrapers(process.client)
+    return TlsServer(run._serve, "127.0.0.1", 0, options, context=context)
 
 
 # The options, the server, and a request with its status.
@@ -46,7 +54,7 @@ PORTS: dict[str, tuple[ServerOptions, Callable[[ServerOptions, ssl.SSLContext], 
     "secure metrics": (SECURE_METRICS, secure_metrics, "GET /metrics", 401),
     "webhooks": (
         WEBHOOKS,
-        lambda options, context: HttpServer(WebhookApp(OPERATOR, None), "127.0.0.1", 0, options, context=context),
+        lambda options, context: TlsServer(WebhookApp(OPERATOR, None), "127.0.0.1", 0, options, context=context),
         "POST /validate/reviews",
         400,
     ),
@@ -114,7 +122,8 @@ async def test_connections_and_handshakes_are_counted(port: Callable[..., Any]) 
             await served.client(shakes_hands=False)
             await served.client()
         await until(lambda: len(served.connections) <= 4)
-        await until(lambda: len(served.server._handshakes) <= 4)
+        if isinstance(served.server, TlsServer):
+            await until(lambda: len(served.server._handshakes) <= 4)
         assert await served.answers()
 
 
@@ -142,8 +151,9 @@ async def test_a_request_that_is_too_large_ends_its_connection_alone(port: Calla
 
 
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET /heal", b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{"])
-async def test_slow_clients_are_closed(port: Callable[..., Any], sent: bytes) -> None:
-    async with port(answer=0.3, request=0.2, handshake=0.3) as served:
+async def test_slow_clients_are_closed(port: Callable[..., Any], sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_server, "HANDSHAKE_SECONDS", 0.3)
+    async with port(answer=0.3, request=0.2) as served:
         for client in (await served.client(), await served.client(shakes_hands=False)):
             client.writer.write(sent)
             await client.closed()

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bonny.client.errors import Unreachable
+from bonny.client.errors import Forbidden, Unreachable
+from bonny.core.objects import Failure
 from bonny.errors import ApiError, UsageError
-from bonny.run import scrapers as module
-from bonny.run.scrapers import SCRAPE, TOKEN_REVIEW, Scrapers, Verdict
+from bonny.metrics_auth import scrapers as module
+from bonny.metrics_auth.scrapers import SCRAPE, TOKEN_REVIEW, Scrapers, Verdict
 from tests.support.virtual import Clock
 
 GOOD, STRANGER, UNKNOWN = "good", "stranger", "nobody"
@@ -84,7 +85,7 @@ def test_the_api_server_is_asked_who_it_is_and_then_whether_that_user_may_get_me
 
     server = played(clock, story)
     attributes = {"path": "/metrics", "verb": "get"}
-    assert (SCRAPE.resource, SCRAPE.verb) == tuple(attributes.values())
+    assert attributes == SCRAPE
     access = {"nonResourceAttributes": attributes, "uid": "1", "groups": [GROUP], "extra": {"a": ["b"]}}
     assert server.asked == [
         ("TokenReview", {"token": GOOD}),
@@ -169,6 +170,23 @@ def test_while_the_api_server_does_not_answer_only_answers_that_still_count_let_
         assert (await ask(scrapers, STRANGER)).status is HTTPStatus.FORBIDDEN
 
     played(clock, story)
+
+
+def test_a_missing_permission_is_logged_once_with_its_rule(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """Without it clients get 503, and no request of the operator itself fails."""
+
+    async def story(scrapers: Scrapers, server: Server) -> None:
+        refused = Forbidden(verb="create", resource="tokenreviews", failure=Failure(code=403))
+        for failure in (refused, None, refused):
+            server.failure = failure
+            for _ in range(2):
+                clock.now += module.SECONDS[HTTPStatus.OK]
+                await ask(scrapers, GOOD)
+
+    played(clock, story)
+    rule = '- {apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: [create]}'
+    messages = [(record.levelname, record.message, vars(record)["missing_rule"]) for record in caplog.records]
+    assert messages == [("WARNING", "clients of /metrics cannot be reviewed", rule)] * 2
 
 
 def test_where_only_the_second_review_fails_nobody_is_let_in(clock: Clock) -> None:

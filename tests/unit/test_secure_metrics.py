@@ -13,12 +13,15 @@ import pytest
 
 from bonny import Controller, Deploy, Kind, Operator
 from bonny.client.config import Connection
+from bonny.metrics_auth.extra import EXTRA
+from bonny.metrics_auth.scrapers import Scrapers, metrics_secret
+from bonny.metrics_auth.server import MetricsRun
+from bonny.metrics_auth.settings import MetricsSettings
 from bonny.run.config import Config
 from bonny.run.process import Process
-from bonny.run.scrapers import Scrapers, metrics_secret
-from bonny.run.secure_metrics import SecureMetrics
-from bonny_dev.manifest.rbac import CLUSTER
+from bonny_dev.manifest.rbac import CLUSTER, grants
 from tests.support.certificates import Authority
+from tests.support.extras import run_of
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.both_loops
@@ -51,24 +54,30 @@ class Reviewer:
             return {"status": {"authenticated": spec["token"] != "bad", "user": {"username": spec["token"]}}}
         return {"status": {"allowed": spec["user"] == "good"}}
 
+    async def __aenter__(self) -> Reviewer:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+def a_process(operator: Operator = OPERATOR, port: int | None = 0) -> Any:
+    """A process that does not run; its clients reach no API server but that of `Reviewer`."""
+    config = Config(http_host="127.0.0.1", extras=(MetricsSettings(port=port),))
+    process: Any = Process(operator, config, Nowhere())
+    process.client, process.connected = SimpleNamespace(requests=None), Reviewer
+    process.exposition = lambda accept: (b"up 1\n", accept or "text/plain")
+    return process
+
 
 @asynccontextmanager
-async def serving(authority: Authority) -> AsyncIterator[SecureMetrics]:
-    config, client = Config(http_host="127.0.0.1", secure_metrics_port=0), SimpleNamespace()
-    asking: Any = Reviewer()
-    served = SecureMetrics(
-        OPERATOR, config, client, asking, lambda accept: (b"up 1\n", accept or "text/plain"), namespace="default"
-    )
+async def serving(authority: Authority) -> AsyncIterator[MetricsRun]:
+    served = MetricsRun(a_process())
     show(served, authority)
-    await served.start()
-    try:
-        async with asyncio.timeout(PATIENCE):
-            yield served
-    finally:
-        await served.stop()
+    async with served.serving(), asyncio.timeout(PATIENCE):
+        yield served
 
 
-def show(served: SecureMetrics, authority: Authority) -> None:
+def show(served: MetricsRun, authority: Authority) -> None:
     pair = authority.issue("one")
     served.certificate._offer(pair.certificate.read_bytes(), pair.key.read_bytes())
 
@@ -87,7 +96,9 @@ async def exchange(port: int, request: bytes, authority: Authority | None) -> tu
 
 async def test_a_client_reads_what_the_api_server_lets_it(authority: Authority) -> None:
     async with serving(authority) as served:
-        answers = [await exchange(served.port, GET % token, authority) for token in (b"good", b"stranger", b"bad")]
+        answers = [
+            await exchange(served.server.port, GET % token, authority) for token in (b"good", b"stranger", b"bad")
+        ]
     assert [int(head.split()[1]) for head, _ in answers] == [200, 403, 401]
     assert answers[0][1] == "up 1\n"
     assert answers[1][1] == "403: user stranger may not get /metrics\n"
@@ -106,13 +117,13 @@ async def test_a_client_reads_what_the_api_server_lets_it(authority: Authority) 
 )
 async def test_only_metrics_are_served(authority: Authority, request_: bytes, status: int, body: str) -> None:
     async with serving(authority) as served:
-        head, text = await exchange(served.port, request_ % b"good", authority)
+        head, text = await exchange(served.server.port, request_ % b"good", authority)
     assert (int(head.split()[1]), text) == (status, body)
 
 
 async def test_nothing_is_answered_in_plain_text(authority: Authority) -> None:
     async with serving(authority) as served:
-        assert await exchange(served.port, GET % b"good", None) == ("", "")
+        assert await exchange(served.server.port, GET % b"good", None) == ("", "")
 
 
 # --- the process ------------------------------------------------------------------------------------------------------
@@ -130,44 +141,50 @@ class Nowhere:
 async def test_a_process_serves_metrics_over_tls_alone_and_is_no_less_ready_without_their_certificate(
     authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = Config(http_host="127.0.0.1", http_port=0, secure_metrics_port=0)
+    config = Config(http_host="127.0.0.1", http_port=0, extras=(MetricsSettings(port=0),))
     process, stop = Process(OPERATOR, config, Nowhere()), asyncio.Event()
     run = asyncio.create_task(process.run(stop))
     try:
         await until(lambda: process._started or run.done())
-        served = process.secure_metrics
-        assert served is not None
+        served = run_of(process, MetricsRun)
         plain = GET.replace(b"%s", b"good")
         assert (await exchange(process.probes.port, plain, None))[0].startswith("HTTP/1.1 404")
         assert (await exchange(process.probes.port, plain.replace(b"/metrics", b"/healthz"), None))[1] == "ok\n"
         with pytest.raises((ssl.SSLError, ConnectionError)):  # asyncio, uvloop
-            await exchange(served.port, plain, authority)
+            await exchange(served.server.port, plain, authority)
         assert served.certificate.problem in process.readiness().lines
         assert [str(part) for part in process._term] == ["the metrics certificates", "ConfigMaps"]
 
         show(served, authority)
-        head, body = await exchange(served.port, plain, authority)
+        head, body = await exchange(served.server.port, plain, authority)
         assert (head.split()[1], body) == ("503", "503: the API server does not say who may read /metrics: try again\n")
         monkeypatch.setattr(served, "_scrapers", Scrapers(Reviewer()))  # type: ignore[arg-type]
-        assert "leader_election_master_status" in (await exchange(served.port, plain, authority))[1]
+        assert "leader_election_master_status" in (await exchange(served.server.port, plain, authority))[1]
     finally:
         stop.set()
         async with asyncio.timeout(PATIENCE):
             await run
     with pytest.raises(ConnectionError):
-        await asyncio.open_connection("127.0.0.1", served.port)
+        await asyncio.open_connection("127.0.0.1", served.server.port)
 
 
-@pytest.mark.parametrize(("port", "asked"), [(None, False), (0, True)])
-def test_a_process_asks_for_the_permissions_of_what_it_serves(port: int | None, asked: bool) -> None:
-    process = Process(OPERATOR, Config(secure_metrics_port=port), Nowhere())
-    needed = process._permissions._needs()
+@pytest.mark.parametrize(("port", "serves"), [(None, False), (0, True)])
+def test_metrics_are_served_over_tls_where_a_port_is_set(port: int | None, serves: bool) -> None:
+    assert isinstance(EXTRA.run(a_process(port=port)), MetricsRun) == serves
+
+
+@pytest.mark.parametrize(
+    ("secure", "deployed", "granted"), [(False, True, False), (True, False, False), (True, True, True)]
+)
+def test_the_permissions_are_granted_to_a_deployed_operator_that_serves_them(
+    secure: bool, deployed: bool, granted: bool
+) -> None:
+    operator = Operator(name="op", group="example.com", controllers=[ConfigMaps], deploy=Deploy(secure_metrics=secure))
+    needed = grants(operator, namespace="default", deployed=deployed)
     secrets = [rule.get("resourceNames") for rule in needed.get("default", ())]
-    assert ([metrics_secret(OPERATOR, "default").key.name] in secrets) == asked
-    assert any("tokenreviews" in rule["resources"] for rule in needed[CLUSTER]) == asked
+    assert ([metrics_secret(OPERATOR, "default").key.name] in secrets) == granted
+    assert any("tokenreviews" in rule["resources"] for rule in needed[CLUSTER]) == granted
 
 
 def test_where_cert_manager_makes_the_certificate_the_leader_makes_none() -> None:
-    nothing: Any = SimpleNamespace(requests=None)
-    served = SecureMetrics(BY_CERT_MANAGER, Config(), nothing, nothing, lambda _: (b"", ""), namespace="default")
-    assert served.issuers() == []
+    assert list(MetricsRun(a_process(BY_CERT_MANAGER)).term()) == []

@@ -35,7 +35,11 @@ from bonny.run.process import Process
 from bonny.tls import serving as serving_module
 from bonny.tls.serving import ServingCertificate, end_of
 from bonny.webhooks import Admission, Denied, Review, names
+from bonny.webhooks.serving import WebhookRun
+from bonny.webhooks.settings import WebhookSettings
+from bonny_dev.manifest.rbac import grants
 from tests.support.certificates import Authority, Pair
+from tests.support.extras import find_run, run_of
 from tests.support.waiting import running, until
 
 PATIENCE = 20.0
@@ -309,7 +313,8 @@ class Nowhere:
 @asynccontextmanager
 async def serving(folder: Path, *, operator: Operator = OPERATOR, **settings: Any) -> AsyncIterator[Process]:
     """A running process; `stop` was not asked for when the block begins."""
-    config = Config(http_host="127.0.0.1", http_port=0, webhook_port=0, webhook_certificate=str(folder), **settings)
+    webhooks = WebhookSettings(port=0, certificate=str(folder), **settings)
+    config = Config(http_host="127.0.0.1", http_port=0, extras=(webhooks,))
     process, stop = Process(operator, config, Nowhere()), asyncio.Event()
     process.asked_to_stop = stop  # type: ignore[attr-defined]
     run = asyncio.create_task(process.run(stop))
@@ -324,10 +329,10 @@ async def serving(folder: Path, *, operator: Operator = OPERATOR, **settings: An
 
 async def post(process: Process, authority: Authority, *, reused: Any = None) -> tuple[int, dict[str, str], Any]:
     """Send a review; status, headers and the connection."""
-    assert process.webhooks is not None
+    webhooks = run_of(process, WebhookRun)
     trust = ssl.create_default_context(cafile=str(authority.certificate))
-    reader, writer = reused or await asyncio.open_connection("127.0.0.1", process.webhooks.server.port, ssl=trust)
-    (path,) = process.webhooks.app.routes
+    reader, writer = reused or await asyncio.open_connection("127.0.0.1", webhooks.server.port, ssl=trust)
+    (path,) = webhooks.app.routes
     request = {"uid": "u", "operation": "CREATE", "kind": {"group": "", "version": "v1", "kind": "ConfigMap"}}
     request |= {
         "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
@@ -351,13 +356,13 @@ async def test_a_process_answers_before_its_first_list_and_is_ready_with_a_certi
     monkeypatch.setattr(serving_module, "FOLDER_SECONDS", 0.01)
     caplog.set_level("INFO")
     async with serving(tmp_path) as process:
-        assert process.webhooks is not None
+        webhooks = run_of(process, WebhookRun)
         (started,) = [record for record in caplog.records if record.message == "started"]
-        assert vars(started)["webhook_port"] == process.webhooks.server.port
+        assert vars(started)["webhook_port"] == webhooks.server.port
         red = f"webhook certificate of {tmp_path}: "
         assert any(line.startswith(red) for line in process.readiness().lines)
         put(tmp_path, authority.issue("one"))
-        await until(lambda: process.webhooks and process.webhooks.ready)
+        await until(lambda: webhooks.ready)
         assert not any(line.startswith(red) for line in process.readiness().lines)
         assert not any(stream.synced for stream in process.streams.values())
         status, _, (_, writer) = await post(process, authority)
@@ -386,33 +391,31 @@ async def test_readiness_is_red_without_a_certificate_and_while_the_process_drai
             assert (status, headers["connection"]) == (200, "close")
             assert await reader.read() == b""
         await until(lambda: not process.tasks.leading)
-    assert process.webhooks is not None
     with pytest.raises(ConnectionError):
-        await asyncio.open_connection("127.0.0.1", process.webhooks.server.port)
+        await asyncio.open_connection("127.0.0.1", run_of(process, WebhookRun).server.port)
 
 
-@pytest.mark.parametrize(("folder", "asked"), [(None, True), ("somewhere", False)])
-def test_a_process_asks_for_the_permissions_of_its_certificate_unless_that_is_in_a_folder(
-    folder: str | None, asked: bool
+@pytest.mark.parametrize("deployed", [True, False])
+def test_the_permissions_for_the_certificate_are_granted_to_an_operator_that_the_api_server_reaches(
+    deployed: bool,
 ) -> None:
-    """Regression: only the log of the leader said that a permission for the Secret is missing."""
-    process = Process(OPERATOR, Config(webhook_certificate=folder), Nowhere())
-    rules = [rule for granted in process._permissions._needs().values() for rule in granted]
-    assert any("op-webhook-tls" in rule.get("resourceNames", ()) for rule in rules) == asked
+    rules = [rule for granted in grants(OPERATOR, namespace="default", deployed=deployed).values() for rule in granted]
+    assert any("op-webhook-tls" in rule.get("resourceNames", ()) for rule in rules) == deployed
 
 
 async def test_a_process_without_webhooks_does_not_drain(tmp_path: Path) -> None:
     plain = Operator(name="op", group="example.com", controllers=[ConfigMaps])
     began = asyncio.get_running_loop().time()
     async with serving(tmp_path, operator=plain, drain=60.0) as process:
-        assert process.webhooks is None
+        assert find_run(process, WebhookRun) is None
     assert asyncio.get_running_loop().time() - began < PATIENCE
 
 
 async def test_a_busy_port_of_the_webhooks_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        config = Config(http_host="127.0.0.1", http_port=0, webhook_port=port, webhook_certificate=str(tmp_path))
+        webhooks = WebhookSettings(port=port, certificate=str(tmp_path))
+        config = Config(http_host="127.0.0.1", http_port=0, extras=(webhooks,))
         with pytest.raises(UsageError) as refused:
             await Process(OPERATOR, config, Nowhere()).run(asyncio.Event())
     assert str(refused.value).startswith(f"port {port} for webhooks is not free (")
@@ -423,8 +426,7 @@ async def test_no_handshake_fails_while_certificates_are_swapped(authority: Auth
     pairs = [authority.issue("one"), authority.issue("two")]
     put(tmp_path, pairs[0])
     async with serving(tmp_path) as process:
-        webhooks = process.webhooks
-        assert webhooks is not None
+        webhooks = run_of(process, WebhookRun)
         await until(lambda: webhooks.ready)
         swaps, answers = 0, 0
 

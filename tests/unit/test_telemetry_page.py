@@ -16,9 +16,9 @@ import bonny
 from bonny import telemetry
 from bonny.client.metering import Requests
 from bonny.run.metrics import families
-from bonny.run.webhooks import Webhooks
 from bonny.scheduler.metrics import families as of_schedulers
 from bonny.telemetry import tracing
+from bonny.webhooks.serving import WebhookRun
 from tests.support.metered import assembled, full_name, labels_of
 from tests.support.telemetry_page import Keys, code, events, keys, table
 from tests.support.traced import collecting, told
@@ -39,7 +39,7 @@ def test_every_event_has_a_row() -> None:
 async def test_every_metric_has_a_row_as_a_scrape_tells_it() -> None:
     """`tests/support/heard.py` compares the keys of events with the page wherever a test hears one."""
     process = await assembled()
-    process.webhooks = Webhooks(process.operator, process.config, process.tasks.client, namespace="default")
+    process.extras.append(WebhookRun(process))
     there = {
         full_name(family): (family.type, labels_of(family), family.documentation)
         for family in (

@@ -24,13 +24,14 @@ from bonny.core.queue import Reason
 from bonny.core.records import Action
 from bonny.engine.reconcile import Step
 from bonny.errors import UsageError
+from bonny.otel import provider
+from bonny.otel.spans import path_template
 from bonny.pipeline import Pipeline
 from bonny.resource import Resource
 from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.delegate import DelegateToController
 from bonny.telemetry import tracing
 from bonny.telemetry.logging import about, reconcile_id
-from bonny.telemetry.otel import path_template
 from tests.support.tokens import token_of
 from tests.support.traced import Collected, collecting, told
 from tests.support.waiting import running, until
@@ -370,7 +371,7 @@ def python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-FIND = "from bonny.telemetry import tracing\nfound = tracing.find(None, service='op', version='1.2')\n"
+FIND = "from bonny.otel import provider\nfound = provider.find(None, service='op', version='1.2')\n"
 
 
 def test_nothing_of_opentelemetry_is_imported_where_nobody_asks_for_traces() -> None:
@@ -397,7 +398,7 @@ def test_a_missing_library_is_named_in_one_sentence() -> None:
     done = python(blocked + FIND, OTEL_EXPORTER_OTLP_ENDPOINT="http://collector:4318")
     assert done.stderr.splitlines()[-1] == (
         "bonny.errors.UsageError: OTEL_EXPORTER_OTLP_ENDPOINT asks for traces, but opentelemetry is not installed: "
-        "install the extra `otel`, as in pip install '.[otel]'"
+        "run `invoke extras --add otel`, and then `uv sync` or pip install -e '.[dev]'"
     )
 
 
@@ -485,13 +486,13 @@ trace.set_tracer_provider(TracerProvider())
 
 def test_what_is_no_provider_is_refused() -> None:
     with pytest.raises(UsageError, match=r"Operator\(tracing='yes'\): give a TracerProvider of OpenTelemetry"):
-        tracing.find(cast("Any", "yes"), service="op", version="1")
+        provider.find(cast("Any", "yes"), service="op", version="1")
 
 
 def test_a_given_provider_beats_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "pigeons")
     collected = Collected()
-    found = tracing.find(collected.provider, service="op", version="1")
+    found = provider.find(collected.provider, service="op", version="1")
     assert found is not None
     with found.handling(axn_of(), controller="Maps"):
         pass

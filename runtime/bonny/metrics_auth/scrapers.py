@@ -13,6 +13,7 @@ RBAC: `metrics_rules`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import time
@@ -23,6 +24,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from ..client.api import Client
+from ..client.errors import Forbidden, missing_rule
 from ..errors import ApiError, UsageError
 from ..kinds import Kind
 from ..operator import Operator
@@ -50,6 +52,8 @@ NEW_TOKENS_OF_ONE_ADDRESS: Final = 3
 # Tokens that were good within this time pass a flood of new ones, which fills a tenth of what is kept.
 KNOWN_SECONDS: Final = 3600.0
 MOST_KEPT: Final = 500
+
+log = logging.getLogger("bonny.metrics_auth.scrapers")
 
 
 def metrics_secret(operator: Operator, namespace: str) -> TlsSecret:
@@ -95,6 +99,7 @@ class Scrapers:
         """By the digests of tokens, the last one reviewed at the end."""
 
         self._reviews: dict[bytes, asyncio.Task[Verdict]] = {}
+        self._refused = False
         self._new: deque[tuple[float, str]] = deque(maxlen=NEW_TOKENS)
         """When new tokens were reviewed, and from which address they came."""
 
@@ -128,8 +133,8 @@ class Scrapers:
             async with asyncio.timeout(REVIEW_SECONDS):
                 verdict = await self._ask(token)
         except (ApiError, UsageError, TimeoutError):
-            # Without its text, which a proxy may make of what it was sent. The log and /readyz say what is wrong with
-            # the API server, or which permission is missing.
+            # Without its text, which a proxy may make of what it was sent. The log says which permission is missing; it
+            # and /readyz say what is wrong with the API server.
             verdict = UNKNOWN
         finally:
             del self._reviews[digest]
@@ -144,17 +149,30 @@ class Scrapers:
 
     async def _ask(self, token: str) -> Verdict:
         """Raises: `ApiError`, `UsageError`."""
-        match (await self._client.create(TOKEN_REVIEW, _review(TOKEN_REVIEW, {"token": token}))).get("status"):
+        match (await self._create(TOKEN_REVIEW, {"token": token})).get("status"):
             case {"authenticated": True, "user": {"username": str(name)} as user}:
                 subject = {"user": name, **{key: user[key] for key in ("uid", "groups", "extra") if key in user}}
-                asked = _review(ACCESS_REVIEW, {"nonResourceAttributes": SCRAPE, **subject})
-                match (await self._client.create(ACCESS_REVIEW, asked)).get("status"):
+                asked = {"nonResourceAttributes": SCRAPE, **subject}
+                match (await self._create(ACCESS_REVIEW, asked)).get("status"):
                     case {"allowed": True}:
                         return Verdict(HTTPStatus.OK)
                     case {"allowed": False}:
                         return Verdict(HTTPStatus.FORBIDDEN, f"user {name} may not get /metrics")
                 raise ApiError("the answer to a SubjectAccessReview says neither yes nor no")
         return UNAUTHORIZED
+
+    async def _create(self, kind: Kind, spec: Resource) -> Resource:
+        """The answer to a review. Raises: `ApiError`, `UsageError`; a refusal by RBAC is logged once."""
+        try:
+            answer = await self._client.create(kind, _review(kind, spec))
+        except Forbidden:
+            if not self._refused:
+                rule = missing_rule(group=kind.group, plural=kind.plural, verbs=("create",))
+                log.warning("clients of /metrics cannot be reviewed", extra={"missing_rule": rule})
+            self._refused = True
+            raise
+        self._refused = False
+        return answer
 
 
 def _review(kind: Kind, spec: Resource) -> Resource:

@@ -167,7 +167,7 @@ class Config:
     """Settings of extras, by their types; a type that is not here has its defaults."""
 
     def of(self, settings: type[S]) -> S:
-        """The settings of an extra; those of the core for `Config` itself."""
+        """The settings of an extra; for `Config`, the settings of the core."""
         return next((each for each in (self, *self.extras) if isinstance(each, settings)), None) or settings()
 
     def with_(self, settings: type[Any], **values: Any) -> Config:

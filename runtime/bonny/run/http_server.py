@@ -164,7 +164,7 @@ class HttpServer:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def _accept(self) -> asyncio.Protocol:
-        """What serves the next connection."""
+        """The protocol that serves the next connection."""
         return self._connect()
 
     async def stop(self) -> None:

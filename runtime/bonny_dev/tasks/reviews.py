@@ -33,7 +33,7 @@ async def refused(
 ) -> set[Permission]:
     """The `permissions` that are not granted to the client's user, or to a ServiceAccount (namespace, name).
 
-    Sequential requests: at the start others are more urgent, and clients may be throttled.
+    Sequential requests: many at once take the place of other requests where the API server limits a user.
     Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
     """
     denied, asked, subject = set(), set(permissions), _subject(service_account)

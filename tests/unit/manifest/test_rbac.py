@@ -13,7 +13,7 @@ from bonny.errors import OptionError
 from bonny.kinds import Kind, Owned, Related
 from bonny.resource import Resource
 from bonny.steps import Finalizer, PruneDescendants
-from bonny_dev.manifest.rbac import CLUSTER, grants
+from bonny_dev.manifest.rbac import CLUSTER, Permission, grants, missing_lines
 
 
 class WidgetSpec(Spec):
@@ -272,3 +272,17 @@ def test_a_rule_that_cannot_be_granted_is_refused_with_its_controller(rule: Reso
 def test_a_watch_of_another_word_is_refused() -> None:
     with pytest.raises(OptionError, match="watch of operator widgets-operator is 'some': write 'all', or 'namespace'"):
         rules_of(watch="some")
+
+
+def test_missing_permissions_are_shown_as_the_rules_to_add_with_their_roles() -> None:
+    missing = {
+        Permission(CLUSTER, "", "pods", (), "list"),
+        Permission(CLUSTER, "", "pods", (), "get"),
+        Permission("home", "", "secrets", ("key",), "patch"),
+        Permission(CLUSTER, "", "/metrics", (), "get"),
+    }
+    assert missing_lines(missing) == [
+        'add to the ClusterRole: - {nonResourceURLs: ["/metrics"], verbs: [get]}',
+        'add to the ClusterRole: - {apiGroups: [""], resources: ["pods"], verbs: [get, list]}',
+        'add to the Role in home: - {apiGroups: [""], resources: ["secrets"], resourceNames: ["key"], verbs: [patch]}',
+    ]
