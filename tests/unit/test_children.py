@@ -5,6 +5,7 @@ Streams hold what the test puts into them; none is opened.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterable
 from typing import Any, cast
@@ -16,9 +17,10 @@ from hypothesis import strategies as st
 
 from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
 from bonny.core.objects import Item, decode_item
+from bonny.core.queue import Reason
 from bonny.core.records import AppliedRecord
 from bonny.core.store import Store
-from bonny.core.watch import Put, WatchOptions
+from bonny.core.watch import ErrorKind, Put, StreamError, WatchOptions
 from bonny.engine.context import ReconcileContext
 from bonny.engine.reconcile import Reconcile
 from bonny.engine.router import BARRIER_SECONDS, Router
@@ -51,6 +53,7 @@ class Still(Stream):
 
     synced = True
     current = True
+    error: StreamError | None = None
 
     def __init__(self, kind: Kind, namespace: str | None = None) -> None:
         super().__init__(cast("Any", None), kind, namespace=namespace, options=WatchOptions())
@@ -288,6 +291,32 @@ async def test_a_child_that_was_written_is_not_forgotten_by_a_reconcile_that_did
     watched.jobs.show(job("a", version=20))
     await ApplyDescendants()(watched.axn())
     assert watched.axn().context.applied_records == {}
+
+
+@pytest.mark.parametrize("error", [ValueError(), asyncio.CancelledError()])
+def test_an_owner_does_not_wait_for_a_deletion_that_failed_or_was_cancelled(
+    watched: Watched, error: BaseException
+) -> None:
+    key = Key("default", "w1")
+    watched.jobs.show(job("a"))
+    with pytest.raises(type(error)), watched.axn().context.deleting(JOB, Key("default", "a"), "uid-a"):
+        raise error
+    watched.router.queue.add(key, Reason.CHANGED, now=0.0)
+    assert watched.router.queue.take(now=1e9) is not None
+
+    assert not watched.router.park(key, now=1e9)
+
+
+def test_an_owned_object_is_not_up_to_date_while_its_watch_fails(watched: Watched) -> None:
+    """The watch was in sync before, and the object may have changed since."""
+    watched.jobs.show(job("a"))
+    shown = watched.jobs.store.get(Key("default", "a"))
+    context = watched.axn().context
+    assert context.observe(JOB, Key("default", "a")) == (shown, True)
+
+    watched.jobs.error = StreamError(ErrorKind.SERVER, "list", 503, "unavailable", since=0.0)
+
+    assert context.observe(JOB, Key("default", "a")) == (shown, False)
 
 
 def test_what_another_owner_wrote_holds_up_nobody(watched: Watched) -> None:

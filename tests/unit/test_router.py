@@ -107,6 +107,16 @@ def test_a_changed_child_queues_its_owner(streams: Streams) -> None:
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
 
 
+@pytest.mark.parametrize("owner", ["", "uid-another"])
+def test_a_child_that_no_longer_names_its_owner_queues_that_owner(streams: Streams, owner: str) -> None:
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+    streams.queued()
+
+    streams.says(streams.config_maps, "MODIFIED", thing("c", version=12, owner=owner))
+
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
 @pytest.mark.parametrize("event_first", [True, False])
 def test_the_event_of_an_own_write_queues_nobody(streams: Streams, event_first: bool) -> None:
     child = Key("default", "c")
@@ -898,6 +908,29 @@ async def test_a_handling_between_two_pages_of_a_restored_server_is_not_remember
     assert gate.sizes == ["lost", "a", "lost", "restored"]
 
 
+async def test_a_reconcile_between_two_pages_of_a_restored_server_does_not_count_for_the_object_of_the_later_page(
+    streams: Streams,
+) -> None:
+    """The later page shows other content under the same generation."""
+    gate = Gate()
+    worker = worker_of(streams, gate)
+    streams.says(streams.widgets, "MODIFIED", of_size("w1", "lost", version=90))
+    streams.tells(streams.widgets, watch.Silent(), watch.Tick())
+    for token, listed in (("t1", of_size("a", "a", version=30)), ("t2", of_size("w1", "restored", version=45))):
+        page = {"metadata": {"resourceVersion": "50", "continue": token}, "items": [listed]}
+        streams.tells(streams.widgets, watch.Reply(200, json.dumps(page).encode()))
+        if token == "t1":
+            under_way = await begun(worker)
+    assert sorted(gate.sizes) == ["a", "lost"]
+
+    gate.open.set()
+    await asyncio.gather(*under_way)
+    streams.lists(streams.widgets, of_size("z", "z", version=46), version=50)
+    await work_off(worker)
+
+    assert sorted(gate.sizes) == ["a", "lost", "restored", "z"]
+
+
 def relisted(streams: Streams, *things: Resource, version: int) -> None:
     """The watch expires, and everything is listed again."""
     expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
@@ -1086,6 +1119,30 @@ async def test_a_deletion_during_the_question_whether_it_is_one_is_not_forgotten
     await work_off(worker)
 
     assert deleted == ["uid-w1"]
+
+
+async def test_add_runs_once_for_an_object_when_delete_is_due_for_two_earlier_objects_of_its_name(
+    streams: Streams,
+) -> None:
+    """The second one is created and deleted while `delete` runs for the first one."""
+    gate, calls = asyncio.Event(), []
+
+    async def handled(axn: Axn[Any]) -> None:
+        calls.append((axn.action, axn.uid))
+        if axn.action is Action.DELETE:
+            await gate.wait()
+
+    worker = worker_of(streams, handled)
+    streams.says(streams.widgets, "DELETED", thing("w1", version=11))
+    (deleting,) = await begun(worker)
+    streams.says(streams.widgets, "ADDED", thing("w1", version=12, uid="second"))
+    streams.says(streams.widgets, "DELETED", thing("w1", version=13, uid="second"))
+    streams.says(streams.widgets, "ADDED", thing("w1", version=14, uid="third"))
+    gate.set()
+    await deleting
+    await work_off(worker)
+
+    assert sorted(calls) == [(Action.ADD, "third"), (Action.DELETE, "second"), (Action.DELETE, "uid-w1")]
 
 
 class PanicException(BaseException):

@@ -208,6 +208,16 @@ async def test_a_refusal_for_the_user_is_forbidden() -> None:
     assert (reviewed.code, reviewed.message, reviewed.causes) == (403, "is kept", ())
 
 
+async def test_a_forbidden_refusal_beside_an_invalid_value_is_answered_as_forbidden() -> None:
+    class Refuses(Admission[Widget]):
+        def validate(self, review: Review[Widget]) -> None:
+            review.deny("must be even", field="spec.size")
+            review.deny("only admins may resize it", forbidden=True)
+
+    reviewed = await testing.review(Refuses, widget())
+    assert (reviewed.code, reviewed.message) == (403, "must be even; only admins may resize it")
+
+
 async def test_default_may_refuse_and_then_changes_nothing() -> None:
     class Refuses(Admission[Widget]):
         def default(self, review: Review[Widget]) -> None:

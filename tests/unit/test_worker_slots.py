@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -18,6 +19,7 @@ from bonny.core.queue import Reason, Work
 from bonny.engine import worker as worker_module
 from bonny.engine.reconcile import Reconcile, Step
 from bonny.engine.worker import Worker
+from bonny.errors import Terminal
 from bonny.resource import Key
 from bonny.telemetry import tracing
 from tests.support.core import bookmark, page, thing
@@ -182,6 +184,34 @@ def test_a_time_that_a_handler_asked_for_brings_its_object_back(clock: Clock) ->
 
     clock.run(main)
     assert [round(later - times[0]) for later in times] == [0, 3600, 7200, 10800]
+
+
+def test_terminal_cancels_the_timer_of_an_earlier_reconcile(clock: Clock) -> None:
+    """After that the user corrects the object, and its handler asks for no further reconcile."""
+    times: list[float] = []
+
+    def refuses_the_second(axn: Reconcile[Any]) -> None:
+        times.append(round(clock.now - 1000.0))
+        if len(times) == 1:
+            axn.requeue_after(60.0)
+        if len(times) == 2:
+            raise Terminal("not that size")
+
+    class Never(Quiet):
+        reconcile_every = math.inf
+
+    async def main() -> None:
+        worker = worker_of(refuses_the_second, controller=Never())
+        stream = worker.router.primary[0]
+        await lists(stream, thing("w1", version=5, generation=1))
+        async with at_work(worker):
+            for generation in (2, 3):
+                await asyncio.sleep(20)
+                await says(stream, "MODIFIED", thing("w1", version=10 + generation, generation=generation))
+            await asyncio.sleep(100)
+
+    clock.run(main)
+    assert times == [0, 20, 40]
 
 
 # --- slots that end ---------------------------------------------------------------------------------------------------
