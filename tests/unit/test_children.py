@@ -76,12 +76,14 @@ class Still(Stream):
 class Watched:
     """A router for Widgets with Jobs, Pods and Nodes, and the token of a reconcile of Widget w1."""
 
-    def __init__(self, *, pods: Iterable[Still] = ()) -> None:
-        self.widgets, self.jobs, self.nodes = Still(WIDGET), Still(JOB), Still(NODE)
+    def __init__(self, *, jobs: Iterable[Still] = (), pods: Iterable[Still] = ()) -> None:
+        self.widgets, self.nodes = Still(WIDGET), Still(NODE)
         self.pods = list(pods) or [Still(POD)]
+        all_jobs = list(jobs) or [Still(JOB)]
+        self.jobs = all_jobs[0]
         self.router = Router(
             primary=[self.widgets],
-            owned={JOB: [self.jobs]},
+            owned={JOB: all_jobs},
             related={POD: self.pods, NODE: [self.nodes]},
             on_status=False,
         )
@@ -215,6 +217,37 @@ def test_children_are_unknown_while_their_watch_is_not_up_to_date(watched: Watch
         watched.axn().children(*JOBS)
 
 
+def test_children_are_unknown_while_the_watch_of_one_namespace_is_not_up_to_date() -> None:
+    watched = Watched(jobs=[Still(JOB, "default"), outdated := Still(JOB, "far")])
+    watched.jobs.show(job("a"))
+    outdated.current = False
+
+    with pytest.raises(Retry, match="the children of kind Job are unknown"):
+        watched.axn().children(*JOBS)
+
+
+def test_a_child_is_observed_by_whichever_of_two_selectors_shows_it() -> None:
+    first, second = (Owned("batch/v1", "Job", label_selector=f"app={app}") for app in ("x", "y"))
+    widgets, empty, shows = Still(WIDGET), Still(first), Still(second)
+    watched = Watched()
+    watched.router = Router(primary=[widgets], owned={first: [empty], second: [shows]}, on_status=False)
+    shows.show(job("a", app="y"))
+
+    found = watched.axn().observed({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}})
+
+    assert found is not None
+    assert found["metadata"]["uid"] == "uid-a"
+
+
+def test_an_owner_with_a_namespace_observes_objects_that_have_none(watched: Watched) -> None:
+    watched.nodes.show({"metadata": {"name": "n1", "uid": "u", "resourceVersion": "1"}})
+
+    found = watched.axn().observed({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+
+    assert found is not None
+    assert found["metadata"]["uid"] == "u"
+
+
 def test_a_child_that_is_nested_too_deeply_can_be_counted_and_not_read(watched: Watched) -> None:
     watched.jobs.store.apply(
         Put(Item(decode_item(msgspec.json.encode(job("a"))).meta, b"{}", too_deep=True), live=True)
@@ -291,6 +324,54 @@ async def test_a_child_that_was_written_is_not_forgotten_by_a_reconcile_that_did
     watched.jobs.show(job("a", version=20))
     await ApplyDescendants()(watched.axn())
     assert watched.axn().context.applied_records == {}
+
+
+def queued(watched: Watched) -> list[Key]:
+    """Takes all that is queued, and ends the work on it."""
+    keys = []
+    while (work := watched.router.queue.take(now=1e9)) is not None:
+        watched.router.queue.done(work.key, now=1e9)
+        keys.append(work.key)
+    return keys
+
+
+def test_a_change_after_a_write_that_failed_queues_the_owner(watched: Watched) -> None:
+    """Events are held only while a write is under way."""
+    queued(watched)
+    with pytest.raises(ValueError, match="refused"), watched.axn().context.writing(JOB, Key("default", "a")):
+        raise ValueError("refused")
+
+    watched.jobs.show(job("a", version=20))
+
+    assert queued(watched) == [Key("default", "w1")]
+
+
+@pytest.mark.parametrize("verb", ["apply", "delete"])
+def test_a_reconcile_that_wrote_counts_as_such_also_when_its_last_write_changes_nothing(
+    watched: Watched, verb: str
+) -> None:
+    axn = watched.axn()
+    assert not axn.context.wrote
+    if verb == "apply":
+        write(watched, axn, "a", version=20)
+    else:
+        with axn.context.deleting(JOB, Key("default", "a"), "uid-a"):
+            pass
+    with axn.context.writing(JOB, Key("default", "b")):
+        pass  # the answer has the version of another client's change
+
+    assert axn.context.wrote
+
+
+def test_each_of_two_names_that_foreign_objects_have_queues_the_owner(watched: Watched) -> None:
+    context = watched.axn().context
+    for name in ("a", "b"):
+        context.contested(JOB, Key("default", name))
+    queued(watched)
+
+    for name in ("a", "b"):
+        watched.jobs.show(job(name, owner="u-foreign"))
+        assert queued(watched) == [Key("default", "w1")]
 
 
 @pytest.mark.parametrize("error", [ValueError(), asyncio.CancelledError()])
@@ -545,6 +626,16 @@ def test_what_is_not_watched_cannot_be_listed() -> None:
     one.synced = False
     with pytest.raises(Retry, match="the objects of kind Pod are unknown: their first list is not complete"):
         axn.related("v1", "Pod")
+
+
+def test_related_objects_are_unknown_until_the_first_list_of_each_namespace_is_complete() -> None:
+    watched = Watched(pods=[Still(POD, "default"), incomplete := Still(POD, "far")])
+    watched.pods[0].show(pod("a", app="x"))
+    incomplete.synced = False
+
+    with pytest.raises(Retry, match="the objects of kind Pod are unknown"):
+        watched.axn().related("v1", "Pod", namespace="*")
+    assert names(watched.axn().related("v1", "Pod", namespace="default")) == ["a"]
 
 
 def test_an_empty_namespace_of_related_objects_is_not_all_namespaces(watched: Watched) -> None:
