@@ -19,7 +19,7 @@ from bonny.core.queue import Reason, Work
 from bonny.engine import worker as worker_module
 from bonny.engine.reconcile import Reconcile, Step
 from bonny.engine.worker import Worker
-from bonny.errors import Terminal
+from bonny.errors import Retry, Terminal
 from bonny.resource import Key
 from bonny.telemetry import tracing
 from tests.support.core import bookmark, page, thing
@@ -27,7 +27,7 @@ from tests.support.loops import LOOPS
 from tests.support.raising import PanicException
 from tests.support.virtual import Clock
 from tests.support.waiting import until
-from tests.support.working import WIDGET, Quiet, at_work, lists, says, worker_of
+from tests.support.working import QUICK, WIDGET, Quiet, at_work, lists, says, worker_of
 
 W1, W2 = Key("default", "w1"), Key("default", "w2")
 
@@ -184,6 +184,46 @@ def test_a_time_that_a_handler_asked_for_brings_its_object_back(clock: Clock) ->
 
     clock.run(main)
     assert [round(later - times[0]) for later in times] == [0, 3600, 7200, 10800]
+
+
+def test_a_retry_comes_back_after_the_time_that_it_asks_for_however_often(clock: Clock) -> None:
+    """It is not a failure: the waits do not grow."""
+    times: list[float] = []
+
+    def asks_again(axn: Reconcile[Any]) -> None:
+        times.append(clock.now)
+        if len(times) < 20:
+            raise Retry("not yet", after=QUICK.base)
+
+    async def main() -> None:
+        worker = worker_of(asks_again)
+        await lists(worker.router.primary[0], *named(1))
+        async with at_work(worker):
+            await asyncio.sleep(1)
+
+    clock.run(main)
+    assert times[-1] - times[0] == pytest.approx(19 * QUICK.base)
+
+
+def test_an_object_whose_finalize_waits_is_finalized_again_at_the_next_resync(clock: Clock) -> None:
+    times: list[float] = []
+
+    def waits(axn: Reconcile[Any]) -> None:
+        times.append(clock.now)
+        axn.wait("the bucket is not empty")
+
+    async def main() -> None:
+        worker = worker_of(waits)
+        worker._finalizers = frozenset({"example.com/bucket"})
+        leaving = thing("w1", version=5, generation=1, deleting=True)
+        leaving["metadata"]["finalizers"] = ["example.com/bucket"]
+        await lists(worker.router.primary[0], leaving)
+        async with at_work(worker):
+            await asyncio.sleep(Quiet.reconcile_every + 1)
+
+    clock.run(main)
+    assert len(times) == 2
+    assert times[1] - times[0] >= 0.9 * Quiet.reconcile_every
 
 
 def test_terminal_cancels_the_timer_of_an_earlier_reconcile(clock: Clock) -> None:
