@@ -226,6 +226,23 @@ def test_an_object_whose_finalize_waits_is_finalized_again_at_the_next_resync(cl
     assert times[1] - times[0] >= 0.9 * Quiet.reconcile_every
 
 
+def test_an_object_whose_reconcile_wrote_what_its_handler_had_observed_is_reconciled_again(clock: Clock) -> None:
+    actions: list[Action] = []
+
+    def writes_once(axn: Reconcile[Any]) -> None:
+        actions.append(axn.action)
+        axn.outdated = len(actions) == 1
+
+    async def main() -> None:
+        worker = with_slots(1, writes_once)
+        await lists(worker.router.primary[0], *named(1))
+        async with at_work(worker):
+            await asyncio.sleep(1)
+
+    clock.run(main)
+    assert actions == [Action.ADD, Action.RECONCILE]
+
+
 def test_terminal_cancels_the_timer_of_an_earlier_reconcile(clock: Clock) -> None:
     """After that the user corrects the object, and its handler asks for no further reconcile."""
     times: list[float] = []
@@ -648,6 +665,55 @@ def test_a_second_term_waits_for_the_streams_although_the_first_one_ended_before
             assert sorted(handled) == ["w1", "w2"]
 
     clock.run(main)
+
+
+def test_after_a_term_that_ended_before_the_first_list_a_second_term_has_no_more_slots_than_it_may(
+    clock: Clock,
+) -> None:
+    """A wait for the streams that is left of the first term would begin the second one twice."""
+    running: set[Key] = set()
+    at_a_time: list[int] = []
+
+    async def counts(axn: Reconcile[Any]) -> None:
+        running.add(axn.key)
+        at_a_time.append(len(running))
+        await asyncio.sleep(1)
+        running.remove(axn.key)
+
+    async def main() -> None:
+        worker = with_slots(1, counts)
+        async with at_work(worker):
+            await asyncio.sleep(1)
+        async with at_work(worker):
+            await asyncio.sleep(1)
+            await lists(worker.router.primary[0], *named(4))
+            await asyncio.sleep(10)
+
+    clock.run(main)
+    assert at_a_time == [1] * 4
+
+
+def test_a_handler_that_does_not_end_is_cancelled_when_the_shutdown_timeout_is_over(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Patient(Quiet):
+        shutdown_timeout = 20.0
+
+    async def hangs(axn: Reconcile[Any]) -> None:
+        await asyncio.Event().wait()
+
+    async def main() -> float:
+        worker = worker_of(hangs, controller=Patient())
+        await lists(worker.router.primary[0], *named(1))
+        running = asyncio.create_task(worker.run())
+        await asyncio.sleep(1)
+        began = clock.now
+        async with asyncio.timeout(100):
+            await stopped(worker, running)
+        return clock.now - began
+
+    assert clock.run(main) == pytest.approx(20.0)
+    assert "handlers were cancelled: their time was over" in caplog.text
 
 
 def test_a_second_term_handles_what_only_waits_for_its_backoff(clock: Clock) -> None:
