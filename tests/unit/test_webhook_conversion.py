@@ -575,6 +575,25 @@ def test_an_object_that_is_nested_too_deeply_does_not_fail_the_list() -> None:
     assert [each["metadata"]["name"] for each in answer["response"]["convertedObjects"]] == ["j", "j"]
 
 
+@pytest.mark.parametrize("levels", [700, 1_500, 9_000])
+def test_an_object_that_is_nested_deeper_than_a_decoder_follows_does_not_hide_the_other_objects(
+    levels: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: from 990 levels on, each list of the kind failed in the other version."""
+    converter = Converter(VERSIONS, GROUP)
+    body = msgspec.json.encode(review("v1", job("v2", size=2, free="deep"), job("v2", size=3)))
+    deep = b'{"x":' * levels + b"1" + b"}" * levels
+
+    status, answer = answered(converter, body.replace(b'"deep"', deep))
+
+    assert status == 200
+    first, second = answer["response"]["convertedObjects"]
+    assert (first["metadata"], first["apiVersion"], first["spec"]["size"]) == (job()["metadata"], f"{GROUP}/v1", 2)
+    assert second["spec"]["width"] == 3
+    assert (converter.objects["Job", "lost"], converter.objects["Job", "carried"]) == (1, 1)
+    assert [vars(line)["object"] for line in caplog.records if line.levelname == "WARNING"] == ["default/j"]
+
+
 def test_a_function_that_fails_is_logged_once_without_values_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "bonny.webhooks")
     converter = Converter(VERSIONS, GROUP)
