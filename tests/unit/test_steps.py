@@ -18,7 +18,7 @@ from bonny.client.transport import Answer
 from bonny.core.fields import overridden, project
 from bonny.core.fights import AT_ONCE
 from bonny.core.objects import Cause, Failure
-from bonny.core.records import Action
+from bonny.core.records import Action, AppliedRecord
 from bonny.errors import ALSO, AlreadyApplied, ForeignObject, Retry
 from bonny.events import EventType
 from bonny.kinds import Kind, Scope
@@ -284,6 +284,17 @@ async def test_a_child_that_cannot_be_recreated_fails_with_the_same_text_each_ti
         texts.add(failure_of(caught.value).message)
 
     assert texts == {"cannot apply configmaps default/c (422): spec.template: Invalid: field is immutable"}
+
+
+async def test_a_child_that_was_deleted_to_be_recreated_is_created_without_a_read() -> None:
+    """The record of its last apply would ask for one: an object with a record most likely exists."""
+    immutable = refusal(Failure(422, "Invalid", ""), verb="apply", resource="configmaps default/c")
+    script = Script(immutable, config_map(), live(), None, config_map(uid="u-new"), children=[our_config_map()])
+    script.applied_records[CONFIG_MAP, Key("default", "c")] = AppliedRecord(b"", "u-c", "5", b"")
+
+    await ApplyDescendants()(wanting(script, recreate=True))
+
+    assert [verb for verb, _ in script.requests] == ["apply", "dry run", "get", "delete", "apply"]
 
 
 IMMUTABLE = "Invalid value: {}: field is immutable"

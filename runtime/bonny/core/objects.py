@@ -17,7 +17,8 @@ import msgspec
 from ..errors import InvalidObject
 from ..resource import Key
 
-# Errors of decoding. `_flat` handles deep nesting; a RecursionError that remains comes from events inside of events.
+# Errors of decoding. `flat_decoded` handles deep nesting; a RecursionError that remains comes from events inside of
+# events.
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 # The API server accepts 10,000 levels, and since Python 3.12 decoders do, too. Functions in Python, such as handlers,
 # recurse about 1,000 times, minus the levels of the current stack.
@@ -191,7 +192,7 @@ _list = msgspec.json.Decoder(_ListBody)
 _status = msgspec.json.Decoder(_StatusBody)
 
 
-def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
+def flat_decoded(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
     """Decode `raw`; parts nested too deeply are emptied, so that the rest and all other objects stay readable.
 
     Invalid Unicode becomes U+FFFD, as in Go. Returns: also whether parts were emptied; they contain a `CUT` then.
@@ -203,7 +204,7 @@ def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
 
 
 def _emptied(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
-    """As `_flat`, for what cannot be decoded as it is."""
+    """As `flat_decoded`, for what cannot be decoded as it is."""
     valid = raw.replace(CUT, b" ").decode("utf-8", "replace").encode()
     flat = _flattened(_ESCAPES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], valid))
     return decoder.decode(flat), CUT in flat
@@ -231,7 +232,7 @@ def decode_cut(raw: bytes) -> tuple[dict[str, Any], bool]:
 
     Raises: one of `UNREADABLE`.
     """
-    decoded, emptied = _flat(_whole, raw)
+    decoded, emptied = flat_decoded(_whole, raw)
     # Most objects have fewer mappings and lists than `DEEPEST`, and counting them is cheap beside decoding.
     if raw.count(b"{") + raw.count(b"[") > DEEPEST and _is_deep(decoded):
         return _emptied(_whole, raw)
@@ -275,7 +276,7 @@ def decode_event(line: bytes) -> tuple[str, bytes, bool]:
 
     Raises: one of `UNREADABLE`.
     """
-    envelope, emptied = _flat(_envelope, line)
+    envelope, emptied = flat_decoded(_envelope, line)
     return envelope.type, bytes(envelope.object), emptied
 
 
@@ -288,7 +289,7 @@ UNWATCHED: Final = (
 
 def decode_page(body: bytes) -> Page:
     """Decode a page of a list. Raises: one of `UNREADABLE`, also if a watch could not continue from it."""
-    page, emptied = _flat(_list, body)
+    page, emptied = flat_decoded(_list, body)
     if not page.metadata.resource_version:
         raise msgspec.ValidationError(f"it has no resourceVersion; {UNWATCHED}")
     # bytes() copies each item, so that one object that stays does not keep the whole page in memory.

@@ -27,6 +27,7 @@ import msgspec
 from ..api.markers import EMBEDDED
 from ..api.stored import TAKEN, as_stored, misfit, types_of
 from ..api.version import Version, parts
+from ..core.objects import CUT, flat_decoded
 from ..naming import is_label_value, is_qualified_name
 from ..resource import Key, Resource
 from .answers import Answer, aside
@@ -116,12 +117,13 @@ class Converter:
     async def answer(self, body: bytes) -> Answer:
         """Answer the ConversionReview `body`: one object for each, in their order."""
         try:
-            request = msgspec.json.decode(body, type=_Review).request
+            decoded, cut = flat_decoded(msgspec.json.Decoder(_Review), body)
+            request = decoded.request
             response: Resource = {"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": []}
             async with self._turn:
                 await asyncio.sleep(0)
                 for raw in map(bytes, request.objects):
-                    converted = await aside(raw, partial(self._converted, raw, request.version))
+                    converted = await aside(raw, partial(self._converted, raw, request.version, cut=cut and CUT in raw))
                     response["convertedObjects"].append(converted)
         except (msgspec.DecodeError, RecursionError):
             return HTTPStatus.BAD_REQUEST, b"not a ConversionReview of apiextensions.k8s.io/v1"
@@ -130,9 +132,10 @@ class Converter:
         review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
         return HTTPStatus.OK, msgspec.json.encode(review)
 
-    def _converted(self, raw: bytes, api_version: str) -> msgspec.Raw:
+    def _converted(self, raw: bytes, api_version: str, *, cut: bool) -> msgspec.Raw:
+        """`cut`: parts that were nested too deeply are empty."""
         resource = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        large = needed(raw) > MOST_MEMORY
+        large = cut or needed(raw) > MOST_MEMORY
         resource |= {name: msgspec.json.decode(resource[name]) for name in (TAKEN if large else resource)}
         return msgspec.Raw(msgspec.json.encode(self.convert(resource, api_version, large=large)))
 
