@@ -6,6 +6,7 @@ A quadratic reader takes minutes at the API server's limit of 1.5 MiB, and the l
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -168,7 +169,9 @@ def emitted(text: str) -> None:
     for reason in ("Created", text):
         with suppress(BonnyError):
             recorder.record(regarding, Event(EventType.NORMAL, reason, "Apply", text, regarding))
-    recorder._key(regarding["metadata"], 1)
+    series = recorder.correlator.take(now=math.inf)
+    assert series is not None
+    recorder._object(series)
 
 
 def decoded(text: str) -> None:
