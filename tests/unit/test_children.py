@@ -116,9 +116,9 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(key.name)
         return get(self, key)
 
-    def noting_decode(self: Item, *, cut: bool = False) -> dict[str, Any]:
+    def noting_decode(self: Item) -> dict[str, Any]:
         seen.append(f"{self.meta.name}!")
-        return decode(self, cut=cut)
+        return decode(self)
 
     def noting_walk(self: Store) -> Any:
         seen.extend(item.meta.name for item in walk(self))
@@ -214,7 +214,7 @@ def test_children_are_unknown_while_their_watch_is_not_up_to_date(watched: Watch
 
 def test_a_child_that_is_nested_too_deeply_can_be_counted_and_not_read(watched: Watched) -> None:
     watched.jobs.store.apply(
-        Put(Item(decode_item(msgspec.json.encode(job("a"))).meta, b"{}", too_deep=True), live=True)
+        Put(Item(decode_item(msgspec.json.encode(job("a"))).meta, b'{"a":' * 500 + b"1" + b"}" * 500), live=True)
     )
 
     found = watched.axn().children(*JOBS)

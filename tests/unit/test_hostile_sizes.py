@@ -41,7 +41,7 @@ from bonny.client.errors import log_text_of, refusal
 from bonny.core.conditions import condition, steadied, with_condition
 from bonny.core.fields import digest, merged, overridden, owned_fields, project, same, unowned
 from bonny.core.handled import handled_state
-from bonny.core.objects import UNREADABLE, decode_cut, decode_event, decode_failure, decode_item, version_number
+from bonny.core.objects import UNREADABLE, decode_event, decode_failure, decode_item, decode_whole, version_number
 from bonny.core.ordering import ObjectName, levels
 from bonny.core.selector import hold, requirements_of
 from bonny.errors import BonnyError
@@ -177,8 +177,8 @@ def emitted(text: str) -> None:
 def decoded(text: str) -> None:
     item = {"metadata": {"name": text, "labels": {text: text}, "resourceVersion": text}, text: text}
     for raw in (text.encode(), b'{"metadata":' + text.encode(), msgspec.json.encode(item), b'{"a": "' + text.encode()):
-        for decode in (decode_item, decode_cut, decode_event, review.read):
-            with suppress(review.NotAReview, *UNREADABLE):
+        for decode in (decode_item, lambda raw: decode_whole(raw, "a"), decode_event, review.read):
+            with suppress(review.NotAReview, BonnyError, *UNREADABLE):
                 decode(raw)
 
 
@@ -394,7 +394,7 @@ def as_bytes(given: dict[str, Any]) -> None:
         with suppress(*EXPECTED):
             handled_state(decode_item(part), with_status=True, trust_generation=False)
         with suppress(*EXPECTED):
-            decode_cut(part)
+            decode_whole(part, "a")
         decode_failure(422, part)
 
 
