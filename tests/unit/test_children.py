@@ -121,9 +121,9 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(key.name)
         return get(self, key)
 
-    def noting_decode(self: Item, *, cut: bool = False) -> dict[str, Any]:
+    def noting_decode(self: Item) -> dict[str, Any]:
         seen.append(f"{self.meta.name}!")
-        return decode(self, cut=cut)
+        return decode(self)
 
     def noting_walk(self: Store) -> Any:
         seen.extend(item.meta.name for item in walk(self))
@@ -250,7 +250,7 @@ def test_an_owner_with_a_namespace_observes_objects_that_have_none(watched: Watc
 
 def test_a_child_that_is_nested_too_deeply_can_be_counted_and_not_read(watched: Watched) -> None:
     watched.jobs.store.apply(
-        Put(Item(decode_item(msgspec.json.encode(job("a"))).meta, b"{}", too_deep=True), live=True)
+        Put(Item(decode_item(msgspec.json.encode(job("a"))).meta, b'{"a":' * 500 + b"1" + b"}" * 500), live=True)
     )
 
     found = watched.axn().children(*JOBS)

@@ -6,6 +6,7 @@ A quadratic reader takes minutes at the API server's limit of 1.5 MiB, and the l
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -40,7 +41,7 @@ from bonny.client.errors import log_text_of, refusal
 from bonny.core.conditions import condition, steadied, with_condition
 from bonny.core.fields import digest, merged, overridden, owned_fields, project, same, unowned
 from bonny.core.handled import handled_state
-from bonny.core.objects import UNREADABLE, decode_cut, decode_event, decode_failure, decode_item, version_number
+from bonny.core.objects import UNREADABLE, decode_event, decode_failure, decode_item, decode_whole, version_number
 from bonny.core.ordering import ObjectName, levels
 from bonny.core.selector import hold, requirements_of
 from bonny.errors import BonnyError
@@ -172,14 +173,16 @@ def emitted(text: str) -> None:
     for reason in ("Created", text):
         with suppress(BonnyError):
             recorder.record(regarding, Event(EventType.NORMAL, reason, "Apply", text, regarding))
-    recorder._key(regarding["metadata"], 1)
+    series = recorder.correlator.take(now=math.inf)
+    assert series is not None
+    recorder._object(series)
 
 
 def decoded(text: str) -> None:
     item = {"metadata": {"name": text, "labels": {text: text}, "resourceVersion": text}, text: text}
     for raw in (text.encode(), b'{"metadata":' + text.encode(), msgspec.json.encode(item), b'{"a": "' + text.encode()):
-        for decode in (decode_item, decode_cut, decode_event, review.read):
-            with suppress(review.NotAReview, *UNREADABLE):
+        for decode in (decode_item, lambda raw: decode_whole(raw, "a"), decode_event, review.read):
+            with suppress(review.NotAReview, BonnyError, *UNREADABLE):
                 decode(raw)
 
 
@@ -395,7 +398,7 @@ def as_bytes(given: dict[str, Any]) -> None:
         with suppress(*EXPECTED):
             handled_state(decode_item(part), with_status=True, trust_generation=False)
         with suppress(*EXPECTED):
-            decode_cut(part)
+            decode_whole(part, "a")
         decode_failure(422, part)
 
 

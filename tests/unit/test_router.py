@@ -1364,10 +1364,10 @@ def test_names_of_any_type_cost_the_object_that_has_them_its_references_only(nam
     assert maps.current
 
 
-async def test_the_end_of_an_object_that_is_too_deep_is_handled(
+async def test_the_end_of_an_object_that_is_too_deep_waits_for_a_person(
     streams: Streams, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Regression: nothing could read its finalizer's object, which stayed, and its namespace with it."""
+    """No handler sees a part of it; as soon as it is flatter, its finalizer runs."""
     seen: list[tuple[Action, Any]] = []
 
     async def handled(axn: Axn[Any]) -> None:
@@ -1375,17 +1375,41 @@ async def test_the_end_of_an_object_that_is_too_deep_is_handled(
 
     worker = worker_of(streams, handled)
     worker._finalizers = frozenset({"example.com/cleanup"})
-    streams.tells(streams.widgets, watch.Line(deep("w1", version=11, finalizers=["example.com/cleanup"])))
-    await work_off(worker)
-    assert seen == []
-
     leaving = {"finalizers": ["example.com/cleanup"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    streams.tells(streams.widgets, watch.Line(deep("w1", version=12, **leaving)))
+    for version, metadata in enumerate(({"finalizers": ["example.com/cleanup"]}, leaving), start=11):
+        streams.tells(streams.widgets, watch.Line(deep("w1", version=version, **metadata)))
+        await work_off(worker)
+    assert seen == []
+    failed = [known for known in caplog.records if known.getMessage() == "reconcile failed"]
+    assert {vars(known)["error"] for known in failed} == {
+        "default/w1 is nested deeper than 400 levels: make it flatter"
+    }
+    assert {vars(known)["action"] for known in failed} == {"add", "finalize"}
+
+    flat = {**thing("w1", version=13), "spec": {"bucket": "b1"}}
+    flat["metadata"] |= leaving
+    streams.says(streams.widgets, "MODIFIED", flat)
     await work_off(worker)
     assert seen == [(Action.FINALIZE, "b1")]
-    said = [known for known in caplog.records if known.message.startswith("cleaning up without the fields")]
-    assert [(known.object, known.action) for known in said] == [("default/w1", "finalize")]  # type: ignore[attr-defined]
 
-    streams.tells(streams.widgets, watch.Line(deep("w1", version=13).replace(b"MODIFIED", b"DELETED")))
+
+async def test_an_object_that_was_too_deep_is_gone_with_one_error_and_its_name_is_free(
+    streams: Streams, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[tuple[Action, str]] = []
+
+    async def handled(axn: Axn[Any]) -> None:
+        seen.append((axn.action, axn.resource["metadata"]["uid"]))
+
+    worker = worker_of(streams, handled)
+    streams.tells(streams.widgets, watch.Line(deep("w1", version=11)))
     await work_off(worker)
-    assert seen[1:] == [(Action.DELETE, "b1")]
+    streams.tells(streams.widgets, watch.Line(deep("w1", version=12).replace(b"MODIFIED", b"DELETED")))
+    await work_off(worker)
+    assert seen == []
+    (lost,) = [known for known in caplog.records if known.getMessage() == "gave up calling delete"]
+    assert "w1 is nested deeper than 400 levels" in lost.error  # type: ignore[attr-defined]
+
+    streams.says(streams.widgets, "ADDED", thing("w1", version=13, uid="u-2"))
+    await work_off(worker)
+    assert seen == [(Action.ADD, "u-2")]

@@ -368,7 +368,7 @@ class Worker:
             return True
         try:
             meta = stone.item.meta
-            live = await self._client.get(self.kind, meta.name, namespace=meta.namespace or None, cut=True)
+            live = await self._client.get(self.kind, meta.name, namespace=meta.namespace or None)
         except NotFound:
             return True
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
@@ -380,8 +380,7 @@ class Worker:
         self._actions[key] = action
         began = time.monotonic()
         # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
-        decoded = self._decoded(item, action)
-        resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
+        resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
         context = self._context(key=key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
         axn: Reconcile[Any] = Reconcile(
@@ -407,18 +406,6 @@ class Worker:
             else:
                 log.log(level, "waiting", extra={**extra, "because": axn.waiting})
         return axn
-
-    def _decoded(self, item: Item, action: Action) -> Resource:
-        """The decoded object. Raises: `InvalidObject` if it is nested too deeply, except for finalize and delete."""
-        try:
-            return item.decode()
-        except InvalidObject as error:
-            if action not in (Action.FINALIZE, Action.DELETE):
-                raise
-            # No later reconcile could clean up, and an object that keeps its finalizer keeps its namespace alive, too.
-            extra = {"controller": self.name, "object": str(item.key), "action": action.value, "error": str(error)}
-            log.warning("cleaning up without the fields that are nested too deeply", extra=extra)
-            return item.decode(cut=True)
 
     async def _failed(self, work: Work[Key], error: Exception, *, seconds: float) -> None:
         # One line with all notes: they name the step that failed.

@@ -144,8 +144,7 @@ class ApplyDescendants:
         """Let the cluster hold `wanted`, made of `descendant`; returns the outcome, None if nothing was written."""
         context, key = axn.context, key_of(wanted)
         shown, synced = context.observe(kind, key)
-        # Our fields are never that deeply nested, and foreign fields that are must not keep us from correcting ours.
-        live = None if shown is None else shown.decode(cut=True)
+        live = None if shown is None else shown.decode()
         ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
         if live is not None and synced and _unchanged(context, kind, wanted, live, ours):
             return None
@@ -192,7 +191,7 @@ async def _report_fight(axn: Reconcile[Any], wanted: Resource, shown: Item | Non
 
 def _rivals(wanted: Resource, shown: Item, manager: str) -> str:
     """The field managers other than `manager` that set other values than the wanted ones, with their paths."""
-    live = shown.decode(cut=True)
+    live = shown.decode()
     writers: list[str] = []
     for entry in live["metadata"].get("managedFields") or ():
         if entry["manager"] == manager:

@@ -56,7 +56,7 @@ class ApplyOrder:
         item, record = self._shown.get((kind.gvk, key)), self._axn.context.applied_records.get((kind, key))
         if item is None or (record is not None and item.version < version_number(record.version)):
             return False
-        return when({**item.decode(cut=True), "apiVersion": kind.api_version, "kind": kind.kind})
+        return when({**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind})
 
     @cached_property
     def _shown(self) -> dict[tuple[tuple[str, str], Key], Item]:

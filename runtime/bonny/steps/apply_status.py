@@ -186,5 +186,5 @@ async def _basis(axn: Reconcile[Any]) -> Resource | None:
         return axn.stored
     if not axn.kind.metadata_only:
         # Not `axn.resource`: the handler may have changed that.
-        return axn.shown.decode(cut=True)
+        return axn.shown.decode()
     return await read_owner(axn) if axn.status else None

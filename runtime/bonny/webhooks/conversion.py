@@ -27,7 +27,7 @@ import msgspec
 from ..api.markers import EMBEDDED
 from ..api.stored import TAKEN, as_stored, misfit, types_of
 from ..api.version import Version, parts
-from ..core.objects import CUT, flat_decoded
+from ..core.objects import UNREADABLE, flattened
 from ..naming import is_label_value, is_qualified_name
 from ..resource import Key, Resource
 from .answers import Answer, aside
@@ -60,6 +60,10 @@ _EMBEDDED_TYPES: Final[Resource] = {
 }
 
 
+# An empty mapping that no API server writes, and that no text of an object contains: JSON strings have no raw tabs.
+CUT: Final = b"{\t}"
+
+
 class _Request(msgspec.Struct):
     uid: str
     objects: list[msgspec.Raw]
@@ -68,6 +72,17 @@ class _Request(msgspec.Struct):
 
 class _Review(msgspec.Struct):
     request: _Request
+
+
+def _request(body: bytes) -> _Request:
+    """The request of a ConversionReview; where a decoder cannot follow it, with a `CUT` for what is nested too deeply.
+
+    An answer of 400 would hide all objects of the list.
+    """
+    try:
+        return msgspec.json.decode(body, type=_Review).request
+    except UNREADABLE:
+        return msgspec.json.decode(flattened(body, CUT), type=_Review).request
 
 
 class _Form:
@@ -117,13 +132,12 @@ class Converter:
     async def answer(self, body: bytes) -> Answer:
         """Answer the ConversionReview `body`: one object for each, in their order."""
         try:
-            decoded, cut = flat_decoded(msgspec.json.Decoder(_Review), body)
-            request = decoded.request
+            request = _request(body)
             response: Resource = {"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": []}
             async with self._turn:
                 await asyncio.sleep(0)
                 for raw in map(bytes, request.objects):
-                    converted = await aside(raw, partial(self._converted, raw, request.version, cut=cut and CUT in raw))
+                    converted = await aside(raw, partial(self._converted, raw, request.version))
                     response["convertedObjects"].append(converted)
         except (msgspec.DecodeError, RecursionError):
             return HTTPStatus.BAD_REQUEST, b"not a ConversionReview of apiextensions.k8s.io/v1"
@@ -132,10 +146,9 @@ class Converter:
         review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
         return HTTPStatus.OK, msgspec.json.encode(review)
 
-    def _converted(self, raw: bytes, api_version: str, *, cut: bool) -> msgspec.Raw:
-        """`cut`: parts that were nested too deeply are empty."""
+    def _converted(self, raw: bytes, api_version: str) -> msgspec.Raw:
         resource = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        large = cut or needed(raw) > MOST_MEMORY
+        large = CUT in raw or needed(raw) > MOST_MEMORY
         resource |= {name: msgspec.json.decode(resource[name]) for name in (TAKEN if large else resource)}
         return msgspec.Raw(msgspec.json.encode(self.convert(resource, api_version, large=large)))
 
