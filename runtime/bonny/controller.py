@@ -31,7 +31,7 @@ from .axn import Axn
 from .core.conditions import RECONCILED
 from .core.queue import Queue
 from .core.records import Action
-from .engine.reconcile import Step
+from .engine.reconcile import Reconcile, Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
 from .lifespan import HasLifespan
@@ -118,6 +118,9 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
 
     stages: ClassVar[tuple[str, ...]] = ()
     """The stages of a long set-up, in order: names of conditions, which `axn.stage` sets. Default: none."""
+
+    axn_class: ClassVar[type[Reconcile[Any]]] = Reconcile
+    """The class of the axns that handlers and steps get. Default: `bonny.steps.Reconcile`, an `Axn`."""
 
     # --- what users define --------------------------------------------------------------------------------------------
     # Typed so that both an `async def` and a `def` fit as what overrides them.
@@ -233,6 +236,15 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
     def falls_back(cls, action: Action) -> bool:
         """Whether `action` is handled by `reconcile`."""
         return not _defined(cls, action.value)
+
+    @classmethod
+    def event_action(cls, action: Action) -> str:
+        """The action of events that are about a handler: its name, such as `Reconcile`.
+
+        A new object is handled as `add`, and again for its children: equal events of the two are counted as one.
+        """
+        changed = action in (Action.ADD, Action.MODIFY)
+        return "Reconcile" if changed and cls.falls_back(action) else action.capitalize()
 
 
 def _defined(controller: type[Controller[Any]], name: str) -> bool:

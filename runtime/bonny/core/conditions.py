@@ -37,11 +37,11 @@ def condition(
     type: str,  # noqa: A002  the API's own word
     status: bool | None,
     *,
-    of: Resource,
+    generation: int | None,
     message: str | None = None,
     reason: str | None = None,
 ) -> Resource:
-    """A condition of the object `of`, without lastTransitionTime."""
+    """A condition of an object of this generation, without lastTransitionTime."""
     if status not in (True, False, None):
         raise OptionError(f"the status of condition {type} is {status!r}: use True, False or None")
     # A type may have a domain, hyphens and dots (`example.com/Ready`), a reason may not.
@@ -53,7 +53,6 @@ def condition(
         "reason": reason or words[status],
         "message": (message or "")[:LONGEST_MESSAGE],
     }
-    generation = of["metadata"].get("generation")
     return {**fields, "observedGeneration": generation} if generation else fields
 
 
