@@ -67,17 +67,6 @@ class Handles(Protocol[V_co]):
     def _controller(self) -> Controller[V_co]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileFailure:
-    """Why a reconcile failed, as reported in the `Reconciled` condition.
-
-    `reason` is one word in CamelCase; `message` stays the same over retries and never quotes objects.
-    """
-
-    reason: str
-    message: str
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class Axn(Generic[V_co]):
     """One reconcile, as its handler sees it.

@@ -20,9 +20,10 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from pydantic import BaseModel
+from typing_extensions import TypeVar
 
 from .api import Version
 from .api.of_kinds import OfKinds
@@ -39,6 +40,11 @@ from .naming import check_finalizer, check_tuple, kebab_case
 from .resource import Key, Resource
 
 V_co = TypeVar("V_co", covariant=True)
+if TYPE_CHECKING:
+    # The axn of the handlers: those of a subclass may take another class of it (`axn_class`).
+    Axn_co = TypeVar("Axn_co", bound=Axn[Any], covariant=True, default=Axn[V_co])
+else:  # a default with a variable would have to stand in the brackets of a generic subclass
+    Axn_co = TypeVar("Axn_co", covariant=True, default=Any)
 C = TypeVar("C", bound="Controller[Any]")
 
 # As controller-runtime's SyncPeriod: for state outside Kubernetes; changes inside are seen at once.
@@ -62,7 +68,7 @@ def _is_camel_case(name: str) -> bool:
     return name.isascii() and name.isalnum() and name[0].isupper()
 
 
-class Controller(OfKinds, HasLifespan, Generic[V_co]):
+class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
     """Reconciles the objects of one or several kinds. One instance serves all of them.
 
     Guarantees: an object is never reconciled twice at the same time; a failed reconcile is retried with exponential
@@ -125,19 +131,19 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
     # --- what users define --------------------------------------------------------------------------------------------
     # Typed so that both an `async def` and a `def` fit as what overrides them.
 
-    def reconcile(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def reconcile(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """Register the desired state of the object. Called for `reconcile`, and for `add` and `modify` by default."""
         raise NotImplementedError
 
-    def add(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def add(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """The object is new, or new to this process. Default: `reconcile`."""
         raise NotImplementedError
 
-    def modify(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def modify(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """The object changed. Default: `reconcile`."""
         raise NotImplementedError
 
-    def finalize(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def finalize(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """The object is being deleted: clean up what Kubernetes does not. Kubernetes removes it after this returned.
 
         Children are deleted afterwards, so do not wait here until one is gone. Defining it adds a finalizer to each
@@ -146,7 +152,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
         """
         raise NotImplementedError
 
-    def delete(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def delete(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """The object is gone; `axn.resource` is its last known state. Not called while no replica runs."""
         raise NotImplementedError
 
@@ -204,7 +210,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
         return []
 
     @cached_property
-    def handlers_by_action(self) -> Mapping[Action, Callable[[Axn[V_co]], Awaitable[None] | None]]:
+    def handlers_by_action(self) -> Mapping[Action, Callable[[Any], Awaitable[None] | None]]:
         """The method of each action that is handled, without `finalize`: the step `Finalizer` calls that."""
         own = {Action.ADD: self.add, Action.MODIFY: self.modify, Action.DELETE: self.delete}
         handled = [action for action in Action if action is not Action.FINALIZE and self.handles(action)]

@@ -20,9 +20,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from .axn import ReconcileFailure
 from .calling import add_note, as_failure, call, text_of
 from .client.errors import Forbidden, Invalid, Refusal
+from .core.conditions import ReconcileFailure
 from .engine.reconcile import Reconcile, Step
 from .errors import ADVICE, ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind, Wait
 from .events import Event, EventType

@@ -19,6 +19,7 @@ from .controller import Controller as Controller
 from .steps import AddManagedByLabelToDescendants as AddManagedByLabelToDescendants
 from .steps import AddMissingGVK as AddMissingGVK
 from .steps import SkipObservedGenerations as SkipObservedGenerations
+from .steps import step as step
 from .telemetry import LOGGER_ID as LOGGER_ID
 from .telemetry import attach_logger as attach_logger
 from .telemetry import measure as measure

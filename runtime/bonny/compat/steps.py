@@ -7,18 +7,46 @@ AddMissingGVK                   fills in apiVersion and kind
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 from .. import axn as core
 from ..core.queue import Reason
 from ..core.records import Action
+from ..engine.reconcile import Reconcile
 from ..errors import OptionError
 from ..resource import MANAGED_BY, Resource
 from .axn import Axn
 
+R = TypeVar("R", bound="Awaitable[object] | None")
+
 # Every other reason means that something besides the spec changed.
 SKIPPED: Final = frozenset({Reason.ADDED, Reason.CHANGED})
+
+
+def step(function: Callable[[Axn[Any]], R]) -> Callable[[Reconcile[Any]], R]:
+    """For a step of your own that needs a `compat.Axn`:
+
+        @compat.step
+        def note(axn: compat.Axn[Any]) -> None:
+            axn.register_after_processed(...)
+
+    Raises, when it runs: `OptionError` for a controller that is not a `compat.Controller`.
+    """
+
+    @wraps(function)
+    def checked(axn: Reconcile[Any]) -> R:
+        return function(_of(axn))
+
+    return checked
+
+
+def _of(axn: Reconcile[Any]) -> Axn[Any]:
+    if not isinstance(axn, Axn):
+        name = type(axn.controller).__name__
+        raise OptionError(f"a step needs what the axn of {name} lacks: let {name} inherit compat.Controller")
+    return axn
 
 
 class SkipObservedGenerations:
@@ -66,9 +94,9 @@ class AddManagedByLabelToDescendants:
 
     runs_while_waiting = True
 
-    def __call__(self, axn: Axn[Any]) -> None:
+    def __call__(self, axn: Reconcile[Any]) -> None:
         """Have the label added just before the descendants are applied."""
-        axn.register_before_apply_descendants(_labelled)
+        _of(axn).register_before_apply_descendants(_labelled)
 
 
 def _labelled(descendants: list[Resource], axn: Axn[Any]) -> list[Resource]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -22,6 +23,17 @@ RECONCILED: Final = "Reconciled"
 LONGEST_MESSAGE: Final = 32_768
 # As in the schema of meta/v1 Condition. With another reason the API server refuses the whole status.
 _REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileFailure:
+    """Why a reconcile failed, as reported in the `Reconciled` condition.
+
+    `reason` is one word in CamelCase; `message` stays the same over retries and never quotes objects.
+    """
+
+    reason: str
+    message: str
 
 
 def check_words(type: str, reason: str | None) -> None:  # noqa: A002  the API's own word

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from ..axn import Axn, Part, ReconcileFailure, V_co
-from ..core.conditions import steadied, with_condition
+from ..axn import Axn, Part, V_co
+from ..core.conditions import ReconcileFailure, steadied, with_condition
 from ..core.objects import Item, decode_item
 from ..core.ordering import Descendant, ordered
 from ..core.records import Action
@@ -218,8 +218,8 @@ class Reconcile(Axn[V_co]):
 
     def with_stages(self, status: Resource) -> Resource:
         """`status` with the conditions of the stages that began."""
-        why = None if self.unfinished is None else (self.unfinished.reason, self.unfinished.message)
-        return reduce(with_condition, self._stages.conditions(why, generation=self._shown.meta.generation), status)
+        staged = self._stages.conditions(self.unfinished, generation=self._shown.meta.generation)
+        return reduce(with_condition, staged, status)
 
     # --- before something is sent: a subclass may change it -----------------------------------------------------------
 
@@ -257,13 +257,14 @@ class Reconcile(Axn[V_co]):
         """Calls that emit the registered events."""
         self.mark_sent("events")
         events, self._events = self._events, []
-        changed = self.unfinished is None and (self.action is Action.DELETE or self._context.wrote)
-        return [partial(self._emit, event) for event, only_if_changed in events if changed or not only_if_changed]
+        return [partial(self._emit, *each) for each in events]
 
-    def _emit(self, event: Event) -> None:
-        emitted = self.before_emit_event(event)
-        self._context.record(self.identity, emitted)
-        self.emitted += (emitted,)
+    def _emit(self, event: Event, only_if_changed: bool) -> None:
+        changed = self.unfinished is None and (self.action is Action.DELETE or self._context.wrote)
+        if changed or not only_if_changed:
+            emitted = self.before_emit_event(event)
+            self._context.record(self.identity, emitted)
+            self.emitted += (emitted,)
 
     @property
     def requeue_seconds(self) -> float | None:

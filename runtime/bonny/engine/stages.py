@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ..core.conditions import condition
+from ..core.conditions import ReconcileFailure, condition
 from ..errors import OptionError
 from ..resource import Resource, printable
 
@@ -38,12 +38,14 @@ class Stages:
         must_be_open()
         self._current, self._passed = None, self._passed + 1
 
-    def conditions(self, why: tuple[str, str] | None, *, generation: int | None) -> list[Resource]:
-        """The conditions of the stages that began, and of those that wait for one; `why` are reason and message of what
-        is not complete."""
+    def conditions(self, why: ReconcileFailure | None, *, generation: int | None) -> list[Resource]:
+        """The conditions of the stages that began, and of those that wait for one.
+
+        `why`: the reason why the reconcile is not complete.
+        """
         found = [condition(name, True, generation=generation) for name in self._names[: self._passed]]
         if self._current is not None and (self._failed or why is not None):
-            reason, message = why or (None, None)
+            reason, message = (None, None) if why is None else (why.reason, why.message)
             found.append(condition(self._current, False, reason=reason, message=message, generation=generation))
             later, reason = self._names[self._passed + 1 :], f"WaitingFor{self._current}"
             found += [condition(name, None, reason=reason, generation=generation) for name in later]

@@ -19,9 +19,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ..axn import ReconcileFailure
 from ..client.errors import Conflict, Invalid, NotFound
-from ..core.conditions import RECONCILED, condition, with_condition
+from ..core.conditions import RECONCILED, ReconcileFailure, condition, with_condition
 from ..core.fields import merged, same, unowned
 from ..core.objects import decode_item
 from ..core.records import Action

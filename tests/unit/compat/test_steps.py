@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from bonny import Reason, compat
+from bonny import Axn, Controller, Reason, compat
 from bonny.compat.steps import AddManagedByLabelToDescendants, AddMissingGVK, SkipObservedGenerations
 from bonny.core.records import Action
 from bonny.engine.reconcile import Reconcile
 from bonny.errors import OptionError
+from bonny.pipeline import Pipeline
 from bonny_dev import testing
 from tests.support.tokens import token_of
-from tests.support.widget import widget
+from tests.support.widget import Widget, widget
 
 
 def modified(observed: int | None, action: Action = Action.MODIFY, **fields: Any) -> Reconcile[Any]:
@@ -74,3 +75,36 @@ def test_the_managed_by_label_is_shown_to_hooks() -> None:
 
 def test_a_wait_does_not_take_the_label_off() -> None:
     assert AddManagedByLabelToDescendants.runs_while_waiting
+
+
+# --- steps of users ---------------------------------------------------------------------------------------------------
+
+
+@compat.step
+def halts(axn: compat.Axn[Any]) -> None:
+    """Halt."""
+    axn.private["halted"] = True
+    axn.halt()
+
+
+@compat.step
+async def waits(axn: compat.Axn[Any]) -> None:
+    axn.assigns["waited"] = True
+
+
+async def test_a_marked_step_gets_the_axn_of_a_compat_controller() -> None:
+    axn = testing.axn(widget(), axn_class=compat.Axn)
+    await Pipeline([waits, halts]).run(axn)
+    assert axn.halted
+    assert halts.__name__ == "halts"
+
+
+@pytest.mark.parametrize("step", [halts, AddManagedByLabelToDescendants()])
+async def test_a_step_names_the_controller_whose_axn_has_no_hooks(step: Any) -> None:
+    class Plain(Controller[Widget]):
+        steps = (step,)
+
+        async def reconcile(self, axn: Axn[Widget]) -> None: ...
+
+    with pytest.raises(OptionError, match=r"the axn of Plain lacks: let Plain inherit compat\.Controller"):
+        await testing.handle(Plain, widget())
