@@ -28,7 +28,7 @@ from .core.ordering import Descendant, ObjectName
 from .core.queue import Reason
 from .core.records import Action
 from .core.selector import Selector
-from .engine.context import ReconcileContext
+from .engine.context import ReconcileContext, Tasks
 from .engine.stages import Stages
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
@@ -129,11 +129,6 @@ class Axn(Generic[V_co]):
         return cast("S", self._spec)
 
     @property
-    def options(self) -> Mapping[str, Any]:
-        """The controller's own options."""
-        return self._controller.options
-
-    @property
     def key(self) -> Key:
         """Namespace and name of the object; the namespace is empty for cluster-scoped ones."""
         return self._shown.key
@@ -147,6 +142,11 @@ class Axn(Generic[V_co]):
     def client(self) -> Client:
         """Requests beyond descendants and status, uncached. The controller's `rules` must allow them."""
         return self._context.client
+
+    @property
+    def tasks(self) -> Tasks:
+        """The operator's periodic tasks: `axn.tasks.register(PeriodicTask(...))`, from any thread."""
+        return self._context.tasks
 
     @overload
     def observed(self, descendant: dict[str, Any]) -> Resource | None: ...

@@ -101,7 +101,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
     """RBAC rules beyond what `resource` and `owns` give, as a Role writes them."""
 
     options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    """Handlers see them as `axn.options`."""
+    """Handlers see them as `self.options`, steps as `axn.controller.options`."""
 
     reconcile_every: ClassVar[float] = RECONCILE_EVERY
     """Seconds after which an unchanged object is reconciled again (resync). Default 10 h, minus up to 10 % jitter per

@@ -24,14 +24,14 @@ from tests.support.serving import Serving, serving
 from tests.support.things import GROUP, Thing, config_map, thing
 
 PARTS = """
-from bonny import Axn, Controller, List, Next, PeriodicTask, Reconciler, Resource, Stop, TaskRun, Watcher, compat
+from bonny import Axn, Controller, List, Next, PeriodicTask, Reconciler, Resource, Stop, TaskRun, Watcher
 from tests.support.things import Thing
 
 NOTED: list[str] = []
 
 
-class Things(compat.Controller[Thing]):
-    async def reconcile(self, axn: compat.Axn[Thing]) -> None:
+class Things(Controller[Thing]):
+    async def reconcile(self, axn: Axn[Thing]) -> None:
         NOTED.append(f"controller {axn.key.name}")
         axn.tasks.register(PeriodicTask("once", remind, arguments=(axn.key.name,), interval=0.05))
 

@@ -590,7 +590,7 @@ def test_a_controller_can_be_configured_for_one_operator(sandbox: Sandbox, names
         options: ClassVar[dict[str, str]] = {"greeting": "hello"}
 
         async def reconcile(self, axn: Axn[Any]) -> None:
-            greeted.append((str(axn.key), axn.options["greeting"]))
+            greeted.append((str(axn.key), self.options["greeting"]))
 
     greeted: list[tuple[str, str]] = []
     configured = Options.configured(namespace=namespace, options={"greeting": "good day"})

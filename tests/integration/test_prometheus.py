@@ -43,7 +43,7 @@ class Maps(Controller[Any]):
         if axn.key.name == "broken" and axn.tries < 3:
             raise RuntimeError("not yet")
         if axn.key.name == "hopeless":
-            axn.context.tasks.register(PeriodicTask("fails", fails, interval=0.01))
+            axn.tasks.register(PeriodicTask("fails", fails, interval=0.01))
             raise Terminal("it will never do")
 
 

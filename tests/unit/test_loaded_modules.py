@@ -16,6 +16,7 @@ RUNTIME = Path(__file__).parents[2] / "runtime"
 NOT_LOADED = (
     *(
         "bonny_dev",
+        "bonny.compat",
         "bonny.run.scrapers",
         "bonny.run.secure_metrics",
         "bonny.run.webhooks",

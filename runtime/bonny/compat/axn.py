@@ -5,14 +5,13 @@ It adds hooks, which see and change what is sent; sending before the handler ret
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from ..calling import check_plain
 from ..core.ordering import Descendant
-from ..engine.context import Tasks
 from ..engine.reconcile import Reconcile
 from ..events import Event
 from ..resource import Resource
@@ -60,9 +59,9 @@ class Axn(Reconcile[V_co]):
         return self.context.operator
 
     @property
-    def tasks(self) -> Tasks:
-        """The operator's periodic tasks: `axn.tasks.register(PeriodicTask(...))`, from any thread."""
-        return self.context.tasks
+    def options(self) -> Mapping[str, Any]:
+        """The controller's own options."""
+        return self.controller.options
 
     @property
     def states(self) -> frozenset[State]:
@@ -146,12 +145,12 @@ class Axn(Reconcile[V_co]):
 
     @property
     def changes_descendants(self) -> bool:
-        """Whether anything can be applied: also what a hook adds."""
+        """For the step `ApplyDescendants`: whether anything can be applied, also what a hook adds."""
         return bool(self._before_apply_descendants) or super().changes_descendants
 
     @property
     def changes_status(self) -> bool:
-        """Whether anything can change the status: also a hook."""
+        """For the step `ApplyStatus`: whether anything can change the status, also a hook."""
         return bool(self._before_apply_status) or super().changes_status
 
     def before_apply_descendants(self) -> None:

@@ -179,7 +179,7 @@ class Reconcile(Axn[V_co]):
 
     @property
     def changes_descendants(self) -> bool:
-        """Whether anything can be applied: a registration, or what was applied before and may be dropped."""
+        """For the step `ApplyDescendants`: whether there is a registration, or something that may be dropped."""
         return bool(self._descendants or self._context.applied_records)
 
     def is_sent(self, part: Part) -> bool:
@@ -204,7 +204,7 @@ class Reconcile(Axn[V_co]):
 
     @property
     def changes_status(self) -> bool:
-        """Whether anything can change the status: a registration, or a part of the runtime's own."""
+        """For the step `ApplyStatus`: whether there is a registration, or a part of the runtime's own."""
         return bool(self._status_changes) or self.has_conditions or self.has_observed_generation
 
     def status_from(self, base: Resource) -> Resource:
@@ -217,7 +217,7 @@ class Reconcile(Axn[V_co]):
         return self.with_stages(steadied(status, base, self._conditions))
 
     def with_stages(self, status: Resource) -> Resource:
-        """`status` with the conditions of the stages that began."""
+        """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
         staged = self._stages.conditions(self.unfinished, generation=self._shown.meta.generation)
         return reduce(with_condition, staged, status)
 
@@ -254,7 +254,7 @@ class Reconcile(Axn[V_co]):
         return [*self.emissions(), *(partial(call, self) for call in reversed(self._at_end))]
 
     def emissions(self) -> list[Callable[[], None]]:
-        """Calls that emit the registered events."""
+        """For the pipeline: calls that emit the registered events."""
         self.mark_sent("events")
         events, self._events = self._events, []
         return [partial(self._emit, *each) for each in events]
@@ -282,7 +282,7 @@ class Reconcile(Axn[V_co]):
             self._requeue = seconds
 
     def requeue_wait(self) -> float | None:
-        """Seconds from the end of the reconcile until the handler runs again; None when nothing asked for that."""
+        """For the worker: seconds from now, the end, until the handler runs again; None when nothing asked for that."""
         return self._wait_from(max(self.now, datetime.now(UTC)))
 
     def _wait_from(self, begin: datetime) -> float | None:

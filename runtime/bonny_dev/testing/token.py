@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, overload
 
 import msgspec
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     V = TypeVar("V", bound=Version, default=Any)
     T = TypeVar("T")
+    A = TypeVar("A", bound=Reconcile[Any])
 
 
 HANDLERS: Final = ("reconcile", "add", "modify", "finalize", "delete")
@@ -75,6 +76,7 @@ def _token_class(axn_class: type[Reconcile[Any]]) -> Any:
     return type("Handled", (Handled, axn_class), {}) if axn_class is not Reconcile else Handled
 
 
+@overload
 def axn(
     resource: Resource,
     *,
@@ -86,8 +88,38 @@ def axn(
     options: Mapping[str, Any] | None = None,
     now: datetime | None = None,
     answers: AnyAnswers | None = None,
+) -> Handled[V]: ...
+
+
+@overload
+def axn(
+    resource: Resource,
+    *,
+    version: type[Version] | None = None,
+    action: Action | str = Action.ADD,
+    observed: Iterable[Mapping[str, Any]] = (),
+    reasons: Iterable[Reason | str] = (),
+    tries: int = 0,
+    options: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
+    answers: AnyAnswers | None = None,
+    axn_class: type[A],
+) -> A: ...
+
+
+def axn(
+    resource: Resource,
+    *,
+    version: type[Version] | None = None,
+    action: Action | str = Action.ADD,
+    observed: Iterable[Mapping[str, Any]] = (),
+    reasons: Iterable[Reason | str] = (),
+    tries: int = 0,
+    options: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
+    answers: AnyAnswers | None = None,
     axn_class: type[Reconcile[Any]] = Reconcile,
-) -> Handled[V]:
+) -> Reconcile[Any]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
@@ -99,7 +131,7 @@ def axn(
     """
     kind = _kind_of(resource, version)
     checked = resource if version is None else version.check(resource, strict=True)
-    token: Handled[Any] = _token_class(axn_class)(
+    token: Reconcile[Any] = _token_class(axn_class)(
         action=Action(action),
         resource=checked,
         reasons=frozenset(map(Reason, reasons)),

@@ -261,7 +261,7 @@ async def test_an_axn_says_what_was_sent_and_of_which_operator_it_is() -> None:
     class Says(compat.Controller[Widget]):
         async def reconcile(self, axn: compat.Axn[Widget]) -> None:
             axn.assigns["said"] = (axn.identifier(), axn.operator, axn.states)
-            axn.private["mine"] = axn.tasks
+            axn.private["mine"] = axn.options
 
     token = await testing.handle(Says, widget())
     assert cast("compat.Axn[Any]", token).assigns["said"] == (
@@ -269,7 +269,7 @@ async def test_an_axn_says_what_was_sent_and_of_which_operator_it_is() -> None:
         "test",
         frozenset(),
     )
-    assert cast("compat.Axn[Any]", token).private == {"mine": token.context.tasks}
+    assert cast("compat.Axn[Any]", token).private == {"mine": token.controller.options}
 
 
 async def test_an_early_write_that_fails_does_not_count_as_a_failed_reconcile() -> None:
