@@ -19,7 +19,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from bonny import Axn, Kind, Operator, Resource
+from bonny import Kind, Operator, Resource
+from bonny.engine.reconcile import Reconcile
 from bonny.events import EVENT
 from bonny.resource import MANAGED_BY, identify
 from bonny_dev.manifest import bundle
@@ -85,10 +86,10 @@ class Stage:
         with serving(counted, self.proxy.kubeconfig, **settings) as at_work:
             yield at_work
 
-    def _count(self, axn: Axn[Any]) -> None:
-        axn.register_after_processed(self._note)
+    def _count(self, axn: Reconcile[Any]) -> None:
+        axn.at_end(self._note)
 
-    def _note(self, axn: Axn[Any]) -> None:
+    def _note(self, axn: Reconcile[Any]) -> None:
         if axn.failure is None:
             self.processed[identify(axn.resource)] += 1
 

@@ -27,6 +27,7 @@ from bonny.engine.router import BARRIER_SECONDS, Router
 from bonny.engine.stream import Stream
 from bonny.errors import AlreadyApplied, InvalidObject, OptionError
 from bonny.kinds import Scope
+from bonny.pipeline import run_step
 from bonny.resource import Key
 from bonny.steps.apply_descendants import ApplyDescendants
 from bonny.steps.prune_descendants import PruneDescendants
@@ -100,8 +101,6 @@ class Watched:
             router=self.router,
             key=Key(metadata.get("namespace", ""), metadata["name"]),
             record=KeptEvents().record,
-            apply_descendants=cast("Any", None),
-            apply_status=cast("Any", None),
         )
         return token_of(handled, context=context)
 
@@ -451,7 +450,7 @@ class Lists(Script):
 async def pruned(axn: Reconcile[Any], script: Script) -> list[str]:
     """The names of what is pruned after the handler registered what it did."""
     axn.applied = set()
-    await PruneDescendants()(axn)
+    await run_step(axn, PruneDescendants())
     return [sent[1].name for verb, sent in script.requests if verb == "delete"]
 
 

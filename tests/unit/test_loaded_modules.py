@@ -13,7 +13,7 @@ from tests.support.certificates import Authority
 from tests.support.loops import LOOPS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
-NOT_LOADED = ("bonny_dev", "cryptography", "invoke", "jinja2", "opentelemetry", "pytest")
+NOT_LOADED = ("bonny_dev", "bonny.compat", "cryptography", "invoke", "jinja2", "opentelemetry", "pytest")
 EXTRAS = ("bonny.cron", "bonny.metrics_auth", "bonny.otel", "bonny.scheduler", "bonny.tls", "bonny.webhooks")
 # Of the extras that a repository carries, an operator that uses none loads the protocol and the base classes.
 DECLARED = {

@@ -33,8 +33,6 @@ from ..events import EventRecorder
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
-from ..steps.apply_descendants import apply_descendants_early
-from ..steps.apply_status import apply_status_early
 from ..steps.finalizer import finalizers_of
 from ..telemetry import tracing
 from ..telemetry.logging import about
@@ -89,8 +87,6 @@ class Worker:
             client=client,
             router=router,
             periodic_tasks=tasks,
-            apply_descendants=apply_descendants_early,
-            apply_status=apply_status_early,
         )
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
@@ -383,16 +379,16 @@ class Worker:
         resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
         context = self._context(key=key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
-        axn: Reconcile[Any] = Reconcile(
+        axn: Reconcile[Any] = self._controller.axn_class(
             action=action,
             resource=resource,
-            kind=self.kind,
-            controller=self._controller,
-            version=self._version,
             reasons=reasons,
             tries=tries,
-            shown=item,
-            context=context,
+            _context=context,
+            _controller=self._controller,
+            _kind=self.kind,
+            _version=self._version,
+            _shown=item,
         )
         run = self._pipeline.run(axn)
         await (run if tracing.spans is None else tracing.spans.reconcile(axn, run, controller=self.name))

@@ -14,9 +14,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
-from ..axn import Descendant
 from ..core.objects import Item, version_number
-from ..core.ordering import ObjectName
+from ..core.ordering import Descendant, ObjectName
 from ..engine.reconcile import Reconcile
 from ..kinds import Owned
 from ..resource import Key, Resource
