@@ -207,7 +207,7 @@ TEXTS: dict[str, Callable[[str], object]] = {
     "a line of the console": lambda text: logged(Console(colour=False), text),
     "a line of JSON": lambda text: logged(_Json(), text),
     "an event": emitted,
-    "a condition": lambda text: condition(text, True, of={"metadata": {}}, message=text, reason=text),
+    "a condition": lambda text: condition(text, True, generation=None, message=text, reason=text),
     "an error": lambda text: text_of(ValueError(text)),
     "a name": lambda text: (str(Key(text, text)), identify({"kind": text, "metadata": {"name": text}})),
     "JSON": decoded,
@@ -363,7 +363,7 @@ def with_managers(given: dict[str, Any]) -> None:
 
 def with_conditions(given: dict[str, Any]) -> None:
     status = given.get("status") or {}
-    with_condition(status, condition("T1", True, of=given))
+    with_condition(status, condition("T1", True, generation=given["metadata"].get("generation")))
     steadied(status, status, {each["type"] for each in status.get("conditions") or ()})
     is_ready(given)
     owners_of(given)

@@ -207,7 +207,9 @@ class Config:
 def variables() -> dict[str, tuple[type[Any], Variable]]:
     """All variables, of the extras that are present too, each with the type of settings that has its field."""
     of_extras = {
-        name: (extra.settings or Config, variable) for extra in present() for name, variable in extra.variables.items()
+        name: (extra.settings or Config, variable)
+        for extra in present().values()
+        for name, variable in extra.variables.items()
     }
     return {name: (Config, variable) for name, variable in VARIABLES.items()} | of_extras
 
@@ -250,6 +252,6 @@ def settings(environ: Mapping[str, str] | None = None, *, base: Config | None = 
         set_by = next((source for source in sources if environ.get(source)), None)
         source = set_by or ("default" if declared == usual else "operator")
         in_force.append(Setting(name, variable.spelled(value), source))
-    honoured = [name for extra in present() for name in extra.honoured]
+    honoured = [name for extra in present().values() for name in extra.honoured]
     others = (name for name in (*INFORMATIVE, *HONOURED, *honoured) if environ.get(name))
     return in_force + [Setting(name, CREDENTIALS.sub(r"\1***@", environ[name]), name) for name in others]
