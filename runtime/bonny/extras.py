@@ -160,7 +160,7 @@ def is_present(name: str) -> bool:
 
 
 def load(name: str, *, what: str) -> ModuleType:
-    """The package of an extra. `what` needs it. Raises: `MissingExtra`; `ImportError` for a package that is not installed."""
+    """The package of an extra. `what` needs it. Raises: `MissingExtra`; `ImportError` without its requirements."""
     if not is_present(name):
         raise MissingExtra(what, name)
     return importlib.import_module(f".{listed()[name].folders[0]}", __package__)

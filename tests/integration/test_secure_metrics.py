@@ -15,8 +15,8 @@ import pytest
 
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.metrics_auth.scrapers import Scrapers, metrics_rules, metrics_secret
 from bonny.resource import Resource
-from bonny.run.scrapers import Scrapers, metrics_rules, metrics_secret
 from bonny.tls.issuer import Issuer
 from bonny.tls.rotation import Step
 from bonny.tls.secret import BUNDLE
@@ -124,7 +124,7 @@ def test_who_may_read_the_metrics_reads_them_from_each_replica_and_nobody_else_d
         assert b"leader_election" not in exchange(port, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", None)
         assert [replica.probe(path)[0] for path in ("/metrics", "/healthz", "/readyz")] == [404, 200, 200]
 
-        assert replica.lines("a permission is missing") == []
+        assert replica.lines("clients of /metrics cannot be reviewed") == []
         assert not any(token.removeprefix("Bearer ") in replica.text for token in tokens.values())
     assert sorted(is_leading(replica) for replica in replicas) == [False, True]
     after = requests(sandbox)
