@@ -239,6 +239,7 @@ SENTENCE = "{what} needs the extra {extra}, which is not in vendor/: run `invoke
     ("folders", "code", "what", "extra"),
     [
         (("scheduler",), "from bonny.scheduler import Scheduler\n", "`import bonny.scheduler`", "scheduler"),
+        (("scheduler",), "from bonny import scheduler\n", "`import bonny.scheduler`", "scheduler"),
         (("scheduler",), "import bonny.scheduler.nodes\n", "`import bonny.scheduler`", "scheduler"),
         (("webhooks",), "from bonny.webhooks import Admission\n", "`import bonny.webhooks`", "webhooks"),
         (("webhooks", "metrics_auth", "tls"), "import bonny.tls.secret\n", "`import bonny.tls`", "webhooks"),
@@ -305,10 +306,15 @@ def test_an_operator_without_any_extra_runs(without: Without, tmp_path: Path) ->
 
 
 def test_other_errors_of_imports_are_raised_with_their_traceback(without: Without, tmp_path: Path) -> None:
-    for line in ("import no_such_package", "import bonny.no_such_module"):
+    lines = {
+        "import no_such_package": "ModuleNotFoundError: No module named 'no_such_package'",
+        "import bonny.no_such_module": "ModuleNotFoundError: No module named 'bonny.no_such_module'",
+        "from bonny import Contoller": "ImportError: cannot import name 'Contoller' from 'bonny'",
+    }
+    for line, error in lines.items():
         done = run(without("scheduler"), tmp_path, f"{line}\n")
         assert done.returncode == 1
-        assert done.stderr.splitlines()[-1].startswith(f"ModuleNotFoundError: No module named '{line.split()[1]}'")
+        assert done.stderr.splitlines()[-1].startswith(error)
 
 
 def test_an_operator_that_cannot_be_declared_ends_with_one_sentence(without: Without, tmp_path: Path) -> None:
