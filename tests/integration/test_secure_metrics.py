@@ -154,7 +154,10 @@ async def test_certificate_and_reviews_use_exactly_their_permissions(sandbox: Sa
             verdict = await Scrapers(client).verdict(
                 [(b"authorization", f"Bearer {scraper}".encode())], address="10.0.0.1"
             )
-    compared = recorder.compared_with(metrics_rules(operator, namespace=NAME))
+    rules: dict[str, list[Resource]] = {}
+    for namespace, rule in metrics_rules(operator, namespace=NAME):
+        rules.setdefault(namespace, []).append(rule)
+    compared = recorder.compared_with(rules)
 
     assert verdict.status == 200
     assert (compared.missing, compared.unused) == ({}, {})
