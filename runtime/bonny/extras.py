@@ -9,6 +9,7 @@ The core imports no extra by name. It asks the extras that are present what they
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from .run.supervisor import Runnable, Stoppable
 
 PACKAGE: Final = Path(__file__).parent
+# `from bonny import scheduler`: only the message of its error names the folder.
+FROM_PACKAGE: Final = re.compile(rf"cannot import name '(\w+)' from '{__package__}'")
 
 Needed: TypeAlias = tuple[str, str | None, Resource]
 """An RBAC rule: the name of what needs it; its namespace, None for where the operator watches, empty for all; and the
@@ -200,10 +203,12 @@ def check_options(operator: Operator) -> None:
 
 def missing(error: ImportError) -> MissingExtra | None:
     """The error to show instead of `error`, if that is the import of an extra that is not present."""
-    package, _, rest = (error.name or "").partition(".")
+    found = FROM_PACKAGE.match(str(error))
+    path = f"{__package__}.{found[1]}" if found else error.name or ""
+    package, _, rest = path.partition(".")
     folder = rest.partition(".")[0]
     names = [name for name, extra in listed().items() if folder in extra.folders and not is_present(name)]
-    return MissingExtra(f"`import {error.name}`", names[0]) if package == __package__ and names else None
+    return MissingExtra(f"`import {path}`", names[0]) if package == __package__ and names else None
 
 
 def unused_variables(environ: Mapping[str, str]) -> Iterator[MissingExtra]:

@@ -14,9 +14,10 @@ import pytest
 from bonny import Operator, Resource, Spec, Version
 from bonny.client import Client
 from bonny.client.config import Kubeconfig
-from bonny.run.http_server import WEBHOOKS, HttpServer
+from bonny.tls.server import TlsServer
 from bonny.webhooks import Admission, Denied, Review
 from bonny.webhooks.app import WebhookApp
+from bonny.webhooks.serving import SERVER
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection
@@ -87,7 +88,7 @@ async def app(sandbox: Sandbox, server: Administrator, tmp_path: Path) -> AsyncI
     async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="test", group=GROUP) as client:
         app = WebhookApp(OPERATOR, client)
         context = authority.issue("webhook").server_context()
-        listener = HttpServer(app, "127.0.0.1", 0, WEBHOOKS, context=context)
+        listener = TlsServer(app, "127.0.0.1", 0, SERVER, context=context)
         await listener.start()
         configurations = list(_configurations(listener.port, authority.certificate.read_bytes()))
         try:

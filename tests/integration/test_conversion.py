@@ -17,8 +17,9 @@ from bonny import Operator
 from bonny.client.api import ApiRequest, Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
-from bonny.run.http_server import WEBHOOKS, HttpServer
+from bonny.tls.server import TlsServer
 from bonny.webhooks.app import WebhookApp
+from bonny.webhooks.serving import SERVER
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
@@ -66,7 +67,7 @@ async def server(sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureReques
     with Administrator(sandbox) as administrator:
         app = WebhookApp(OPERATOR, None)
         context = authority.issue("webhook").server_context()
-        listener = HttpServer(app, "127.0.0.1", 0, WEBHOOKS, context=context)
+        listener = TlsServer(app, "127.0.0.1", 0, SERVER, context=context)
         await listener.start()
         (definition,) = crds(OPERATOR.crds, GROUP)
         bundle = b64encode(authority.certificate.read_bytes()).decode()

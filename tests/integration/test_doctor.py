@@ -28,6 +28,7 @@ from bonny_dev.tasks.doctor import examine
 from bonny_dev.tasks.doctor import run as examine_and_tell
 from bonny_dev.tasks.provision import apply_samples, sample_files
 from bonny_dev.testing.faults import Fault, FaultProxy, Respond, is_any
+from bonny_dev.uses import has_webhooks
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 NAME = "gates"
@@ -233,7 +234,7 @@ async def test_regression_a_version_that_is_not_served_yet_fails_no_check_in_a_s
     (samples / "gate-v2.yaml").write_text(SAMPLE.replace("v1", "v2").replace("width", "metres"), "utf-8")
     cluster = Kubeconfig(str(sandbox.kubeconfig))
 
-    assert converting.has_webhooks
+    assert has_webhooks(converting)
     findings = examine(converting, cluster, namespace=NAME, samples=sample_files(samples), installs=True)
     assert [each.text async for each in findings if not each.ok or "v2" in each.text] == [
         "gate-v2.yaml: has no object of a served version"

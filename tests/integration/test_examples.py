@@ -23,6 +23,7 @@ from bonny import Kind, Operator, Resource
 from bonny.engine.reconcile import Reconcile
 from bonny.events import EVENT
 from bonny.resource import MANAGED_BY, identify
+from bonny.scheduler import Scheduler
 from bonny_dev.manifest import bundle
 from bonny_dev.manifest.rbac import permissions
 from bonny_dev.sandbox import Sandbox
@@ -152,7 +153,7 @@ class Stage:
         """Return when every sample was handled or scheduled, and nothing was written for longer than a period."""
         if self.operator.controllers:
             self.eventually(lambda: all(self.processed[identify(made)] for made in self._made.values()))
-        if self.operator.schedulers:
+        if self.operator.of(Scheduler):
             pods = [made["metadata"]["name"] for made in self._made.values() if made["kind"] == "Pod"]
             self.eventually(lambda: pods and all(map(self.node_of, pods)))
         self.eventually(lambda: not self.writes(since=time.monotonic() - QUIET_SECONDS))
@@ -277,7 +278,7 @@ def test_an_example_asks_for_what_its_manifest_grants_and_for_nothing_else(stage
         for unused in permissions(compared.unused)
         if (unused.group, unused.resource) != (EVENT.group, EVENT.plural)
         and (unused.verb != "delete" or (unused.group, unused.resource) not in owned)
-        and (unused.resource != "pods/status" or not stage.operator.schedulers)
+        and (unused.resource != "pods/status" or not stage.operator.of(Scheduler))
     }
     assert needless == set()
 

@@ -15,8 +15,8 @@ import pytest
 
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.metrics_auth.scrapers import Scrapers, metrics_rules, metrics_secret
 from bonny.resource import Resource
-from bonny.run.scrapers import Scrapers, metrics_rules, metrics_secret
 from bonny.tls.issuer import Issuer
 from bonny.tls.rotation import Step
 from bonny.tls.secret import BUNDLE
@@ -124,7 +124,7 @@ def test_who_may_read_the_metrics_reads_them_from_each_replica_and_nobody_else_d
         assert b"leader_election" not in exchange(port, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", None)
         assert [replica.probe(path)[0] for path in ("/metrics", "/healthz", "/readyz")] == [404, 200, 200]
 
-        assert replica.lines("a permission is missing") == []
+        assert replica.lines("clients of /metrics cannot be reviewed") == []
         assert not any(token.removeprefix("Bearer ") in replica.text for token in tokens.values())
     assert sorted(is_leading(replica) for replica in replicas) == [False, True]
     after = requests(sandbox)
@@ -154,7 +154,10 @@ async def test_certificate_and_reviews_use_exactly_their_permissions(sandbox: Sa
             verdict = await Scrapers(client).verdict(
                 [(b"authorization", f"Bearer {scraper}".encode())], address="10.0.0.1"
             )
-    compared = recorder.compared_with(metrics_rules(operator, namespace=NAME))
+    rules: dict[str, list[Resource]] = {}
+    for namespace, rule in metrics_rules(operator, namespace=NAME):
+        rules.setdefault(namespace, []).append(rule)
+    compared = recorder.compared_with(rules)
 
     assert verdict.status == 200
     assert (compared.missing, compared.unused) == ({}, {})

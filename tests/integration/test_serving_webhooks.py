@@ -19,13 +19,16 @@ from bonny import Controller, Kind, Operator
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
-from bonny.run import webhooks as webhooks_of_a_process
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny.tls.serving import ServingCertificate
 from bonny.webhooks import Admission, Denied, Review, names
+from bonny.webhooks import serving as webhooks_of_a_process
+from bonny.webhooks.serving import WebhookRun
+from bonny.webhooks.settings import WebhookSettings
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.testing.faults import FaultProxy
 from tests.support.certificates import Authority, Pair
+from tests.support.extras import run_of
 from tests.support.serving import serving
 from tests.support.waiting import running, until
 
@@ -53,6 +56,7 @@ class ConfigMaps(Controller[Any]):
 
 OPERATOR = Operator(name="serves", group="example.com", controllers=[Frozen, ConfigMaps])
 SECRET = names.secret(OPERATOR, "default").key.name
+ANY_PORT = (WebhookSettings(port=0),)
 
 
 @pytest.fixture(scope="module")
@@ -148,13 +152,13 @@ def test_a_standby_answers_reviews_and_reads_for_them(sandbox: Sandbox, authorit
     registration = names.configuration(OPERATOR, "default")
     kinds = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
     sandbox.apply(config_map("frozen", name="ice"))
-    settings = {"webhook_port": 0, "webhook_certificate": str(tmp_path), "leader_election": True}
-    with serving(OPERATOR, sandbox.kubeconfig, **settings) as running_:
+    settings = WebhookSettings(port=0, certificate=str(tmp_path))
+    with serving(OPERATOR, sandbox.kubeconfig, extras=(settings,), leader_election=True) as running_:
         process = running_.process
-        assert process.webhooks is not None
-        (path,) = process.webhooks.app.routes
+        webhooks = run_of(process, WebhookRun)
+        (path,) = webhooks.app.routes
         client = {
-            "url": f"https://127.0.0.1:{process.webhooks.server.port}{path}",
+            "url": f"https://127.0.0.1:{webhooks.server.port}{path}",
             "caBundle": b64encode(authority.certificate.read_bytes()).decode(),
         }
         webhook = {"name": "frozen.serves.example.com", "clientConfig": client, "rules": kinds, "sideEffects": "None"}
@@ -184,9 +188,8 @@ def test_a_standby_answers_reviews_and_reads_for_them(sandbox: Sandbox, authorit
 def test_a_new_installation_makes_its_certificate_and_is_ready_with_it(sandbox: Sandbox) -> None:
     sandbox.apply(secret(None))
     alone = Operator(name=OPERATOR.name, group=OPERATOR.group, controllers=[Frozen])
-    with serving(alone, sandbox.kubeconfig, webhook_port=0, pod_namespace="default") as running_:
-        webhooks = running_.process.webhooks
-        assert webhooks is not None
+    with serving(alone, sandbox.kubeconfig, extras=ANY_PORT, pod_namespace="default") as running_:
+        webhooks = run_of(running_.process, WebhookRun)
         made = sandbox.get("v1", "Secret", SECRET)
         assert made is not None
         trust = ssl.create_default_context(cadata=b64decode(made["data"][BUNDLE]).decode())
@@ -208,8 +211,8 @@ def test_a_release_that_brings_the_first_webhook_replaces_one_without(
     monkeypatch.setattr(webhooks_of_a_process, "PATIENCE_SECONDS", 1.0)
     sandbox.apply(secret(None))
     alone = Operator(name=OPERATOR.name, group=OPERATOR.group, controllers=[Frozen])
-    settings = {"webhook_port": 0, "pod_namespace": "default", "leader_election": True}
-    with serving(alone, sandbox.kubeconfig, **settings) as running_:
+    settings = {"pod_namespace": "default", "leader_election": True}
+    with serving(alone, sandbox.kubeconfig, extras=ANY_PORT, **settings) as running_:
         lines = running_.process.readiness().lines
         assert "standing by" in lines
         assert any("holds no certificate" in line for line in lines)

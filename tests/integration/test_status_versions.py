@@ -12,8 +12,9 @@ import pytest
 from bonny import Axn, Controller, Operator
 from bonny.api import Model, Spec, Status, Version
 from bonny.resource import Resource
-from bonny.run.http_server import WEBHOOKS, HttpServer
+from bonny.tls.server import TlsServer
 from bonny.webhooks.app import WebhookApp
+from bonny.webhooks.serving import SERVER
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator
@@ -107,7 +108,7 @@ async def test_a_new_release_keeps_the_status_fields_that_a_former_one_wrote_by_
     authority = Authority(tmp_path)
     app = WebhookApp(Operator(name=OPERATOR, group=GROUP, crds=[OldGauge, Gauge]), None)
     context = authority.issue("webhook").server_context()
-    listener = HttpServer(app, "127.0.0.1", 0, WEBHOOKS, context=context)
+    listener = TlsServer(app, "127.0.0.1", 0, SERVER, context=context)
     await listener.start()
     (definition,) = crds([OldGauge, Gauge], GROUP)
     bundle = b64encode(authority.certificate.read_bytes()).decode()

@@ -23,6 +23,9 @@ API_VERSION: Final = "admissionregistration.k8s.io/v1"
 SINCE: Final = "bonny.dev/kubernetes-since"
 """The annotation with the first minor version of Kubernetes that serves an object."""
 
+GUARD: Final = "webhook-guard"
+"""Part of the name of the policy that limits what an operator with webhooks may write (`serving`)."""
+
 # Always the case for writes that a policy must not hold up.
 NOT_DELETED: Final = "request.operation == 'DELETE' || !has(object.metadata.deletionTimestamp)"
 

@@ -7,17 +7,14 @@ limited to one name. With the permission to write a `caBundle` comes a guard, an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.webhooks import names
 
 from .certificates import certificate
-from .policies import SINCE
+from .policies import GUARD, SINCE
 from .template import read_object
-
-GUARD: Final = "webhook-guard"
 
 
 def called(operator: Operator, namespace: str) -> Iterator[Resource]:

@@ -27,7 +27,7 @@ from ..console_log import console
 from ..converter import CONFIGURATIONS, check_converter, converter, stop_converting
 from ..install import CRD, chosen_cluster, described, kind_of, served_kind
 from ..install import install as apply_all
-from ..manifest import bundle, policies, serving
+from ..manifest import bundle, policies
 from ..project import Project
 
 # A person reads along; finalizers talk to other systems, which takes seconds.
@@ -176,7 +176,7 @@ async def uninstall(
             )
         print(f"uninstalling from {await described(client)}", flush=True)
         # The guard holds the operator's permissions to what they are for, so it stays for as long as those do.
-        guard = f"{own}-{serving.GUARD}."
+        guard = f"{own}-{policies.GUARD}."
         called = [each for each in reversed(documents) if each["apiVersion"] == policies.API_VERSION]
         admission = [each for each in called if not each["metadata"]["name"].startswith(guard)]
         for each in admission:
