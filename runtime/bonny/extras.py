@@ -154,7 +154,7 @@ def listed() -> Mapping[str, Listed]:
 
 
 @cache
-def present() -> Mapping[str, Extra]:
+def present() -> dict[str, Extra]:
     """The extras in this repository that can act by themselves: by an option or a variable."""
     return {name: _extra(name) for name, each in listed().items() if (each.option or each.variables) and _acts(name)}
 
