@@ -22,6 +22,9 @@ DECLARED = {
     *(f"bonny.webhooks{name}" for name in ("", ".admission", ".extra", ".review", ".settings")),
 }
 
+# Whether there are traces is looked up when the run begins.
+STARTED = DECLARED | {"bonny.otel.provider"}
+
 # Its server does not answer: it goes on trying to connect, until what was loaded is printed.
 PROGRAM = """
 import importlib, os, sys, threading, time
@@ -106,7 +109,7 @@ def test_an_operator_with_a_scheduler_loads_it_and_no_tools(tmp_path: Path) -> N
     loaded = loaded_by(program, tmp_path, WAITS_FOR="bonny.scheduler.server")
 
     assert {"bonny.run.process", "bonny.scheduler.server"} <= loaded
-    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith("bonny.scheduler")} == set()
+    assert {name for name in of_extras(loaded) - STARTED if not name.startswith("bonny.scheduler")} == set()
     assert of_tools(loaded) == []
 
 
@@ -116,7 +119,7 @@ def test_an_operator_with_webhooks_loads_their_tls_and_nothing_of_metrics(tmp_pa
 
     used = ("bonny.webhooks.", "bonny.tls")
     assert {"bonny.webhooks.serving", "bonny.tls.serving", "bonny.webhooks.app"} <= loaded
-    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith(used)} == set()
+    assert {name for name in of_extras(loaded) - STARTED if not name.startswith(used)} == set()
     assert of_tools(loaded) == []
 
 
@@ -126,7 +129,7 @@ def test_an_operator_with_metrics_over_tls_loads_nothing_of_webhooks(tmp_path: P
 
     used = ("bonny.metrics_auth.", "bonny.tls")
     assert {"bonny.metrics_auth.server", "bonny.metrics_auth.scrapers", "bonny.tls.serving"} <= loaded
-    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith(used)} == set()
+    assert {name for name in of_extras(loaded) - STARTED if not name.startswith(used)} == set()
     assert of_tools(loaded) == []
 
 
